@@ -88,8 +88,8 @@ def build_command_page() -> str:
         lines += [f"{'#' * min(len(path), 3)} {' '.join(path)}", "", escape_markup(command.help or ""), ""]
         if group or not command.params:
             continue
-        arguments = [format_argument(one) for one in command.params if not one.opts[0].startswith("-")]
-        required = [format_option(one) for one in command.params if one.opts[0].startswith("-") and one.required]
+        arguments = [format_argument(item) for item in command.params if not item.opts[0].startswith("-")]
+        required = [format_option(item) for item in command.params if item.opts[0].startswith("-") and item.required]
         lines += [f"`{' '.join([*path, *arguments, *required, '[OPTIONS]'])}`", "", "| option | meaning |", "|---|---|"]
         lines += [f"| {name} | {meaning} |" for name, meaning in map(describe_parameter, command.params)] + [""]
     return "\n".join(lines)
@@ -138,7 +138,7 @@ def build_key_page() -> str:
         paths = find_tables(model)
         for table, path in paths.items():
             lines += ["", f"### `{path}` {{#{make_anchor(model, path)}}}" if path else f"## {title}", ""]
-            lines += describe_table(table, {one: make_anchor(model, path) for one, path in paths.items()})
+            lines += describe_table(table, {item: make_anchor(model, path) for item, path in paths.items()})
     return "\n".join(lines)
 
 
@@ -150,12 +150,12 @@ def find_tables(model: type[BaseModel]) -> dict[type[BaseModel], str]:
         table = pending.pop(0)
         for name, field in table.model_fields.items():
             below = list(dict.fromkeys(find_models(field.annotation)))
-            for one in below:
-                if one not in paths:
-                    first = next(iter(one.model_fields.values())).annotation
-                    sort = get_args(first)[0] if get_origin(first) is Literal else one.__name__
-                    paths[one] = f"{paths[table]}.{name}".lstrip(".") + (f" ({sort})" if len(below) > 1 else "")
-                    pending.append(one)
+            for item in below:
+                if item not in paths:
+                    first = next(iter(item.model_fields.values())).annotation
+                    sort = get_args(first)[0] if get_origin(first) is Literal else item.__name__
+                    paths[item] = f"{paths[table]}.{name}".lstrip(".") + (f" ({sort})" if len(below) > 1 else "")
+                    pending.append(item)
     return paths
 
 
@@ -176,14 +176,14 @@ def describe_table(model: type[BaseModel], anchors: Mapping[type[BaseModel], str
 
 def read_field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """The string that follows a field in the source, by the field's name."""
-    found: dict[str, str] = {}
-    for one in reversed(model.__mro__):
-        if issubclass(one, BaseModel) and one is not BaseModel:
-            body = ast.parse(textwrap.dedent(inspect.getsource(one))).body[0].body  # type: ignore[attr-defined]
+    result: dict[str, str] = {}
+    for item in reversed(model.__mro__):
+        if issubclass(item, BaseModel) and item is not BaseModel:
+            body = ast.parse(textwrap.dedent(inspect.getsource(item))).body[0].body  # type: ignore[attr-defined]
             for field, after in pairwise(body):
                 if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                    found[ast.unparse(field.target)] = " ".join(ast.literal_eval(after.value).split())
-    return found
+                    result[ast.unparse(field.target)] = " ".join(ast.literal_eval(after.value).split())
+    return result
 
 
 def format_default(default: Any) -> str:
@@ -196,7 +196,7 @@ def find_models(annotation: Any) -> list[type[BaseModel]]:
     """The tables that a type names."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [model for one in get_args(annotation) for model in find_models(one)]
+    return [model for item in get_args(annotation) for model in find_models(item)]
 
 
 def describe_type(annotation: Any, anchors: Mapping[type[BaseModel], str]) -> str:
@@ -204,9 +204,9 @@ def describe_type(annotation: Any, anchors: Mapping[type[BaseModel], str]) -> st
     if origin is Annotated:
         return describe_type(inner[0], anchors)
     if origin is Literal:
-        return ", ".join(f"`{one}`" for one in inner)
+        return ", ".join(f"`{item}`" for item in inner)
     if origin in (Union, UnionType):
-        return " or ".join(dict.fromkeys(describe_type(one, anchors) for one in inner if one is not NoneType))
+        return " or ".join(dict.fromkeys(describe_type(item, anchors) for item in inner if item is not NoneType))
     if origin is list:
         return f"list of {describe_type(inner[0], anchors)}"
     if origin is dict:

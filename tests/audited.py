@@ -49,12 +49,12 @@ def _made(
     ids, checks = compute_row_ids(table, schema), get_digest_prefixes(compute_row_digests(table, schema))
     order = np.argsort(ids)
     source = table.append_column("row_id", pa.array(ids)).append_column("check", pa.array(checks)).take(order)
-    place = order.tolist()
+    position = order.tolist()
     assignment = Assignment(
         part=np.array(part)[order],
         group=None if group is None else np.array(group)[order],
         severity=None if severity is None else np.array(severity)[order],
-        label=None if override is None else _masked([override[k] for k in place]),
+        label=None if override is None else _masked([override[k] for k in position]),
     )
     definition = SplitDefinition(
         name="mine/split", version=1, kind=kind, title="mine", label="y", rule="a/b", source={"name": "mine"}, **said

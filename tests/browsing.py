@@ -26,9 +26,9 @@ def chromium() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip("there is no /usr/bin/chromium")
     with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
-        yield found
-        found.close()
+        result = driver.chromium.launch(executable_path=str(CHROMIUM), args=list(FLAGS))
+        yield result
+        result.close()
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -84,10 +84,10 @@ def overflow(page: Any) -> int:
 def serious(page: Any) -> list[str]:
     """What axe-core finds on a page that is serious or critical."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe.Axe().run(page).response["violations"]
+    result = axe.Axe().run(page).response["violations"]
     return [
-        f"{one['id']}: {one['help']}: {node['target']}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"][:3]
+        f"{item['id']}: {item['help']}: {node['target']}"
+        for item in result
+        if item["impact"] in ("serious", "critical")
+        for node in item["nodes"][:3]
     ]

@@ -46,13 +46,13 @@ def sections(page: Path) -> dict[str, list[Example]]:
     """The examples of each section of a page that has some, by its heading of the second level."""
     heading, *rest = re.split(r"^## (.*)$", page.read_text("utf-8"), flags=re.MULTILINE)
     texts = dict(zip(["", *rest[::2]], [heading, *rest[1::2]], strict=True))
-    found = {title: examples(text) for title, text in texts.items()}
-    return {title: some for title, some in found.items() if some}
+    result = {title: examples(text) for title, text in texts.items()}
+    return {title: some for title, some in result.items() if some}
 
 
 def examples(text: str) -> list[Example]:
     """The examples in a text, in order. `ValueError` for a block that could not be run or held to anything."""
-    found: list[Example] = []
+    result: list[Example] = []
     end = -1
     for block in _FENCED.finditer(text):
         language, content = block.groups()
@@ -60,18 +60,18 @@ def examples(text: str) -> list[Example]:
         if language == "formula":
             continue
         if language == "text":
-            is_next = found and not text[end : block.start()].strip()
-            if not is_next or found[-1].sort == "file" or found[-1].printed is not None:
+            is_next = result and not text[end : block.start()].strip()
+            if not is_next or result[-1].sort == "file" or result[-1].printed is not None:
                 raise ValueError(f"output of nothing: {content}")
-            found[-1] = replace(found[-1], printed=content)
+            result[-1] = replace(result[-1], printed=content)
         elif named:
-            found.append(Example("file", content, named[1]))
+            result.append(Example("file", content, named[1]))
         elif language in ("sh", "python"):
-            found.append(Example(language, content))
+            result.append(Example(language, content))
         else:
             raise ValueError(f"neither a file nor a command: {content}")
         end = block.end()
-    return found
+    return result
 
 
 def run(example: Example, folder: Path, environment: Mapping[str, str]) -> str:
@@ -114,10 +114,10 @@ def difference(printed: list[str], expected: list[str]) -> str:
             skips = True
             continue
         reach = printed[here:] if skips else printed[here : here + 1]
-        place = next((number for number, other in enumerate(reach) if alike(other, line)), None)
-        if place is None:
+        position = next((number for number, other in enumerate(reach) if alike(other, line)), None)
+        if position is None:
             return f"not printed: {line!r}\n" + "\n".join(printed)
-        here, skips = here + place + 1, False
+        here, skips = here + position + 1, False
     return "" if skips or here == len(printed) else f"printed beyond what the page says: {printed[here:]}"
 
 
@@ -127,8 +127,8 @@ def alike(printed: str, expected: str) -> bool:
         r"(-?\d+\.\d+)" if _DECIMAL.fullmatch(piece) else re.escape(piece).replace("…", ".*")
         for piece in _DECIMAL.split(expected.rstrip())
     )
-    found = re.fullmatch(pattern, printed.rstrip())
-    if found is None:
+    result = re.fullmatch(pattern, printed.rstrip())
+    if result is None:
         return False
-    numbers = zip(found.groups(), _DECIMAL.findall(expected), strict=True)
-    return all(abs(float(one) - float(other)) <= TOLERANCE for one, other in numbers)
+    numbers = zip(result.groups(), _DECIMAL.findall(expected), strict=True)
+    return all(abs(float(item) - float(other)) <= TOLERANCE for item, other in numbers)

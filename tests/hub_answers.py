@@ -18,31 +18,31 @@ def send(handler: Any, content: bytes, headers: dict[str, str], fault: Fault | N
     """Answer a request with the content, or with the range of it that was asked for."""
     if isinstance(fault, Flip) and fault.at < len(content):
         content = content[: fault.at] + bytes([content[fault.at] ^ 1]) + content[fault.at + 1 :]
-    wanted = None if isinstance(fault, IgnoreRange) else _range(handler, len(content), headers.get("ETag"))
-    if wanted == (0, 0):
+    expected = None if isinstance(fault, IgnoreRange) else _range(handler, len(content), headers.get("ETag"))
+    if expected == (0, 0):
         handler.head(416, {"Content-Range": f"bytes */{len(content)}", "Content-Length": "0"})
         return
-    start, end = wanted or (0, len(content))
-    if isinstance(fault, OtherRange) and wanted:
+    start, end = expected or (0, len(content))
+    if isinstance(fault, OtherRange) and expected:
         start = min(start + fault.later, end - 1)
-    told = {"Content-Range": f"bytes {start}-{end - 1}/{len(content)}"} if wanted else {}
+    output = {"Content-Range": f"bytes {start}-{end - 1}/{len(content)}"} if expected else {}
     body = content[start:end]
     length = len(body) + (fault.by if isinstance(fault, WrongLength) else 0)
-    handler.head(206 if wanted else 200, headers | told | {"Content-Length": str(max(0, length))})
+    handler.head(206 if expected else 200, headers | output | {"Content-Length": str(max(0, length))})
     if handler.command != "HEAD":
         _write(handler, body[: max(0, length)], fault)
 
 
 def _range(handler: Any, size: int, validator: str | None) -> tuple[int, int] | None:
     """The bytes asked for, from and up to; (0, 0) where there are none, None where the whole is wanted."""
-    asked = handler.headers.get("Range")
+    requested = handler.headers.get("Range")
     condition = handler.headers.get("If-Range")
-    if asked is None or (condition is not None and condition != validator):
+    if requested is None or (condition is not None and condition != validator):
         return None
-    found = re.fullmatch(r"bytes=(\d*)-(\d*)", asked)
-    if not found or not any(found.groups()):
+    result = re.fullmatch(r"bytes=(\d*)-(\d*)", requested)
+    if not result or not any(result.groups()):
         return None
-    first, last = found.groups()
+    first, last = result.groups()
     start = int(first) if first else max(0, size - int(last))
     end = min(size, int(last) + 1) if first and last else size
     return (start, end) if start < end else (0, 0)

@@ -73,13 +73,13 @@ def plain(batches: Iterable[dict[str, Any]]) -> Batches:
 
 def drained(batches: Iterable[dict[str, Any]]) -> tuple[Batches, FarshiftError | None]:
     """What a reader gives until it ends, or until the first error; and that error."""
-    taken: Batches = []
+    accepted: Batches = []
     try:
         for batch in batches:
-            taken += plain([batch])
+            accepted += plain([batch])
     except FarshiftError as error:
-        return taken, error
-    return taken, None
+        return accepted, error
+    return accepted, None
 
 
 def send_clients_to(hub: Hub, patch: pytest.MonkeyPatch, home: Path) -> None:

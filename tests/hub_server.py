@@ -138,15 +138,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.hub.requests.append(Request(self.command, path, self.headers.get("Range")))
         try:
             for pattern, route in _ROUTES:
-                if found := re.fullmatch(pattern, path):
-                    return route(self, **found.groupdict(default=""))
+                if result := re.fullmatch(pattern, path):
+                    return route(self, **result.groupdict(default=""))
             raise Missing("RepoNotFound" if path.startswith(("/api/datasets/", "/datasets/")) else "")
         except Missing as missing:
             self.refuse(Refuse(404), {"X-Error-Code": str(missing)} if str(missing) else {})
 
     def refuse(self, fault: Refuse, headers: dict[str, str] | None = None) -> None:
-        told = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
-        self.head(fault.status, {"Content-Length": "0"} | told | (headers or {}))
+        output = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
+        self.head(fault.status, {"Content-Length": "0"} | output | (headers or {}))
 
     def head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
@@ -199,27 +199,27 @@ class _Handler(BaseHTTPRequestHandler):
         commit, files = self.hub.at(revision)
         if path not in files:
             return self.refuse(Refuse(404), {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
-        content, told = files[path], {"X-Repo-Commit": commit}
+        content, output = files[path], {"X-Repo-Commit": commit}
         if not path.endswith(_LARGE):
-            return self._file(content, told | {"ETag": f'"{git_blob(content)}"'})
+            return self._file(content, output | {"ETag": f'"{git_blob(content)}"'})
         fault = self.hub.faults.take(self.asked)
         if isinstance(fault, Refuse):
             return self.refuse(fault)
         # Clients follow a redirect on the Hub's own host as the Hub's; large files are on another one.
         elsewhere = self.hub.url.replace("127.0.0.1", "localhost")
         digest = sha256(content).hexdigest()
-        told |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{digest}"', "Content-Length": "0"}
+        output |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{digest}"', "Content-Length": "0"}
         if self.hub.xet:
             token = f"{self.hub.url}{_API}/xet-read-token/{commit}"
-            told |= {"X-Xet-Hash": digest, "Link": f'<{token}>; rel="xet-auth"'}
-        self.head(302, told | {"Location": f"{elsewhere}/large/{digest}/{quote(path)}"})
+            output |= {"X-Xet-Hash": digest, "Link": f'<{token}>; rel="xet-auth"'}
+        self.head(302, output | {"Location": f"{elsewhere}/large/{digest}/{quote(path)}"})
 
     def xet_token(self, revision: str) -> None:
         if not self.hub.xet:
             raise Missing("EntryNotFound")
         self.hub.at(revision)
-        told = {"X-Xet-Cas-Url": self.hub.xet, "X-Xet-Access-Token": "token", "X-Xet-Token-Expiration": str(2**40)}
-        self.head(200, told | {"Content-Length": "0"})
+        output = {"X-Xet-Cas-Url": self.hub.xet, "X-Xet-Access-Token": "token", "X-Xet-Token-Expiration": str(2**40)}
+        self.head(200, output | {"Content-Length": "0"})
 
     def large(self, digest: str, path: str) -> None:
         self._file(self.hub.large(digest, path), {"ETag": f'"{digest}"'})

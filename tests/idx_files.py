@@ -20,9 +20,9 @@ def digits(folder: Path, count: int, name: str = "some", zipped: bool = False, s
     rng = np.random.default_rng(count)
     images = rng.integers(1, 256, (count, side, side), dtype=np.uint8)
     labels = (np.arange(count) % 10).astype(np.uint8)
-    found = {}
+    result = {}
     for what, values in (("images", images), ("labels", labels)):
         path = folder / f"{name}-{what}"
         path.write_bytes(gzip.compress(idx(values)) if zipped else idx(values))
-        found[path.name] = path
-    return found
+        result[path.name] = path
+    return result

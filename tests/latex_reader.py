@@ -42,10 +42,10 @@ def printed(source: str) -> Printed:
     depth: list[str] = []
     pending, mathematics = "", False
     tokens = TOKEN.findall(source)
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        place += 1
+    position = 0
+    while position < len(tokens):
+        token = tokens[position]
+        position += 1
         if token == "{":
             depth.append(pending)
             pending = ""
@@ -63,7 +63,7 @@ def printed(source: str) -> Printed:
             continue
         if token in (r"\scriptsize", r"\footnotesize"):
             # The blank after a command ends it.
-            place += place < len(tokens) and tokens[place] == " "
+            position += position < len(tokens) and tokens[position] == " "
             continue
         if token.startswith("\\"):
             name = token[1:]
@@ -118,7 +118,7 @@ def read_tabular(lines: list[str]) -> Tabular:
 
 def read_tables(text: str) -> list[Table]:
     """The `table` environments of a text, which holds nothing else."""
-    found = []
+    result = []
     for part in re.split(r"(?m)(?<=^\\end\{table\}$)\n+", text.strip()):
         lines = part.splitlines()
         assert lines[:2] == [r"\begin{table}", r"\centering"] and lines[-1] == r"\end{table}"
@@ -134,12 +134,12 @@ def read_tables(text: str) -> list[Table]:
             tabulars.append(read_tabular(left[:end]))
             left = left[end:]
         assert tabulars
-        found.append(Table(caption, label, tabulars, printed(note)))
-    labels = [table.label for table in found]
+        result.append(Table(caption, label, tabulars, printed(note)))
+    labels = [table.label for table in result]
     assert len(set(labels)) == len(labels), "two tables of one label"
-    for table in found:
+    for table in result:
         used = [cell.raised for each in table.tabulars for row in each.rows for cell in row if cell.raised]
         assert set(used) == set(re.findall("[a-z]", table.note.raised)), (
             "every mark has its note, and every note a mark"
         )
-    return found
+    return result

@@ -59,8 +59,8 @@ class Llm:
 
 def prompt_of(request: dict[str, Any]) -> str:
     """The text of a request; of a message in pieces, that of its texts."""
-    said = request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
-    return said if isinstance(said, str) else "".join(piece.get("text", "") for piece in said)
+    output = request["prompt"] if "prompt" in request else request["messages"][-1]["content"]
+    return output if isinstance(output, str) else "".join(piece.get("text", "") for piece in output)
 
 
 class _Handler(BaseHTTPRequestHandler):

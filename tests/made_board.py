@@ -30,7 +30,7 @@ MODELS = ("lstm", "transformer", "syntactic-attention", "mlp", "knn", "my-model"
 
 def small_board() -> Snapshot:
     """Six models on a benchmark of each kind, one of them withdrawn; models differ, and some are tied."""
-    made, apart = [], []
+    built, apart = [], []
     for number, (benchmark, kind) in enumerate(KINDS.items()):
         for k, model in enumerate(MODELS):
             share = 0.25 + 0.06 * ((3 * k + number) % 6) + (0.2 if k == number else 0.0)
@@ -47,12 +47,12 @@ def small_board() -> Snapshot:
                 severity=points,
             )
             data = {"training_data": ["wikitext"] if k == 1 else [], "pretraining": ["unknown"] if k == 2 else []}
-            made.append((on, replace(rows, card={"parameters": 40_000 * 20**k, "declared": data})))
+            built.append((on, replace(rows, card={"parameters": 40_000 * 20**k, "declared": data})))
     gone, _ = entry("withdrawn-model", 0.9, "scan/length", team="us")
     apart.append(
         replace(gone, left=Removal("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))
     )
-    return snapshot(made, name="A made-up board", apart=apart)
+    return snapshot(built, name="A made-up board", apart=apart)
 
 
 def large_board(models: int, tables: int) -> Snapshot:
@@ -61,7 +61,7 @@ def large_board(models: int, tables: int) -> Snapshot:
     chosen: list[str] = []
     known = load_benchmarks()
     for kind in ("domain", "length", "compositional", "easy-to-hard", "corrupted-label"):
-        names = [name for name, one in sorted(known.items()) if one.kind == kind and one.manifest.frozen]
+        names = [name for name, item in sorted(known.items()) if item.kind == kind and item.manifest.frozen]
         chosen += [name for name in names if known[name].metrics[0].bounds == (0.0, 1.0)][: tables // 5]
     curves = [tuple(curve(share, share / (2 + k % 3))) for k, share in enumerate(draws.random(60).tolist())]
     words = ("deep", "wide", "robust", "sparse", "aligned", "causal", "mixture", "ensemble", "tiny", "modular")
@@ -83,11 +83,11 @@ def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.rando
         rows.append(_standing(score, f"team {number % 200}"))
     rows.sort(key=lambda one: (-one.score.ood.value, one.score.model))
     placed = []
-    for place, one in enumerate(rows):
-        low = max(1, place + 1 - int(draws.integers(1, 40)))
-        high = min(len(rows), place + 1 + int(draws.integers(1, 40)))
-        first = place // 30
-        placed.append(Row(standing=one, rank=(low, high), ties=" ".join(f"t{first + k}" for k in range(3)), best=0.0))
+    for position, item in enumerate(rows):
+        low = max(1, position + 1 - int(draws.integers(1, 40)))
+        high = min(len(rows), position + 1 + int(draws.integers(1, 40)))
+        first = position // 30
+        placed.append(Row(standing=item, rank=(low, high), ties=" ".join(f"t{first + k}" for k in range(3)), best=0.0))
     table = Table(
         *(benchmark, known.definition.title, known.kind, "full", None, known.rule(None).name),
         *(template.metric, template.entry_identity, True, "", "", rows),
@@ -97,8 +97,8 @@ def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.rando
 
 def _score(template: Score, name: str, on_id: float, on_ood: float, points: tuple, draws) -> Score:
     reach = 0.01 + 0.03 * draws.random(3)
-    found = (on_id, on_ood, on_id - on_ood)
-    views = [estimate(value, float(r), least=-1.0) for value, r in zip(found, reach, strict=True)]
+    result = (on_id, on_ood, on_id - on_ood)
+    views = [estimate(value, float(r), least=-1.0) for value, r in zip(result, reach, strict=True)]
     return replace(template, model=name, id=views[0], ood=views[1], gap=views[2], severity=points)
 
 

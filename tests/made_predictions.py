@@ -77,8 +77,8 @@ def assays(rows: int = 400, labels: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """Assays of molecules, most of them missing: truth (1, 0, NaN) and logits, in sixteenths, so that some are equal.
     The last label has no row with 1."""
     cells = _count(rows * labels).reshape(rows, labels)
-    found = draw_below("assays/true", cells, 10)
-    truth = np.where(found < 2, 1.0, np.where(found < 6, 0.0, np.nan))
+    result = draw_below("assays/true", cells, 10)
+    truth = np.where(result < 2, 1.0, np.where(result < 6, 0.0, np.nan))
     truth[:, -1] = np.where(np.isnan(truth[:, -1]), np.nan, 0.0)
     logits = (draw_below("assays/logit", cells, 97) - 48) / 16 + np.where(truth == 1, 1.0, 0.0)
     return truth, logits
@@ -129,12 +129,12 @@ def wheat(pictures: int = 60, sessions: int = 7, classes: int = 1) -> tuple[list
         )
         extra = np.stack([false, false, false + 60, false + 60], axis=1).reshape(-1, 4) % 1000
         extra = np.sort(extra.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
-        found = np.concatenate([moved, extra]).astype(np.float64)
-        score = draw_uniform(f"{name}/score", _count(len(found))) ** np.where(
-            np.arange(len(found)) < len(seen), 0.3, 1.0
+        result = np.concatenate([moved, extra]).astype(np.float64)
+        score = draw_uniform(f"{name}/score", _count(len(result))) ** np.where(
+            np.arange(len(result)) < len(seen), 0.3, 1.0
         )
         kinds = np.concatenate([kind[seen], draw_below(f"{name}/kinds", _count(len(extra)), classes)])
-        given.append(np.concatenate([found, score[:, None], kinds[:, None]], axis=1))
+        given.append(np.concatenate([result, score[:, None], kinds[:, None]], axis=1))
     return true, given, draw_below("wheat/session", _count(pictures), sessions - 1)
 
 

@@ -52,7 +52,7 @@ def entry(
 def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", apart=(), windows=()) -> Snapshot:
     """The tables of some entries, as a board's."""
     standings = [standing for standing, _ in entries]
-    by_name = {standing.entry: found for standing, found in entries}
+    by_name = {standing.entry: result for standing, result in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
     views = tuple(make_table_view(table, by_name, {}, tried, baseline) for table in make_tables(standings))

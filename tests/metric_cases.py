@@ -81,13 +81,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _columns(draw: Callable[..., Any], truth: Any) -> dict[str, np.ndarray]:
     """Fields beside answer and label: a place, two properties that may overlap, and types of the tokens of texts."""
     row = st.tuples(st.sampled_from(["Asia", "Europe", "Other"]), st.integers(0, 1), st.sampled_from([0.0, 0.25, 0.5]))
-    place, one, two = zip(*draw(st.lists(row, min_size=len(truth), max_size=len(truth))), strict=True)
+    position, item, two = zip(*draw(st.lists(row, min_size=len(truth), max_size=len(truth))), strict=True)
     types = [
         " ".join(draw(st.sampled_from(["class", "method", "literal"])) for _ in str(text).split()) for text in truth
     ]
     return {
-        "place": np.array(place, object),
-        "one": np.array(one),
+        "place": np.array(position, object),
+        "one": np.array(item),
         "two": np.array(two),
         "types": np.array(types, object),
     }
@@ -113,8 +113,10 @@ def classified(draw: Callable[..., Any], classes: int | None = None, losses: boo
     be, the one of most probability."""
     classes = classes or draw(st.integers(2, 4))
     label = st.integers(0, classes - 1)
-    one = st.tuples(label, probabilities_of(classes), label, st.booleans(), st.booleans() if losses else st.just(False))
-    truth, scores, other, named_otherwise, lost = zip(*draw(st.lists(one, min_size=1, max_size=20)), strict=True)
+    item = st.tuples(
+        label, probabilities_of(classes), label, st.booleans(), st.booleans() if losses else st.just(False)
+    )
+    truth, scores, other, named_otherwise, lost = zip(*draw(st.lists(item, min_size=1, max_size=20)), strict=True)
     scores = np.stack(scores)
     prediction = np.where(named_otherwise, other, scores.argmax(axis=1))
     answers = Answers(prediction, _status(lost), scores)
@@ -135,8 +137,8 @@ def written(draw: Callable[..., Any], tokens: str = "whitespace") -> Case:
 @st.composite
 def measured(draw: Callable[..., Any], losses: bool = True) -> Case:
     """Numbers in eighths between -1 and 1."""
-    one = st.tuples(NUMBERS, NUMBERS, st.booleans() if losses else st.just(False))
-    given, true, lost = zip(*draw(st.lists(one, min_size=1, max_size=20)), strict=True)
+    item = st.tuples(NUMBERS, NUMBERS, st.booleans() if losses else st.just(False))
+    given, true, lost = zip(*draw(st.lists(item, min_size=1, max_size=20)), strict=True)
     task = Task("regression", ("x",), "y")
     return Case(Answers(np.array(given), _status(lost)), np.array(true), task, _columns(draw, true))
 
@@ -151,15 +153,15 @@ def labelled(scores: np.ndarray, lost: Any = None) -> Answers:
 def multilabelled(draw: Callable[..., Any], losses: bool = True) -> Case:
     """Rows of three labels, some of them missing, with scores that are often equal."""
     label = st.sampled_from([0.0, 1.0, np.nan])
-    one = st.tuples(st.tuples(*[label] * 3), st.tuples(*[NUMBERS] * 3), st.booleans() if losses else st.just(False))
-    truth, scores, lost = zip(*draw(st.lists(one, min_size=1, max_size=12)), strict=True)
+    item = st.tuples(st.tuples(*[label] * 3), st.tuples(*[NUMBERS] * 3), st.booleans() if losses else st.just(False))
+    truth, scores, lost = zip(*draw(st.lists(item, min_size=1, max_size=12)), strict=True)
     answers = labelled(np.array(scores), lost)
     return Case(answers, np.array(truth, np.float32), Task("multilabel", ("x",), "y", 3), _columns(draw, truth))
 
 
 def scored(boxes: str) -> str:
     """True boxes as if they were found, with certainty."""
-    rows = [one.split() for one in boxes.split(";")] if boxes else []
+    rows = [item.split() for item in boxes.split(";")] if boxes else []
     return ";".join(" ".join([*row[:4], "1", *row[4:]]) for row in rows)
 
 
@@ -174,8 +176,8 @@ def boxed(draw: Callable[..., Any]) -> Case:
     """Pictures with up to four boxes, and as many found."""
     true, given, lost = [], [], []
     for _ in range(draw(st.integers(1, 6))):
-        wanted = {tuple(one[:4]): one for one in (box(draw) for _ in range(draw(st.integers(0, 4))))}
-        true.append(";".join(" ".join(map(str, one)) for one in wanted.values()))
+        expected = {tuple(item[:4]): item for item in (box(draw) for _ in range(draw(st.integers(0, 4))))}
+        true.append(";".join(" ".join(map(str, item)) for item in expected.values()))
         named = [box(draw) for _ in range(draw(st.integers(0, 4)))]
         scores = [draw(st.sampled_from([0.25, 0.5, 0.75, 0.875])) for _ in named]
         given.append(

@@ -44,7 +44,7 @@ def split(
     each: pictures of a class and domain, PNG; those of the numbers `broken` have no pixels. said: of its definition."""
     monkeypatch.chdir(home)
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
-    names = [f"{place}/{kind}/{n}.png" for place in ("photo", "sketch") for kind in NAMES for n in range(each)]
+    names = [f"{position}/{kind}/{n}.png" for position in ("photo", "sketch") for kind in NAMES for n in range(each)]
     files = {name: picture(number, "PNG", SIDE) for number, name in enumerate(names)}
     files |= {names[number]: unreadable() for number in broken}
     folder(home / "photos", files)

@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 def points(axes: Axes) -> dict[str, list[dict[str, Any]]]:
     """The points of each labelled series, in their order: `x`, `y`, and the ends of the bars along `x` and `y`."""
-    found = {}
+    result = {}
     for series in axes.containers:
         if isinstance(series, ErrorbarContainer):
             line, _, bars = series
@@ -24,14 +24,14 @@ def points(axes: Axes) -> dict[str, list[dict[str, Any]]]:
                 column = 0 if name == "x bar" else 1
                 for row, segment in zip(rows, collection.get_segments(), strict=True):
                     row[name] = sorted(segment[:, column].tolist())
-            found[series.get_label()] = rows
-    return found
+            result[series.get_label()] = rows
+    return result
 
 
 def line(axes: Axes, label: str) -> Line2D:
     """The one line of that label."""
-    (found,) = [each for each in axes.lines if each.get_label() == label]
-    return found
+    (result,) = [each for each in axes.lines if each.get_label() == label]
+    return result
 
 
 def note(figure: Figure) -> str:
@@ -62,15 +62,15 @@ def faults(figure: Figure) -> list[str]:
     figure.draw_without_rendering()
     boxes = [(text.get_text(), text.get_window_extent(), text.get_fontsize()) for text in words(figure)]
     edge = figure.bbox
-    found = [f"small: {text!r}" for text, _, size in boxes if size < 7]
-    found += [
+    result = [f"small: {text!r}" for text, _, size in boxes if size < 7]
+    result += [
         f"cut: {text!r}"
         for text, box, _ in boxes
         if box.x0 < edge.x0 or box.y0 < edge.y0 or box.x1 > edge.x1 or box.y1 > edge.y1
     ]
-    found += [
-        f"overlap: {one!r} and {other!r}"
-        for (one, first, _), (other, second, _) in combinations(boxes, 2)
+    result += [
+        f"overlap: {item!r} and {other!r}"
+        for (item, first, _), (other, second, _) in combinations(boxes, 2)
         if first.padded(-0.5).overlaps(second.padded(-0.5))
     ]
-    return found
+    return result

@@ -67,8 +67,8 @@ def why_not() -> str:
 
 
 def _binaries() -> Path | None:
-    found = shutil.which("initdb")
-    return Path(found).parent if found else next(iter(_PLACES), None)
+    result = shutil.which("initdb")
+    return Path(result).parent if result else next(iter(_PLACES), None)
 
 
 def _owner() -> dict[str, Any] | None:

@@ -23,16 +23,16 @@ def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Tab
     reader = load_module("loaders/readers", distribution.reader, "reader")
     call = getattr(reader, "pieces", reader.read)
     in_order = {pin.name: folder / pin.name for pin in distribution.files}
-    made = call(**add_schema(call, {"files": in_order, **distribution.options}, source.schema))
-    whole = made if isinstance(made, pa.Table) else pa.concat_tables(made, promote_options="permissive")
-    return source.schema.conform(whole, name)
+    built = call(**add_schema(call, {"files": in_order, **distribution.options}, source.schema))
+    full = built if isinstance(built, pa.Table) else pa.concat_tables(built, promote_options="permissive")
+    return source.schema.conform(full, name)
 
 
 def check_layout(name: str, layout: tuple[dict[str, str | bytes], dict[str, list]], folder: Path) -> None:
     """The files give these values of these fields."""
     files, some = layout
-    found = read_small(name, files, folder).select(list(some)).to_pydict()
-    assert found == {
+    result = read_small(name, files, folder).select(list(some)).to_pydict()
+    assert result == {
         field: pytest.approx(values) if isinstance(values[0], float) else values for field, values in some.items()
     }
 

@@ -24,16 +24,16 @@ def base_and_value(text):
     """The number that is to be written in another base, and that base."""
     base, digits, other = re.search(r"convert the (\S+) number (\S+) to (\S+)", text).groups()
     bases = {"binary": 2, "hexadecimal": 16}
-    old, new = (bases.get(one) or int(one.removeprefix("base-")) for one in (base, other))
+    old, new = (bases.get(item) or int(item.removeprefix("base-")) for item in (base, other))
     return int(digits, old), new
 
 
 def base_conversion(text):
-    (value, new), found = base_and_value(text), ""
+    (value, new), result = base_and_value(text), ""
     while value:
         value, digit = divmod(value, new)
-        found = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + found
-    return found
+        result = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + result
+    return result
 
 
 def basic_arithmetic(text):
@@ -81,25 +81,25 @@ def maze(text):
     wall = re.search(r"Legend: '(.)' = Wall", text)[1]
     lines = re.search(r"```\n(.*)\n```\n", text, re.DOTALL)[1].split("\n")
     cells = {(i, j): cell for i, line in enumerate(lines) for j, cell in enumerate(line) if cell != wall}
-    first = next(place for place, cell in cells.items() if cell == start)
+    first = next(position for position, cell in cells.items() if cell == start)
     steps, queue = {first: 0}, deque([first])
     while queue:
         i, j = queue.popleft()
-        for place in ((i + x, j + y) for x, y in STEPS):
-            if place in cells and place not in steps:
-                steps[place] = steps[i, j] + 1
-                queue.append(place)
-    return str(next(steps[place] for place, cell in cells.items() if cell == goal))
+        for position in ((i + x, j + y) for x, y in STEPS):
+            if position in cells and position not in steps:
+                steps[position] = steps[i, j] + 1
+                queue.append(position)
+    return str(next(steps[position] for position, cell in cells.items() if cell == goal))
 
 
 def mini_sudoku(text):
     """All solutions, one after the other: the answer where there is one."""
-    found: list[str] = []
+    result: list[str] = []
 
     def fill(cells):
         empty = next(((i, j) for i in range(4) for j in range(4) if cells[i][j] == "_"), None)
         if empty is None:
-            found.append("\n".join(map(" ".join, cells)))
+            result.append("\n".join(map(" ".join, cells)))
             return
         i, j = empty
         box = {cells[i // 2 * 2 + x][j // 2 * 2 + y] for x in (0, 1) for y in (0, 1)}
@@ -107,27 +107,27 @@ def mini_sudoku(text):
             fill([[digit if (x, y) == empty else cells[x][y] for y in range(4)] for x in range(4)])
 
     fill(grid(text))
-    return "\n\n".join(found)
+    return "\n\n".join(result)
 
 
 def prime_factorization(text):
-    left, factor, found = int(re.search(r"of (\d+)\. Write", text)[1]), 2, []
+    left, factor, result = int(re.search(r"of (\d+)\. Write", text)[1]), 2, []
     while left > 1:
         if left % factor == 0:
             left //= factor
-            found.append(str(factor))
+            result.append(str(factor))
         else:
             factor = factor + 1 if factor * factor <= left else left
-    return " × ".join(found)
+    return " × ".join(result)
 
 
 def rotten_oranges(text):
     cells, minutes = grid(text), 0
     places = {(i, j): cell for i, row in enumerate(cells) for j, cell in enumerate(row)}
     while "1" in places.values():
-        rotten = {place for place, cell in places.items() if cell == "2"}
+        rotten = {position for position, cell in places.items() if cell == "2"}
         reached = {(i + x, j + y) for i, j in rotten for x, y in STEPS}
-        new = {place for place in reached if places.get(place) == "1"}
+        new = {position for position in reached if places.get(position) == "1"}
         if not new:
             return "-1"
         places.update(dict.fromkeys(new, "2"))

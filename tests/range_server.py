@@ -64,16 +64,16 @@ class _Handler(BaseHTTPRequestHandler):
             pause = site.retry_after.pop(0) if site.retry_after and fault == "429" else "0"
             return self._send(Answer(int(fault or 404), {"Retry-After": pause} if fault == "429" else {}, b""))
         first, last = 0, len(body) - 1
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if wanted and fault != "no-range":
-            first, last = int(wanted[1]), min(int(wanted[2] or last), last)
+        expected = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if expected and fault != "no-range":
+            first, last = int(expected[1]), min(int(expected[2] or last), last)
         site.asked.append((path, first, last))
         site.conditions.append(self.headers.get("If-Range"))
         shift = fault == "shifted"
-        answer = Answer(206 if wanted and fault != "no-range" else 200, {}, body[first + shift : last + 1 + shift])
+        answer = Answer(206 if expected and fault != "no-range" else 200, {}, body[first + shift : last + 1 + shift])
         if answer.status == 206:
-            whole = len(body) + (fault == "grown")
-            answer.headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{whole}"
+            full = len(body) + (fault == "grown")
+            answer.headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{full}"
         if site.tags:
             answer.headers["ETag"] = f'"{sha256(body + fault.encode() * (fault == "changed")).hexdigest()}"'
         if fault == "longer":

@@ -8,6 +8,6 @@ from farshift.leaderboard.operations.verify import verify_board
 
 def verified(board: Board) -> tuple[int, list[str]]:
     """Entries and differences."""
-    found = verify_board(board)
-    assert found.not_recomputed == []
-    return found.entries, found.differences
+    result = verify_board(board)
+    assert result.not_recomputed == []
+    return result.entries, result.differences

@@ -40,11 +40,11 @@ def bins(accuracy: float, rows: int, overconfident: float = 0.1) -> list[dict[st
     counts = np.floor(share / share.sum() * rows).astype(int)
     counts[0] = 0
     counts[-1] += rows - counts.sum()
-    found = []
+    result = []
     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True):
         middle = (low + high) / 2
         right = min(1.0, max(0.0, middle - overconfident * middle))
-        found.append(
+        result.append(
             {
                 "from": round(low, 6),
                 "to": round(high, 6),
@@ -53,7 +53,7 @@ def bins(accuracy: float, rows: int, overconfident: float = 0.1) -> list[dict[st
                 "accuracy": round(right, 6) if count else None,
             }
         )
-    return found
+    return result
 
 
 def record(
@@ -83,8 +83,8 @@ def record(
     if kind == "corrupted-label":
         wrong = {"restored": ood, "memorised": 0.9 * (1 - ood), "fit_clean": (1 + id) / 2}
         views |= {name: estimate(value, reach, rows, seeds) for name, value in wrong.items()}
-    found = {name: estimate(value, 2 * reach, rows // 5, seeds) for name, value in (groups or {}).items()}
-    worst = min(found, key=lambda name: (found[name].value, name), default=None)
+    result = {name: estimate(value, 2 * reach, rows // 5, seeds) for name, value in (groups or {}).items()}
+    worst = min(result, key=lambda name: (result[name].value, name), default=None)
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
     points = curve(id, ood, seeds) if severity is None and kind == "length" else severity or []
     return Score.from_dict(
@@ -105,11 +105,11 @@ def record(
             "id": views["id"].to_dict(),
             "ood": views["ood"].to_dict(),
             "gap": estimate(id - ood, 1.4 * reach, 2 * rows, seeds, least=-1.0).to_dict(),
-            "views": {name: one.to_dict() for name, one in views.items()},
+            "views": {name: item.to_dict() for name, item in views.items()},
             "metrics": {},
             "answers": {},
             "selections": {},
-            "worst_group": None if worst is None else WorstGroup(worst, found[worst], found).to_dict(),
+            "worst_group": None if worst is None else WorstGroup(worst, result[worst], result).to_dict(),
             "group_quantiles": None,
             "severity": [point.to_dict() for point in points],
             "severity_unit": severity_unit,

@@ -21,16 +21,16 @@ class Stores:
         return f"s3://{name}/kept"
 
     def files(self, url: str) -> list[str]:
-        place = url.removeprefix("s3://")
-        return sorted(path.removeprefix(f"{place}/") for path in self._client().find(place))
+        position = url.removeprefix("s3://")
+        return sorted(path.removeprefix(f"{position}/") for path in self._client().find(position))
 
     def overwrite(self, url: str, path: str, content: bytes | None) -> None:
         """Put other bytes in the place of a file, or delete it."""
-        place = f"{url.removeprefix('s3://')}/{path}"
+        position = f"{url.removeprefix('s3://')}/{path}"
         if content is None:
-            self._client().rm_file(place)
+            self._client().rm_file(position)
         else:
-            self._client().pipe_file(place, content)
+            self._client().pipe_file(position, content)
 
     def _client(self) -> Any:
         from fsspec import filesystem

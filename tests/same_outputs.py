@@ -49,22 +49,22 @@ def digested(arguments: list[str]) -> list[object]:
 
 def commands(recorded: Path, board: str) -> list[list[str]]:
     """What is run: the same in both trees as long as their listings are."""
-    names = [one["name"] for one in json.loads(said(["benchmarks", "list", "--json"])[1])]
+    names = [item["name"] for item in json.loads(said(["benchmarks", "list", "--json"])[1])]
     runs = sorted(f"{file.stem}@{file.parent.name.replace('__', '/')}" for file in recorded.glob("*/*.parquet"))
     runs.sort(key=lambda run: run.split("@")[::-1])
     pairs = [
-        (one, other)
-        for one, other in itertools.pairwise(runs)
-        if one.split("@")[1] == other.split("@")[1] and int(sha256(one.encode()).hexdigest(), 16) % EVERY == 0
+        (item, other)
+        for item, other in itertools.pairwise(runs)
+        if item.split("@")[1] == other.split("@")[1] and int(sha256(item.encode()).hexdigest(), 16) % EVERY == 0
     ]
-    found = [["splits", "list", "--json"], ["benchmarks", "list", "--json"]]
-    found += [["benchmarks", "show", name, "--json"] for name in names]
-    found += [["score", f"baseline:{run}", "--json"] for run in runs]
-    found += [["compare", f"baseline:{one}", f"baseline:{other}", "--json"] for one, other in pairs]
-    found += [["splits", "verify", "--all", "--json"]]
+    result = [["splits", "list", "--json"], ["benchmarks", "list", "--json"]]
+    result += [["benchmarks", "show", name, "--json"] for name in names]
+    result += [["score", f"baseline:{run}", "--json"] for run in runs]
+    result += [["compare", f"baseline:{item}", f"baseline:{other}", "--json"] for item, other in pairs]
+    result += [["splits", "verify", "--all", "--json"]]
     if board:
-        found += [["board", "verify", board, "--json"], ["board", "standings", board, "--json"]]
-    return found
+        result += [["board", "verify", board, "--json"], ["board", "standings", board, "--json"]]
+    return result
 
 
 def collect(out: Path, board: str, workers: int) -> None:
@@ -79,10 +79,10 @@ def collect(out: Path, board: str, workers: int) -> None:
 
 def in_tree(tree: Path, arguments: list[str]) -> None:
     """Run Python with `tree` as the package `farshift`."""
-    with tempfile.TemporaryDirectory() as place:
-        (Path(place) / "farshift").symlink_to(tree)
-        environment = os.environ | {"PYTHONPATH": place, "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([sys.executable, *arguments], env=environment, cwd=place, check=True)
+    with tempfile.TemporaryDirectory() as position:
+        (Path(position) / "farshift").symlink_to(tree)
+        environment = os.environ | {"PYTHONPATH": position, "PYTHONDONTWRITEBYTECODE": "1"}
+        subprocess.run([sys.executable, *arguments], env=environment, cwd=position, check=True)
 
 
 def main() -> int:
@@ -98,20 +98,20 @@ def main() -> int:
         return 0
     if not given.base:
         ask.error("name the commit to compare with")
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
+    with tempfile.TemporaryDirectory() as position:
+        folder = Path(position)
         base, board = folder / "base", str(folder / "board") if given.board else ""
         base.mkdir()
         archive = subprocess.run(["git", "archive", given.base], cwd=ROOT, stdout=subprocess.PIPE, check=True)
         subprocess.run(["tar", "-x", "-C", base], input=archive.stdout, check=True)
         if board:
             in_tree(base, ["-m", "farshift", "board", "build", board])
-        found = []
+        result = []
         for number, tree in enumerate((base, ROOT)):
             out = folder / f"{number}.jsonl"
             in_tree(tree, [__file__, "--collect", str(out), "--on", board, "--workers", str(given.workers)])
-            found.append({name: rest for name, *rest in map(json.loads, out.read_text().splitlines())})
-    before, after = found
+            result.append({name: rest for name, *rest in map(json.loads, out.read_text().splitlines())})
+    before, after = result
     differ = [name for name in (before | after) if before.get(name) != after.get(name)]
     for name in differ:
         print(f"differs: farshift {name}")

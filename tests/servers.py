@@ -46,8 +46,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "short":
             body = body[: len(body) // 2]
         start = 0
-        if wanted := self.headers.get("Range"):
-            start = int(wanted.removeprefix("bytes=").split("-")[0])
+        if expected := self.headers.get("Range"):
+            start = int(expected.removeprefix("bytes=").split("-")[0])
         self.send_response(206 if start else 200)
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
@@ -97,8 +97,8 @@ class _HubHandler(_Handler):
             self.end_headers()
             return
         start = 0
-        if wanted := self.headers.get("Range"):
-            start = int(wanted.removeprefix("bytes=").split("-")[0])
+        if expected := self.headers.get("Range"):
+            start = int(expected.removeprefix("bytes=").split("-")[0])
         self.send_response(206 if start else 200)
         self.send_header("X-Repo-Commit", self.COMMIT)
         self.send_header("ETag", f'"{sha256(body).hexdigest()}"')

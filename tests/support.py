@@ -34,7 +34,7 @@ def run_in_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     """The real command in this process, for tests of what it says of many inputs."""
     from farshift.cli import main
 
-    kept = sys.argv, sys.stdout, sys.stderr
+    stored = sys.argv, sys.stdout, sys.stderr
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     sys.argv, sys.stdout, sys.stderr = ["farshift", *map(str, arguments)], out, err
     try:
@@ -43,7 +43,7 @@ def run_in_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     except SystemExit as ended:
         code = int(ended.code or 0)
     finally:
-        sys.argv, sys.stdout, sys.stderr = kept
+        sys.argv, sys.stdout, sys.stderr = stored
     texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return subprocess.CompletedProcess(list(map(str, arguments)), code, *texts)
 

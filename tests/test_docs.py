@@ -38,13 +38,13 @@ PAGES = (
     "tutorial.md",
 )
 BY_PAGE = {page: sections(ROOT / "docs" / page) for page in PAGES}
-SECTIONS = {f"{page}: {title}": found for page in PAGES for title, found in BY_PAGE[page].items()}
+SECTIONS = {f"{page}: {title}": result for page in PAGES for title, result in BY_PAGE[page].items()}
 
 GUIDE = sections(ROOT / "CONTRIBUTING.md")
 ELSEWHERE = "Adding one thing is adding one file"
 """The section of the guide that tests/cli/test_plugins.py runs."""
 
-SECTIONS |= {f"CONTRIBUTING.md: {title}": found for title, found in GUIDE.items() if title != ELSEWHERE}
+SECTIONS |= {f"CONTRIBUTING.md: {title}": result for title, result in GUIDE.items() if title != ELSEWHERE}
 
 OF_OTHERS = (".service", ".caddyfile", ".conf")
 """Files for systemd and for proxies, which no command of ours reads."""
@@ -87,10 +87,10 @@ def commands(python, tmp_path_factory) -> Path:
 def environment(commands) -> dict[str, str]:
     """A reader's: this Python's commands first on the path, and nothing set for language models."""
     path = os.pathsep.join([str(commands), str(Path(sys.executable).parent), os.environ["PATH"]])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    stored = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     # The examples' networks are small: more threads would only wait for each other.
     # Nor do plug-ins of pytest that only this repository's tests have say anything in a reader's.
-    return kept | {"PATH": path, "OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    return stored | {"PATH": path, "OMP_NUM_THREADS": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -107,8 +107,8 @@ def test_every_example_runs_as_printed(section, tmp_path, environment, request):
 @pytest.mark.parametrize("page", PAGES)
 def test_no_example_of_a_page_is_left_out(page):
     text = (ROOT / "docs" / page).read_text("utf-8")
-    found = [example for some in BY_PAGE[page].values() for example in some]
-    blocks = len(found) + sum(example.printed is not None for example in found)
+    result = [example for some in BY_PAGE[page].values() for example in some]
+    blocks = len(result) + sum(example.printed is not None for example in result)
     formulas = len(re.findall(r"^```formula$", text, re.MULTILINE))
     assert len(re.findall(r"^\s*(?:```|~~~)", text, re.MULTILINE)) == 2 * (blocks + formulas)
     outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)

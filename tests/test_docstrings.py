@@ -38,6 +38,6 @@ def test_every_public_name_has_an_example():
 @pytest.mark.parametrize("name", modules())
 def test_examples_give_what_they_print(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
-    assert found.attempted > 0
-    assert found.failed == 0
+    result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
+    assert result.attempted > 0
+    assert result.failed == 0

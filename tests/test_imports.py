@@ -25,29 +25,29 @@ FACADE = Path("loaders/part.py")
 
 def files() -> list[Path]:
     """Every Python file of the package, relative to its root; Alembic's migrations are not part of it."""
-    found = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
-    return [path for path in found if "migrations" not in path.parts]
+    result = [path.relative_to(ROOT) for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"))]
+    return [path for path in result if "migrations" not in path.parts]
 
 
 def imported(statement: ast.ImportFrom, file: Path, known: frozenset[Path]) -> set[Path]:
     """The files that a relative import names: a module, or the package whose name it takes."""
     base = file.parts[: len(file.parts) - statement.level]
-    found = set()
+    result = set()
     for name in statement.names:
-        place = (*base, *(statement.module or "").split(".")) if statement.module else base
-        for parts in ((*place, name.name), place):
+        position = (*base, *(statement.module or "").split(".")) if statement.module else base
+        for parts in ((*position, name.name), position):
             module, package = Path(*parts).with_suffix(".py") if parts else Path(), Path(*parts, "__init__.py")
             if target := next((path for path in (module, package) if path in known), None):
-                found.add(target)
+                result.add(target)
                 break
-    return found
+    return result
 
 
 @cache
 def graph() -> dict[Path, set[Path]]:
     """Which file imports which: at import, in functions, and for types alike."""
     known = frozenset(files())
-    found: dict[Path, set[Path]] = {}
+    result: dict[Path, set[Path]] = {}
     for file in files():
         tree = ast.parse((ROOT / file).read_text("utf-8"))
         inside = {
@@ -59,8 +59,8 @@ def graph() -> dict[Path, set[Path]]:
         statements = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
         if file == FACADE:
             statements = [node for node in statements if id(node) not in inside]
-        found[file] = {other for node in statements for other in imported(node, file, known)} - {file}
-    return found
+        result[file] = {other for node in statements for other in imported(node, file, known)} - {file}
+    return result
 
 
 def circles(edges: dict[Path, set[Path]]) -> list[list[Path]]:
@@ -68,7 +68,7 @@ def circles(edges: dict[Path, set[Path]]) -> list[list[Path]]:
     number: dict[Path, int] = {}
     low: dict[Path, int] = {}
     waiting: list[Path] = []
-    found = []
+    result = []
 
     def visit(file: Path) -> None:
         number[file] = low[file] = len(number)
@@ -82,12 +82,12 @@ def circles(edges: dict[Path, set[Path]]) -> list[list[Path]]:
             group = waiting[waiting.index(file) :]
             del waiting[waiting.index(file) :]
             if len(group) > 1:
-                found.append(sorted(group))
+                result.append(sorted(group))
 
     for file in sorted(edges):
         if file not in number:
             visit(file)
-    return found
+    return result
 
 
 def test_imports_inside_the_package_are_relative():

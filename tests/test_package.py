@@ -32,8 +32,8 @@ def forbidden(path: Path) -> Iterator[str]:
 
 
 def test_no_file_uses_python_s_random_pickle_or_hash():
-    found = {str(path.relative_to(ROOT)): used for path in SOURCES if (used := list(forbidden(path)))}
-    assert found == {}
+    result = {str(path.relative_to(ROOT)): used for path in SOURCES if (used := list(forbidden(path)))}
+    assert result == {}
 
 
 def test_every_package_is_listed():
@@ -47,15 +47,15 @@ def test_every_package_is_listed():
 
 def imported(path: Path) -> set[str]:
     """The top-level packages that a file imports anywhere in it, by their names in code."""
-    found = set()
+    result = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {name.name.split(".")[0] for name in node.names}
+            result |= {name.name.split(".")[0] for name in node.names}
         if isinstance(node, ast.ImportFrom) and not node.level:
-            found.add((node.module or "").split(".")[0])
+            result.add((node.module or "").split(".")[0])
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "importorskip":
-            found.add(str(ast.literal_eval(node.args[0])).split(".")[0])
-    return found - set(sys.stdlib_module_names)
+            result.add(str(ast.literal_eval(node.args[0])).split(".")[0])
+    return result - set(sys.stdlib_module_names)
 
 
 def declared(*extras: str) -> set[str]:
@@ -139,8 +139,8 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
     subprocess.run(
         [sys.executable, "-m", "build", "--outdir", tmp_path / "dist", tree], check=True, capture_output=True
     )
-    made = sorted(path.suffix for path in (tmp_path / "dist").iterdir())
-    assert made == [".gz", ".whl"]
+    built = sorted(path.suffix for path in (tmp_path / "dist").iterdir())
+    assert built == [".gz", ".whl"]
     for archive in (tmp_path / "dist").iterdir():
         home = tmp_path / archive.suffix[1:]
         subprocess.run([sys.executable, "-m", "venv", home], check=True)

@@ -16,11 +16,11 @@ def blocks(page: str, first: str = "", last: str = "") -> list[tuple[str, str]]:
     """("python", code) and ("shell", command) of a page, or of its section from `first` to `last`, in order."""
     text = (ROOT / page).read_text()
     section = text[text.index(first) : text.index(last) if last else None]
-    found = []
+    result = []
     for match in re.finditer(r"```python\n([\s\S]*?)```|^    (farshift .*)$", section, re.MULTILINE):
         code, command = match.groups()
-        found.append(("python", code) if code else ("shell", command))
-    return found
+        result.append(("python", code) if code else ("shell", command))
+    return result
 
 
 def jobs() -> list[tuple[str, str]]:

@@ -13,8 +13,8 @@ from simulation.run import PAGE, ROOMS, Line, line, stored, written
 def test_every_line_of_the_stored_tables_lies_within_its_goal(room):
     lines = stored(room)
     assert lines
-    assert [str(one) for one in lines if not one.within] == []
-    assert all(one.error <= 2.0 for one in lines), "too few trials to say anything"
+    assert [str(item) for item in lines if not item.within] == []
+    assert all(item.error <= 2.0 for item in lines), "too few trials to say anything"
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -38,14 +38,14 @@ def test_a_stored_table_gives_its_lines_back(tmp_path):
         written("<!-- simulated: ranks -->\n<!-- end of ranks -->\n", "ranks", lines, 9, "2026-01-01"), "utf-8"
     )
     assert stored("ranks", page) == lines
-    assert [one.within for one in lines] == [True, False, True]
+    assert [item.within for item in lines] == [True, False, True]
 
 
 @pytest.mark.slow
 def test_numbers_over_many_benchmarks_cover_as_often_as_they_say():
     """100 trials: what lies four Monte Carlo standard errors outside its goal is not chance."""
     trials = 100
-    for found in report(trials):
-        low, high = found["goal"]
+    for result in report(trials):
+        low, high = result["goal"]
         slack = 4 * sqrt(max(low * (1 - low), high * (1 - high), 0.05 * 0.95) / trials)
-        assert low - slack <= found["coverage"] <= high + slack, found
+        assert low - slack <= result["coverage"] <= high + slack, result

@@ -21,20 +21,22 @@ def tokenizer(pairs: bool = False, pad: bool = True, ends: bool = False) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    ids = {word: place for place, word in enumerate((*SPECIAL, *WORDS))}
-    made = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    ids = {word: position for position, word in enumerate((*SPECIAL, *WORDS))}
+    built = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Whitespace()
     if pairs:
-        made.post_processor = processors.TemplateProcessing(
+        built.post_processor = processors.TemplateProcessing(
             single="[CLS] $A [SEP]",
             pair="[CLS] $A [SEP] $B:1 [SEP]:1",
             special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
         )
     if ends:
-        made.post_processor = processors.TemplateProcessing(single="$A [EOS]", special_tokens=[("[EOS]", ids["[EOS]"])])
+        built.post_processor = processors.TemplateProcessing(
+            single="$A [EOS]", special_tokens=[("[EOS]", ids["[EOS]"])]
+        )
     names = {"unk_token": "[UNK]", "eos_token": "[EOS]"} | ({"pad_token": "[PAD]"} if pad else {})
     return PreTrainedTokenizerFast(
-        tokenizer_object=made,
+        tokenizer_object=built,
         model_input_names=["input_ids", "attention_mask", "token_type_ids"][: 3 if pairs else 2],
         **names,
     )
@@ -90,8 +92,8 @@ def one_way(folder: Path, kind: str) -> Path:
     shape = {"vocab_size": len(SPECIAL + WORDS), "max_position_embeddings": 32, "hidden_size": 16}
     shape |= {"num_hidden_layers": 2, "num_attention_heads": 2, "bos_token_id": None, "eos_token_id": 4}
     config: Any = hf.GPT2Config(**shape) if kind == "gpt2" else hf.LlamaConfig(**shape, intermediate_size=8)
-    made = hf.GPT2Model(config) if kind == "gpt2" else hf.LlamaModel(config)
-    return _saved(made, tokenizer(pad=False), folder)
+    built = hf.GPT2Model(config) if kind == "gpt2" else hf.LlamaModel(config)
+    return _saved(built, tokenizer(pad=False), folder)
 
 
 def encoder_decoder(folder: Path) -> Path:

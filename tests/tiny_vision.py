@@ -84,11 +84,11 @@ def sounds(folder: Path, rate: int = 4000, classes: int = 0, norm: str = "group"
     places = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
     labels = {"num_labels": classes} if classes else {}
     kind: Any = Wav2Vec2ForSequenceClassification if classes else Wav2Vec2Model
-    made = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels, feat_extract_norm=norm))
+    built = kind(Wav2Vec2Config(**_SMALL, **convolutions, **places, **labels, feat_extract_norm=norm))
     with silence_transformers():
-        made.save_pretrained(folder)
-    said = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": rate, "do_normalize": True}
+        built.save_pretrained(folder)
+    output = {"feature_extractor_type": "Wav2Vec2FeatureExtractor", "sampling_rate": rate, "do_normalize": True}
     (folder / "preprocessor_config.json").write_text(
-        json.dumps(said | {"feature_size": 1, "padding_value": 0.0, "return_attention_mask": False})
+        json.dumps(output | {"feature_size": 1, "padding_value": 0.0, "return_attention_mask": False})
     )
     return folder

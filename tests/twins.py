@@ -47,13 +47,13 @@ def twin(
     source["name"] = _HEAD + source["name"]
     for field in source["fields"]:
         field["type"] = (types or {}).get(field["name"], field["type"])
-    one = source["distributions"][distribution]
-    one["options"] = {**one.get("options", {}), **(options or {})}
-    for pin in [*one.get("files", []), *one.get("trees", [])]:
+    item = source["distributions"][distribution]
+    item["options"] = {**item.get("options", {}), **(options or {})}
+    for pin in [*item.get("files", []), *item.get("trees", [])]:
         for known in ("sha256", "bytes", "md5", "tree", "files"):
             pin.pop(known, None)
         pin["mirrors"] = (mirrors or {}).get(pin["name"], [])
-    source["distributions"] = [one]
+    source["distributions"] = [item]
     source["expected"] = {"reference": "made for a test", "distinct": dict(distinct or {})}
     for known in ("rows", "digest"):
         source.pop(known, None)
@@ -146,7 +146,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 def measured(split: str, name: str, place: Path, **changes: Any) -> str:
     """Write the twin of the benchmark of `split`, over the twin `name`, to `place`; returns its name."""
-    known = next(one for one in load_benchmarks().values() if one.definition.split == f"{split}@1")
+    known = next(item for item in load_benchmarks().values() if item.definition.split == f"{split}@1")
     definition = known.definition.model_dump(exclude_defaults=True) | {"name": name, "split": f"{name}@1"} | changes
     _write(place / f"benchmarks/definitions/{name.replace('/', '-')}.toml", definition)
     return name

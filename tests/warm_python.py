@@ -229,7 +229,7 @@ def _import_all() -> None:
     names = LIBRARIES.split()
     for room in ROOMS:
         package = importlib.import_module(f"farshift.{room}")
-        names += [found.name for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
+        names += [result.name for result in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")]
     for name in names:
         with suppress(ImportError):
             importlib.import_module(name)

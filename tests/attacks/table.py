@@ -46,21 +46,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the table."""
-    found: dict[tuple[str, str], list[str]] = {}
+    result: dict[tuple[str, str], list[str]] = {}
     for outcome in ("passed", "failed", "skipped", "error"):
         for report in terminalreporter.stats.get(outcome, ()):
-            for name, said in getattr(report, "user_properties", ()):
+            for name, output in getattr(report, "user_properties", ()):
                 if name == _MARK:
                     state = "failed" if outcome == "error" else outcome
-                    found.setdefault((said[0], said[1]), []).append(state)
-    attacks = [Attack(who, what, tuple(cases)) for (who, what), cases in found.items()]
+                    result.setdefault((output[0], output[1]), []).append(state)
+    attacks = [Attack(who, what, tuple(cases)) for (who, what), cases in result.items()]
     for line in table(attacks):
         terminalreporter.write_line(line)
 
 
 def table(attacks: Iterable[Attack]) -> list[str]:
     """The lines of the table, by who attacks."""
-    rows = [(one.who, one.what, str(len(one.cases)), one.state) for one in in_order(attacks)]
+    rows = [(item.who, item.what, str(len(item.cases)), item.state) for item in in_order(attacks)]
     head = ("who", "attack", "cases", "state")
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]

@@ -30,11 +30,11 @@ def made(algorithm: str = "erm", network: str = "mlp", steps: int = STEPS, **set
 
 def rows(groups: int = 0) -> FitInput:
     """Two thirds of all rows to train on and one to validate on, in so many environments."""
-    whole = additions()
+    full = additions()
     if groups:
-        whole.columns["group"] = np.array([f"g{place % groups}" for place in range(len(whole))])
-    held = np.arange(len(whole)) % 3 == 2
-    train, val = (Table(**{name: column[some] for name, column in whole.columns.items()}) for some in (~held, held))
+        full.columns["group"] = np.array([f"g{position % groups}" for position in range(len(full))])
+    locked = np.arange(len(full)) % 3 == 2
+    train, val = (Table(**{name: column[some] for name, column in full.columns.items()}) for some in (~locked, locked))
     return FitInput(train, val)
 
 
@@ -55,14 +55,14 @@ def fitted(
 def answers(fit: Fit) -> dict[str, Any]:
     """What each member's checkpoints say of all rows, or why it failed."""
     ask = additions().only("a", "b")
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for member in fit.group.members:
         try:
             for candidate in fit.candidates(member):
-                found[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()
+                result[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()
         except ModelError as error:
-            found[member.label] = str(error)
-    return found
+            result[member.label] = str(error)
+    return result
 
 
 def in_a_child(go: Callable[[], Any]) -> int:
@@ -83,13 +83,13 @@ def killed_before(owner: Any, name: str, call: int, go: Callable[[], Any]) -> in
     are written after every step."""
 
     def dying() -> None:
-        whole, left = getattr(owner, name), [call]
+        full, left = getattr(owner, name), [call]
 
         def counted(*given: Any, **named: Any) -> Any:
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return whole(*given, **named)
+            return full(*given, **named)
 
         setattr(owner, name, counted)
         teams.CHECKPOINT_SECONDS = 0.0

@@ -35,20 +35,20 @@ def data(seed: int = 0) -> Data:
     numbers = torch.randn(len(group), WIDTH, generator=drawn, dtype=torch.float64) + 0.5 * group[:, None]
     target = numbers[:, 0] - numbers[:, 1] + torch.randn(len(group), generator=drawn, dtype=torch.float64)
     ones = torch.ones(len(group), dtype=torch.int64)
-    held = Data(
+    locked = Data(
         (numbers[:5].long()[:, :0], numbers[:5]), target[None, :5], ones[:5], ones[None, :5].double(), group[:5]
     )
     return Data(
-        (numbers.long()[:, :0], numbers), target[None], ones, ones[None].double(), group, held_out={"id_val": held}
+        (numbers.long()[:, :0], numbers), target[None], ones, ones[None].double(), group, held_out={"id_val": locked}
     )
 
 
 def training(algorithm: str, *each: dict[str, Any], steps: int = 12, **common: Any) -> Training:
     """A training of one replica for each of the settings, in float64."""
-    made = recipe("mlp", steps, algorithm, **({"width": 4, "batch_size": ROWS, "lr": 0.01} | common))
+    built = recipe("mlp", steps, algorithm, **({"width": 4, "batch_size": ROWS, "lr": 0.01} | common))
     given = data()
-    settings = [resolve_settings(made, "toy/toy", one) for one in each]
-    names = [f"case/{place}" for place in range(len(each))]
+    settings = [resolve_settings(built, "toy/toy", item) for item in each]
+    names = [f"case/{position}" for position in range(len(each))]
     sizes = Sizes(1, numbers=WIDTH)
     stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "regression", given, steps, torch.float64)
     return Training(stack, given, steps)

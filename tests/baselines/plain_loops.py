@@ -47,8 +47,8 @@ def settings(network: str, optimiser: str = "adamw", algorithm: str = "erm", **o
     tiny = {name: value for name, value in TINY.items() if isinstance(known.get(name), type(value))}
     own = {name: value for name, value in own.items() if name != "dropout" or name in known}
     chosen = tiny | {"optimiser": optimiser, "batch_size": 0, "lr": 0.01} | own
-    made = recipe(network, 1, algorithm, **chosen)
-    return collect_defaults(made) | chosen
+    built = recipe(network, 1, algorithm, **chosen)
+    return collect_defaults(built) | chosen
 
 
 def task_of(network: str) -> str:
@@ -217,8 +217,8 @@ def gap(ours: nn.Module, place: int, alone: nn.Module) -> float:
 def gap_where_steep(ours: nn.Module, place: int, alone: nn.Module, steepest: Sequence[Tensor]) -> float:
     """The same over the entries whose gradients are more than rounding. An attention's key bias shifts all scores alike:
     its exact gradient is zero, and optimisers that divide by its size follow the rounding, to no effect."""
-    found = 0.0
+    result = 0.0
     for a, b, most in zip(ours.parameters(), alone.parameters(), steepest, strict=True):
-        told = (most[0] == 0) | (most[0] > 1e-12)
-        found = max(found, ((a[place] - b[0]).abs() * told).max().item())
-    return found
+        output = (most[0] == 0) | (most[0] > 1e-12)
+        result = max(result, ((a[place] - b[0]).abs() * output).max().item())
+    return result

@@ -22,15 +22,15 @@ NAMES = ("first", "second", "third")
 
 def wide_rows(count: int = 24, sizes: Sizes | None = None) -> Data:
     """Random rows, with as many validation rows and half as many shifted ones."""
-    made = rows(2 * count, sizes)
+    built = rows(2 * count, sizes)
     first, second = (
         replace(
-            made,
-            inputs=tuple(x[some] for x in made.inputs),
-            target=made.target[:, some],
-            lengths=made.lengths[some],
-            weight=made.weight[:, some],
-            group=made.group[some],  # type: ignore[index]
+            built,
+            inputs=tuple(x[some] for x in built.inputs),
+            target=built.target[:, some],
+            lengths=built.lengths[some],
+            weight=built.weight[:, some],
+            group=built.group[some],  # type: ignore[index]
         )
         for some in (slice(0, count), slice(count, None))
     )
@@ -61,8 +61,8 @@ def farthest_answers(
     if torch.equal(together[0], together[1]):
         return float("inf")
     alone = [
-        asked(finished(begun(algorithm, one, names=[name], **more)), data)[0]
-        for one, name in zip(each, names, strict=True)
+        asked(finished(begun(algorithm, item, names=[name], **more)), data)[0]
+        for item, name in zip(each, names, strict=True)
     ]
     return float((together - torch.stack(alone)).abs().max())
 

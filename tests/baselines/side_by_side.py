@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 def built(make: Callable[[], Any], replicas: int, dtype: torch.dtype = torch.float64) -> Any:
     """A stack of fresh networks, one seed each."""
-    found = []
+    result = []
     for seed in range(replicas):
         torch.manual_seed(seed)
-        found.append(make().to(dtype))
-    return stack_networks(found)
+        result.append(make().to(dtype))
+    return stack_networks(result)
 
 
 def trained(network: Any, inputs: tuple[Tensor, ...], target: Tensor, names: list[str], steps: int) -> Any:
@@ -44,9 +44,9 @@ def farthest(
     names = ["first", "second", "third"]
     together = trained(built(make, 3, dtype), inputs, target, names, steps)
     apart = 0.0
-    for place, name in enumerate(names):
-        here = slice(place, place + 1)
-        before = select_replicas(built(make, 3, dtype), [place])
+    for position, name in enumerate(names):
+        here = slice(position, position + 1)
+        before = select_replicas(built(make, 3, dtype), [position])
         start = {key: value.clone() for key, value in before.state_dict().items()}
         alone = trained(before, tuple(x[here] for x in inputs), target[here], [name], steps).state_dict()
         apart = max(apart, *(_gap(value[here], alone[key]) for key, value in together.state_dict().items()))
@@ -61,12 +61,12 @@ def _gap(a: Tensor, b: Tensor) -> float:
 
 def agrees(network: nn.Module, categories: Tensor, numbers: Tensor) -> bool:
     """Whether a classifier is its head on its features, which are as wide as it says, and differentiable in x."""
-    whole: Any = network
-    x = whole.embed(categories, numbers).detach().requires_grad_()
-    features = whole.encode(x)
+    full: Any = network
+    x = full.embed(categories, numbers).detach().requires_grad_()
+    features = full.encode(x)
     (slope,) = torch.autograd.grad(features.square().sum(), x)
     return (
-        features.shape == (*categories.shape[:2], whole.width)
+        features.shape == (*categories.shape[:2], full.width)
         and bool(slope.abs().sum() > 0)
-        and torch.equal(whole(categories, numbers), whole.head(features))
+        and torch.equal(full(categories, numbers), full.head(features))
     )

@@ -20,12 +20,12 @@ def smooth(count: int = ROWS, height: int = 24, width: int = 20, seed: int = 0) 
     """Pictures (n, height, width, 3) of waves and blots, uint8: no two alike."""
     draw = np.random.default_rng(seed)
     v, u = np.mgrid[:height, :width]
-    found = np.zeros((count, height, width, 3))
+    result = np.zeros((count, height, width, 3))
     for channel in range(3):
         a, b, c = draw.uniform(0.05, 0.5, (3, count, 1, 1))
-        found[..., channel] = 128 + 90 * np.sin(a * u + b * v + 9 * c) + draw.integers(-30, 30, (count, 1, 1))
-    found[:, 4:9, 3:8] = draw.integers(0, 256, (count, 1, 1, 3))
-    return found.clip(0, 255).astype(np.uint8)
+        result[..., channel] = 128 + 90 * np.sin(a * u + b * v + 9 * c) + draw.integers(-30, 30, (count, 1, 1))
+    result[:, 4:9, 3:8] = draw.integers(0, 256, (count, 1, 1, 3))
+    return result.clip(0, 255).astype(np.uint8)
 
 
 def tensor(pictures: np.ndarray) -> Tensor:
@@ -42,6 +42,6 @@ def draws(rows: int = ROWS, step: int = 0, key: int = 7, start: int = 0, **setti
 
 
 def by_pillow(pictures: np.ndarray, change: Callable[[Image.Image, int], Image.Image]) -> np.ndarray:
-    return np.stack([np.asarray(change(Image.fromarray(one), place)) for place, one in enumerate(pictures)]).astype(
-        float
-    )
+    return np.stack(
+        [np.asarray(change(Image.fromarray(item), position)) for position, item in enumerate(pictures)]
+    ).astype(float)

@@ -37,8 +37,8 @@ def pairs(*rows: tuple[str, str]) -> dict[str, Any]:
 def settings(network: str, algorithm: str, **own: Any) -> dict[str, Any]:
     """Complete settings: a tiny network, batches of four and plain gradient descent where nothing else is said."""
     given = PLAIN | TINY.get(network, {}) | own
-    made = recipe(network, 1, algorithm)
-    return resolve_settings(made, "case/case", given)
+    built = recipe(network, 1, algorithm)
+    return resolve_settings(built, "case/case", given)
 
 
 def training(
@@ -59,7 +59,7 @@ def training(
         network,
         algorithm,
         [settings(network, algorithm, **own) for own in each],
-        names or [f"replica {place}" for place in range(len(each))],
+        names or [f"replica {position}" for position in range(len(each))],
         encoding.sizes,
         "sequence",
         data,
@@ -99,5 +99,5 @@ def check_alike(first: Any, second: Any, tolerance: float = 1e-12) -> None:
 def check_alone_as_among_many(make: Callable[[Sequence[int]], Training], count: int = 3) -> None:
     """Replicas trained together end with the weights of those trained one by one. make: of the given replicas."""
     together = make(range(count)).run().ended[0].network
-    for place in range(count):
-        check_alike(alone(together, place), make([place]).run().ended[0].network)
+    for position in range(count):
+        check_alike(alone(together, position), make([position]).run().ended[0].network)

@@ -26,14 +26,14 @@ ADAM = SMALL | {"lr": 0.01}
 def rows(count: int = ENVIRONMENTS * SHARE, sizes: Sizes | None = None) -> Data:
     """Random rows of three environments, one row of each after the other."""
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
-    made = torch.Generator().manual_seed(5)
-    columns = [torch.randint(size, (count,), generator=made) for size in sizes.categories]
+    built = torch.Generator().manual_seed(5)
+    columns = [torch.randint(size, (count,), generator=built) for size in sizes.categories]
     return Data(
         (
             torch.stack(columns, dim=1) if columns else torch.zeros(count, 0, dtype=torch.int64),
-            torch.rand(count, sizes.numbers, generator=made, dtype=torch.float64),
+            torch.rand(count, sizes.numbers, generator=built, dtype=torch.float64),
         ),
-        torch.randint(CLASSES, (1, count), generator=made),
+        torch.randint(CLASSES, (1, count), generator=built),
         torch.ones(count, dtype=torch.int64),
         torch.ones(1, count, dtype=torch.float64),
         torch.arange(count) % ENVIRONMENTS,
@@ -51,8 +51,8 @@ def begun(
     names: Sequence[str] = ("first", "second", "third"),
 ) -> Training:
     """The training of a replica for each of `each`, which holds its settings."""
-    made = recipe(network, steps, algorithm, **common)
-    settings = [resolve_settings(made, "toy/toy", one) for one in each]
+    built = recipe(network, steps, algorithm, **common)
+    settings = [resolve_settings(built, "toy/toy", item) for item in each]
     sizes = sizes or Sizes(CLASSES, numbers=FEATURES)
     data = data or rows(sizes=sizes)
     stack = ReplicaStack(
@@ -107,9 +107,9 @@ def head(w: Mapping[str, Tensor], z: Tensor, name: str = "head") -> Tensor:
 
 def perceptron(w: Mapping[str, Tensor], x: Tensor, name: str, depth: int) -> Tensor:
     """A perceptron beside the network."""
-    for place in range(depth):
-        x = x @ w[f"{name}.layers.{place}.weight"].T + w[f"{name}.layers.{place}.bias"]
-        x = torch.relu(x) if place < depth - 1 else x
+    for position in range(depth):
+        x = x @ w[f"{name}.layers.{position}.weight"].T + w[f"{name}.layers.{position}.bias"]
+        x = torch.relu(x) if position < depth - 1 else x
     return x
 
 
@@ -124,13 +124,13 @@ def trained(algorithm: str, *each: Mapping[str, Any], steps: int = 6, **more: An
 def farthest_alone(algorithm: str, *each: Mapping[str, Any], **more: Any) -> float:
     """The largest difference between parameters of replicas trained together and each alone; inf where two replicas
     came out the same, which would say nothing."""
-    names = [f"replica {place}" for place in range(len(each))]
+    names = [f"replica {position}" for position in range(len(each))]
     together = trained(algorithm, *each, names=names, **more)
-    alone = [trained(algorithm, one, names=[name], **more)[0] for one, name in zip(each, names, strict=True)]
+    alone = [trained(algorithm, item, names=[name], **more)[0] for item, name in zip(each, names, strict=True)]
     if all(torch.equal(together[0][name], together[1][name]) for name in together[0]):
         return float("inf")
     return max(
-        float((mine[name] - own[name]).detach().abs().max())
-        for mine, own in zip(together, alone, strict=True)
-        for name in mine
+        float((ours[name] - own[name]).detach().abs().max())
+        for ours, own in zip(together, alone, strict=True)
+        for name in ours
     )

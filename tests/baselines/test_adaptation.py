@@ -91,26 +91,26 @@ def test_steps_taken_while_predicting_are_those_of_adam() -> None:
     drawn = torch.Generator().manual_seed(0)
     start = [torch.randn(2, 3, generator=drawn, dtype=torch.float64), torch.randn(2, generator=drawn).double()]
     rates = torch.tensor([0.1, 0.02], dtype=torch.float64)
-    mine = [p.clone() for p in start]
-    optimiser = OnlineAdam(mine)
+    ours = [p.clone() for p in start]
+    optimiser = OnlineAdam(ours)
     theirs = [[torch.nn.Parameter(p[replica].clone()) for p in start] for replica in range(2)]
     oracles = [torch.optim.Adam(own, lr=float(rate)) for own, rate in zip(theirs, rates, strict=True)]
     for _ in range(5):
         gradients = tuple(torch.randn(p.shape, generator=drawn, dtype=torch.float64) for p in start)
-        optimiser.step(mine, gradients, rates)
+        optimiser.step(ours, gradients, rates)
         for replica, (own, oracle) in enumerate(zip(theirs, oracles, strict=True)):
             for parameter, gradient in zip(own, gradients, strict=True):
                 parameter.grad = gradient[replica].clone()
             oracle.step()
     for replica in range(2):
-        assert all(near(one[replica], other, 1e-12) for one, other in zip(mine, theirs[replica], strict=True))
+        assert all(near(item[replica], other, 1e-12) for item, other in zip(ours, theirs[replica], strict=True))
 
 
 def test_the_affine_parameters_take_a_step_of_adam_down_the_entropy_after_each_answer() -> None:
     each = [{"adaptive_lr": 0.05}, {"adaptive_lr": 0.01}]
     stack, data = made("tent", *each)
     alone = [stack.only([replica]).network for replica in range(2)]
-    found = asked(stack, data, 8)
+    result = asked(stack, data, 8)
     for replica, network in enumerate(alone):
         attach_rng(network, None)  # type: ignore[arg-type]
         network.train()  # no noise that is silent: normalised by the batch, as in training
@@ -119,7 +119,7 @@ def test_the_affine_parameters_take_a_step_of_adam_down_the_entropy_after_each_a
         oracle = torch.optim.Adam(affine, lr=each[replica]["adaptive_lr"])
         for start in range(0, len(data), 8):
             logits = network(*(x[None, start : start + 8] for x in data.inputs))
-            assert near(found[replica, start : start + 8], logits[0])
+            assert near(result[replica, start : start + 8], logits[0])
             p = logits.softmax(-1)
             oracle.zero_grad()
             (-(p * p.log()).sum(-1)).mean().backward()
@@ -142,8 +142,8 @@ def templates(w: dict[str, Tensor], batches: list[Tensor], most: int) -> list[Te
             supports[int(logits.argmax())].append((float(entropy(logits)), row))
         centres = []
         for of_class in supports:
-            kept = sorted(of_class, key=lambda pair: pair[0])[: most or None]
-            centres.append(F.normalize(sum(F.normalize(v, dim=0) for _, v in kept), dim=0))  # type: ignore[arg-type]
+            stored = sorted(of_class, key=lambda pair: pair[0])[: most or None]
+            centres.append(F.normalize(sum(F.normalize(v, dim=0) for _, v in stored), dim=0))  # type: ignore[arg-type]
         answers.append(z @ torch.stack(centres).T)
     return answers
 
@@ -151,11 +151,11 @@ def templates(w: dict[str, Tensor], batches: list[Tensor], most: int) -> list[Te
 @pytest.mark.parametrize("most", [1, 3, 0])
 def test_templates_are_means_of_the_surest_supports_of_each_class(most: int) -> None:
     stack, data = made("t3a", {}, {"lr": 0.05}, supports=most)
-    found = asked(stack, data, 7)
+    result = asked(stack, data, 7)
     for replica in range(2):
         w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
         expected = templates(w, list(data.inputs[1].split(7)), most)
-        assert near(found[replica], torch.cat(expected))
+        assert near(result[replica], torch.cat(expected))
 
 
 def neighbours(
@@ -163,11 +163,11 @@ def neighbours(
 ) -> tuple[Tensor, list[tuple[Tensor, int]]]:
     """AdaNPC by its equations: the probabilities of a batch, and the memory after it."""
     scores = torch.zeros(len(rows), 3, dtype=torch.float64)
-    for place, row in enumerate(rows):
+    for position, row in enumerate(rows):
         near_first = sorted(((float(row @ other), label) for other, label in memory), reverse=True)[:k]
         share = torch.tensor([similar / temperature for similar, _ in near_first], dtype=torch.float64).softmax(0)
         for weight, (_, label) in zip(share, near_first, strict=True):
-            scores[place, label] += weight
+            scores[position, label] += weight
     joins = [(row, int(p.argmax())) for row, p in zip(rows, scores, strict=True) if float(p.max()) >= beta]
     return scores, memory + joins
 
@@ -177,7 +177,7 @@ def test_neighbours_vote_by_similarity_and_sure_rows_join_the_memory() -> None:
     stack, data = made("ada_npc", *each, k=6)
     shifted = data.unlabelled
     assert shifted is not None
-    found = stack.answer(*shifted, rows=4).softmax(-1)
+    result = stack.answer(*shifted, rows=4).softmax(-1)
     sizes = []
     for replica, own in enumerate(each):
         w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
@@ -186,7 +186,7 @@ def test_neighbours_vote_by_similarity_and_sure_rows_join_the_memory() -> None:
         for start in range(0, 12, 4):
             rows = F.normalize(encode(w, shifted[1][start : start + 4]), dim=-1)
             scores, memory = neighbours(memory, rows, 6, own["temperature"], own["beta"])
-            assert near(found[replica, start : start + 4], scores)
+            assert near(result[replica, start : start + 4], scores)
         sizes.append(len(memory))
         labels = stack.algorithm.labels[replica]
         assert int((labels >= 0).sum()) == len(memory)

@@ -14,9 +14,9 @@ def case(bias: bool, axes: tuple[int, ...] = (5,)) -> tuple[Linear, list[nn.Line
     torch.manual_seed(0)
     ours = stack_networks([Linear(4, 3, bias).double() for _ in range(3)])
     theirs = []
-    for place in range(3):
+    for position in range(3):
         plain = nn.Linear(4, 3, bias).double()
-        plain.load_state_dict({name: value[place] for name, value in ours.state_dict().items()})
+        plain.load_state_dict({name: value[position] for name, value in ours.state_dict().items()})
         theirs.append(plain)
     return ours, theirs, torch.randn(3, *axes, 4, dtype=torch.float64, requires_grad=True)
 
@@ -32,9 +32,9 @@ def test_outputs_and_gradients_are_those_of_torch_nn(bias: bool, axes: tuple[int
     out.sin().sum().backward()
     expected.sin().sum().backward()
     torch.testing.assert_close(x.grad, own.grad, rtol=0, atol=1e-14)
-    for place, layer in enumerate(theirs):
+    for position, layer in enumerate(theirs):
         for mine, other in zip(ours.parameters(), layer.parameters(), strict=True):
-            torch.testing.assert_close(mine.grad[place], other.grad, rtol=0, atol=1e-13)  # type: ignore[index]
+            torch.testing.assert_close(mine.grad[position], other.grad, rtol=0, atol=1e-13)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -44,8 +44,8 @@ def test_first_and_second_derivatives_are_those_of_finite_differences(bias: bool
 
     def output(x: Tensor, *given: Tensor) -> Tensor:
         named = dict(zip((name for name, _ in ours.named_parameters()), given, strict=True))
-        found: Tensor = torch.func.functional_call(ours, named, x)
-        return found
+        result: Tensor = torch.func.functional_call(ours, named, x)
+        return result
 
     assert torch.autograd.gradcheck(output, (x, *parameters))
     assert torch.autograd.gradgradcheck(output, (x, *parameters))
@@ -53,8 +53,8 @@ def test_first_and_second_derivatives_are_those_of_finite_differences(bias: bool
 
 def test_a_gradient_lies_as_its_weight_does() -> None:
     ours, _, x = case(True)
-    (found,) = torch.autograd.grad(ours(x).square().sum(), [ours.weight])
-    assert found.stride() == ours.weight.stride()
+    (result,) = torch.autograd.grad(ours(x).square().sum(), [ours.weight])
+    assert result.stride() == ours.weight.stride()
 
 
 def test_a_frozen_weight_has_no_gradient_and_lets_its_inputs_have_one() -> None:

@@ -71,42 +71,42 @@ def recipes_for(name: str) -> list[Recipe]:
 def trained(made: Recipe, benchmark: Benchmark, seeds: tuple[int, ...]) -> list[Any]:
     """What each seed's replica predicts for a hundred test rows."""
     blind, touch = load_model_inputs(benchmark), benchmark.definition.protocol.touch
-    asked = blind.part(benchmark.predicted_parts[-1])
+    requested = blind.part(benchmark.predicted_parts[-1])
     rows = FitInput(
         blind.training("train"),
         blind.training("id_val"),
-        unlabelled=asked.batch(slice(None)) if touch.ood_test_inputs else None,
+        unlabelled=requested.batch(slice(None)) if touch.ood_test_inputs else None,
     )
     members = [Member(seed, {}) for seed in seeds]
     fit = ReplicaGroup(made, benchmark.task, members, benchmark.name).fit(rows, Budget("quick"))
     for member in members:
         assert np.isfinite(fit.remarks(member)["loss"])
         assert fit.remarks(member)["steps"] == STEPS
-    return [fit.predict(member, asked.batch(slice(0, 100))) for member in members]
+    return [fit.predict(member, requested.batch(slice(0, 100))) for member in members]
 
 
 def where_it_fits(name: str) -> tuple[Recipe, Benchmark]:
     """The first small benchmark, and the first network, that an algorithm is for."""
     refused = []
-    for made in recipes_for(name):
+    for built in recipes_for(name):
         for benchmark in map(find_benchmark, SMALL):
-            if why := explain_unfit(made, benchmark):
+            if why := explain_unfit(built, benchmark):
                 refused.append(why)
                 continue
             try:
-                trained(made, benchmark, (0,))
+                trained(built, benchmark, (0,))
             except (ModelError, Unavailable) as error:  # needs images, categories, an aligned task ..
                 refused.append(str(error))
                 continue
-            return made, benchmark
+            return built, benchmark
     raise AssertionError(f"{name} fits nowhere: {refused}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(KNOWN))
 def test_an_algorithm_trains_on_a_real_split_alone_as_among_others(name):
-    made, benchmark = where_it_fits(name)
-    alone, among = trained(made, benchmark, (1,))[0], trained(made, benchmark, (0, 1, 2))[1]
+    built, benchmark = where_it_fits(name)
+    alone, among = trained(built, benchmark, (1,))[0], trained(built, benchmark, (0, 1, 2))[1]
     if isinstance(alone, Answers) and benchmark.task.type == "regression":
         assert alone.prediction.std() > 0
         assert np.allclose(alone.prediction, among.prediction, atol=1e-4)

@@ -29,8 +29,8 @@ def test_a_linear_network_comes_to_the_closed_form(penalty: float) -> None:
     y = rows.columns["y"] / 10 + 3 * (group == "1")
     rows.columns["y"] = y
     settings = {"batch_size": 0, "lr": 0.3, "schedule": "cosine", "weight_decay": 0.0, "scaled": False}
-    found: Any = trained(recipe("linear", 2000, "anchor", penalty=penalty, **settings), NUMBER, rows)
-    predicted = found.predict(rows.only("x")).prediction
+    result: Any = trained(recipe("linear", 2000, "anchor", penalty=penalty, **settings), NUMBER, rows)
+    predicted = result.predict(rows.only("x")).prediction
     best = closed_form(x, y, group, 1 + penalty)
     assert predicted == pytest.approx((x - x.mean(0)) @ best + y.mean(), abs=0.02)
     other = closed_form(x, y, group, 21 - penalty)

@@ -22,9 +22,9 @@ FILES = [picture(number) for number in range(20)]
 
 
 def column(files: list[bytes]) -> np.ndarray:
-    found = np.empty(len(files), object)
-    found[:] = files
-    return found
+    result = np.empty(len(files), object)
+    result[:] = files
+    return result
 
 
 def entries(cache: Path) -> list[str]:
@@ -44,13 +44,13 @@ def in_threes(model: Baseline, files: list[bytes]) -> np.ndarray:
 
 @pytest.mark.parametrize("broken", [False, True], ids=["whole", "one cut off"])
 def test_announced_files_are_one_entry_and_have_the_answers_of_files_that_were_not(broken, cache):
-    asked = [*FILES[8:13], FILES[13][:90] if broken else FILES[13], *FILES[14:], FILES[9]]
-    expected, before = in_threes(fitted(), asked), entries(cache)
+    requested = [*FILES[8:13], FILES[13][:90] if broken else FILES[13], *FILES[14:], FILES[9]]
+    expected, before = in_threes(fitted(), requested), entries(cache)
     assert len(before) == 1 + 5, "training rows, and each batch"
     model = fitted()
-    model.farshift_announce({"image": EncodedFiles(pa.chunked_array([pa.array(asked)]))})
+    model.farshift_announce({"image": EncodedFiles(pa.chunked_array([pa.array(requested)]))})
     announced = entries(cache)
-    np.testing.assert_array_equal(in_threes(model, asked), expected)
+    np.testing.assert_array_equal(in_threes(model, requested), expected)
     assert len(announced) == len(before) + 1
     assert entries(cache) == announced, "a batch adds none"
 

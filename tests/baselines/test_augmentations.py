@@ -30,15 +30,15 @@ def grown(task: Task, rows: Any, **settings: Any) -> list[tuple[str, str]]:
     """The added rows alone."""
     defaults = {"augment": "none", "copies": 1, "hint_task": "successor"}
     count = len(rows[task.label])
-    found, weight, _ = augment_rows(task, rows, np.ones(count), None, defaults | settings)
-    assert len(weight) == len(found[task.label])
-    return list(zip(found[task.inputs[0]][count:], found[task.label][count:], strict=True))
+    result, weight, _ = augment_rows(task, rows, np.ones(count), None, defaults | settings)
+    assert len(weight) == len(result[task.label])
+    return list(zip(result[task.inputs[0]][count:], result[task.label][count:], strict=True))
 
 
 def test_without_an_augmentation_nothing_changes() -> None:
     rows, weight, group = commands().numpy(), np.ones(36), np.arange(36)
-    found = augment_rows(TURN, rows, weight, group, {"augment": "none"})
-    assert all(a is b for a, b in zip(found, (rows, weight, group), strict=True))
+    result = augment_rows(TURN, rows, weight, group, {"augment": "none"})
+    assert all(a is b for a, b in zip(result, (rows, weight, group), strict=True))
 
 
 def test_primitives_are_the_pairs_of_words_that_no_row_tells_apart() -> None:
@@ -97,11 +97,11 @@ def test_a_new_name_is_none_that_there_is() -> None:
 def test_weights_and_groups_follow_the_rows() -> None:
     rows, group = pairs(*SCAN), np.array(["p", "q", "p", "q", "r"], object)
     settings = {"augment": "primitives", "copies": 2}
-    found, weight, groups = augment_rows(COPY, rows, np.array([1.0, 2, 3, 4, 5]), group, settings)
+    result, weight, groups = augment_rows(COPY, rows, np.array([1.0, 2, 3, 4, 5]), group, settings)
     assert groups is not None
     assert weight.tolist() == [1, 2, 3, 4, 5, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert "".join(groups) == "pqpqr" + "ppqqppqqrr"
-    assert len(found["input"]) == 15
+    assert len(result["input"]) == 15
 
 
 def test_a_task_without_primitives_is_an_error() -> None:
@@ -114,25 +114,27 @@ def test_a_task_without_primitives_is_an_error() -> None:
 
 
 def test_successors_follow_the_last_place_of_a_word_in_the_answer() -> None:
-    found = grown(COPY, pairs(("3 1 1 2", "1 1 2 3"), ("7", "7")), augment="task_hinting", copies=9)
-    assert sorted(found) == [("3 1 1 2 → 1", "2"), ("3 1 1 2 → 2", "3")]
+    result = grown(COPY, pairs(("3 1 1 2", "1 1 2 3"), ("7", "7")), augment="task_hinting", copies=9)
+    assert sorted(result) == [("3 1 1 2 → 1", "2"), ("3 1 1 2 → 2", "3")]
 
 
 def test_a_blank_is_filled_with_the_word_that_stood_there() -> None:
-    found = grown(COPY, pairs(("b a", "a b")), augment="task_hinting", copies=9, hint_task="fill")
-    assert sorted(found) == [("b a □ a □", "b"), ("b a □ □ b", "a")]
+    result = grown(COPY, pairs(("b a", "a b")), augment="task_hinting", copies=9, hint_task="fill")
+    assert sorted(result) == [("b a □ a □", "b"), ("b a □ □ b", "a")]
 
 
 def test_counts_are_of_the_answer_in_decimal_digits() -> None:
-    found = grown(COPY, pairs(("x", " ".join(["a"] * 12 + ["b"]))), augment="task_hinting", copies=9, hint_task="count")
-    assert sorted(found) == [("x # a", "1 2"), ("x # b", "1")]
+    result = grown(
+        COPY, pairs(("x", " ".join(["a"] * 12 + ["b"]))), augment="task_hinting", copies=9, hint_task="count"
+    )
+    assert sorted(result) == [("x # a", "1 2"), ("x # b", "1")]
 
 
 def test_hints_are_drawn_without_repetition_as_many_as_asked_for() -> None:
     answer = " ".join(map(str, range(10)))
     for copies in (1, 4):
-        found = grown(COPY, pairs((answer, answer), ("5 4", "4 5")), augment="task_hinting", copies=copies)
-        assert len(found) == len(set(found)) == copies + 1
+        result = grown(COPY, pairs((answer, answer), ("5 4", "4 5")), augment="task_hinting", copies=copies)
+        assert len(result) == len(set(result)) == copies + 1
 
 
 def test_hints_of_texts_of_characters_are_characters() -> None:
@@ -162,7 +164,7 @@ def test_words_of_added_rows_are_in_the_vocabulary() -> None:
 
 def test_a_network_is_trained_on_the_rows_that_were_added() -> None:
     rows = Rows(command=words(["a b", "b", "c"]), actions=words(["A B", "B", "C"]))
-    made = recipe("lstm", 60, width=16, lr=0.02, batch_size=8, augment="primitives", copies=1)
-    model = trained(made, TURN, rows)
-    asked = Rows(command=words(["a_1 b_1", "c_1"]), actions=words(["A_1 B_1", "C_1"]))
-    assert accuracy(model, TURN, asked) == 1
+    built = recipe("lstm", 60, width=16, lr=0.02, batch_size=8, augment="primitives", copies=1)
+    model = trained(built, TURN, rows)
+    requested = Rows(command=words(["a_1 b_1", "c_1"]), actions=words(["A_1 B_1", "C_1"]))
+    assert accuracy(model, TURN, requested) == 1

@@ -50,9 +50,9 @@ def images(count: int = 24, seed: int = 0) -> Rows:
 
 def fitted(augment: str, members: list[Member], kept: Path | None = None, network: str = "mlp", **settings: Any) -> Fit:
     chosen = {"batch_size": 8, "lr": 0.01, "augment": augment} | ({"width": 12} if network == "mlp" else {}) | settings
-    made = recipe(network, STEPS, chosen.pop("algorithm", "erm"), **chosen)
+    built = recipe(network, STEPS, chosen.pop("algorithm", "erm"), **chosen)
     rows = FitInput(images(), images(9, 1), None, images(12, 2).only("image"))
-    return ReplicaGroup(made, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
+    return ReplicaGroup(built, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
 
 
 def scores(fit: Fit, members: list[Member]) -> list[Any]:
@@ -64,9 +64,9 @@ TWO = [Member(0, {}), Member(1, {})]
 
 @pytest.mark.parametrize("settings", [{}, {"algorithm": "dann", "batch_size": 4}, {"network": "cnn", "widths": [4]}])
 def test_streamed_rows_are_augmented_as_resident_ones(settings: dict[str, Any]) -> None:
-    found = [scores(fitted("domainbed", TWO, feed=feed, **settings), TWO) for feed in ("resident", "streamed")]
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+    result = [scores(fitted("domainbed", TWO, feed=feed, **settings), TWO) for feed in ("resident", "streamed")]
+    for item, other in zip(*result, strict=True):
+        np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
 
 
 def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
@@ -74,8 +74,8 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> N
     clean = scores(fitted(augment, TWO), TWO)
     assert killed_before(Training, "step", 3, lambda: fitted(augment, TWO, kept=tmp_path)) == -9
     again = scores(fitted(augment, TWO, kept=tmp_path), TWO)
-    for one, other in zip(clean, again, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(clean, again, strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 def training(
@@ -83,12 +83,12 @@ def training(
 ) -> Training:
     rows, names = rows or images(), settings.pop("names", ["first", "second"])
     chosen = {"width": 8, "batch_size": 7, "lr": 0.01, "augment": augment} | settings
-    made = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
+    built = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
     columns = {name: column for name, column in rows.numpy().items() if name not in ("weight", "group")}
-    each = [resolve_settings(made, "toy/toy") for _ in names]
+    each = [resolve_settings(built, "toy/toy") for _ in names]
     coding = make_encoding(task, columns, each[0])
     data = move_to_device(Data.of(coding.encode(columns), torch.ones(len(rows), dtype=torch.float64)), "auto", "cpu")
-    kind = made.network or "", made.algorithm or ""
+    kind = built.network or "", built.algorithm or ""
     stack = ReplicaStack(*kind, each, names, coding.sizes, task.type, data, 4)
     return Training(stack, data, 4, together)
 
@@ -110,12 +110,12 @@ def test_a_replica_has_the_same_rows_to_the_bit_alone_or_among_many(augment: str
 @pytest.mark.parametrize("augment", ["domainbed", "augmix", "wilds_strong", "randaugment+mixup", "flip_crop+cutmix"])
 def test_processes_that_train_together_have_the_rows_that_one_has(augment: str) -> None:
     """Each has every second row: augmented and mixed as in the whole batch."""
-    whole, _ = drawn(training(augment), 2)
+    full, _ = drawn(training(augment), 2)
     for rank in range(2):
         own, share = drawn(training(augment, World(rank, 2, "x")), 2)
-        assert torch.equal(own.rows, whole.rows[:, rank::2])
-        assert torch.equal(own.inputs[1], whole.inputs[1][:, rank::2])
-        assert torch.equal(own.target, whole.target[:, rank::2])
+        assert torch.equal(own.rows, full.rows[:, rank::2])
+        assert torch.equal(own.inputs[1], full.inputs[1][:, rank::2])
+        assert torch.equal(own.target, full.target[:, rank::2])
         assert share.tolist() == pytest.approx([(4 - rank) / 7] * 2)
 
 
@@ -164,8 +164,8 @@ def test_losses_of_shares_are_the_mixed_losses_of_classes() -> None:
     target = keeps[..., None] * hot(first, 4) + (1 - keeps[..., None]) * hot(second, 4)
     epsilon = torch.tensor([0.1, 0.3])
     for loss in (cross_entropy, lambda x, y: label_smoothing_loss(x, y, epsilon)):
-        wanted = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
-        torch.testing.assert_close(loss(logits, target), wanted)
+        expected = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
+        torch.testing.assert_close(loss(logits, target), expected)
     torch.testing.assert_close(squared_error(logits, hot(first, 4).float()), squared_error(logits, first))
 
 
@@ -173,9 +173,9 @@ def test_the_consistency_loss_is_the_jensen_shannon_divergence_of_three_predicti
     from scipy.stats import entropy
 
     logits = torch.randn(3, 2, 5, 4, dtype=torch.float64)
-    found = augmix_algorithm.jensen_shannon_divergence(*logits)
+    result = augmix_algorithm.jensen_shannon_divergence(*logits)
     p = logits.softmax(-1).numpy()
-    np.testing.assert_allclose(found.numpy(), entropy(p, p.mean(0)[None], axis=-1).mean(0), atol=1e-12)
+    np.testing.assert_allclose(result.numpy(), entropy(p, p.mean(0)[None], axis=-1).mean(0), atol=1e-12)
 
 
 def test_augmix_s_views_are_two_of_the_picture_as_it_is_trained() -> None:
@@ -195,10 +195,10 @@ def test_spectrograms_are_augmented_along_time_and_frequency() -> None:
     sounds = np.random.default_rng(0).random((12, 20, 6)).astype(np.float32)
     rows = Rows(sound=sounds, kind=np.arange(12) % 3)
     given = training("specaugment", task=SPECTROGRAM, rows=rows, time_width=5, frequency_width=2, time_warp=0)
-    found, plain = (drawn(one, 0)[0].inputs[1] for one in (given, training("none", task=SPECTROGRAM, rows=rows)))
-    changed = (found != plain).view(2, 7, 20, 6)
-    whole = changed.all(2)[..., None, :] | changed.all(3)[..., None]
-    assert torch.equal(changed, whole & changed)
+    result, plain = (drawn(item, 0)[0].inputs[1] for item in (given, training("none", task=SPECTROGRAM, rows=rows)))
+    changed = (result != plain).view(2, 7, 20, 6)
+    full = changed.all(2)[..., None, :] | changed.all(3)[..., None]
+    assert torch.equal(changed, full & changed)
     assert changed.any()
     assert not changed.all()
 
@@ -227,8 +227,8 @@ def test_what_an_augmentation_does_not_suit_is_refused(
 
 def test_pictures_are_no_texts() -> None:
     rows = commands().numpy()
-    made = recipe("lstm", 2, width=8, batch_size=4, augment="flip_crop")
-    chosen = resolve_settings(made, "toy/toy")
+    built = recipe("lstm", 2, width=8, batch_size=4, augment="flip_crop")
+    chosen = resolve_settings(built, "toy/toy")
     coding = make_encoding(TURN, rows, chosen)
     data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
     stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
@@ -237,21 +237,21 @@ def test_pictures_are_no_texts() -> None:
 
 
 def test_settings_are_those_of_the_augmentations_that_are_named() -> None:
-    made: Recipe = find_recipe("cnn")
-    assert "jitter" not in resolve_settings(made, "")
-    both = replace_augmentation(made, "domainbed+mixup,jitter=0.4,mixup_alpha=1")
+    built: Recipe = find_recipe("cnn")
+    assert "jitter" not in resolve_settings(built, "")
+    both = replace_augmentation(built, "domainbed+mixup,jitter=0.4,mixup_alpha=1")
     assert resolve_settings(both, "")["jitter"] == 0.4
     assert resolve_settings(both, "")["mixup_alpha"] == 1.0
     assert resolve_settings(both, "")["grey_chance"] == 0.1
     assert mixup.SETTINGS["mixup_alpha"] == 0.2
     with pytest.raises(UnknownName, match="did you mean domainbed"):
-        replace_augmentation(made, "domainbet")
+        replace_augmentation(built, "domainbet")
     with pytest.raises(BadDefinition, match="no setting named 'jiter': did you mean jitter"):
-        replace_augmentation(made, "domainbed,jiter=1")
+        replace_augmentation(built, "domainbed,jiter=1")
     with pytest.raises(BadDefinition, match="magnitude = 11: use a number from 0 to 10"):
-        replace_augmentation(made, "randaugment,magnitude=11")
+        replace_augmentation(built, "randaugment,magnitude=11")
     with pytest.raises(BadDefinition, match="--augment domainbed,jitter: give settings as name=value"):
-        replace_augmentation(made, "domainbed,jitter")
+        replace_augmentation(built, "domainbed,jitter")
     with pytest.raises(ModelError, match="knn is an estimator, which does not augment rows"):
         replace_augmentation(find_recipe("knn"), "domainbed")
 

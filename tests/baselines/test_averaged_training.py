@@ -32,13 +32,13 @@ def test_the_rate_is_cut_as_by_torchs_reduction_on_a_plateau_until_the_third_tim
     plateau = Plateau(torch.ones(40, dtype=torch.float64))
     parameter = torch.nn.Parameter(torch.zeros(()))
     optimisers = [torch.optim.SGD([parameter], lr=1.0) for _ in losses]
-    schedules = [torch.optim.lr_scheduler.ReduceLROnPlateau(one, "min", patience=1, eps=0) for one in optimisers]
+    schedules = [torch.optim.lr_scheduler.ReduceLROnPlateau(item, "min", patience=1, eps=0) for item in optimisers]
     stopped = 0
-    for place in range(60):
-        plateau.look(torch.from_numpy(losses[:, place]))
-        for schedule, loss in zip(schedules, losses[:, place], strict=True):
+    for position in range(60):
+        plateau.look(torch.from_numpy(losses[:, position]))
+        for schedule, loss in zip(schedules, losses[:, position], strict=True):
             schedule.step(loss)
-        expected = [rate if (rate := one.param_groups[0]["lr"]) > 0.005 else 0.0 for one in optimisers]
+        expected = [rate if (rate := item.param_groups[0]["lr"]) > 0.005 else 0.0 for item in optimisers]
         assert plateau.factor.tolist() == pytest.approx(expected)
         stopped = expected.count(0.0)
     assert stopped > 0
@@ -52,7 +52,7 @@ def plainly(made: Training, replica: int, lr: float) -> tuple[dict[str, Tensor],
         stand_in := torch.optim.SGD([parameter], lr=1.0), "min", patience=1, eps=0
     )
     moments = {part: {name: torch.zeros_like(value) for name, value in w.items()} for part in ("head", "all")}
-    kept: list[dict[str, Tensor]] = []
+    stored: list[dict[str, Tensor]] = []
     rates = []
     for step in range(STEPS):
         [(batch, _)] = made.sampler.batches(step)
@@ -70,8 +70,8 @@ def plainly(made: Training, replica: int, lr: float) -> tuple[dict[str, Tensor],
                 moment[name] = 0.9 * moment[name] + slopes[name]
                 w[name] = (value - rate * moment[name]).requires_grad_()
             if step + 1 >= 12 and rate > 0:
-                kept.append({name: value.detach() for name, value in w.items()})
-            mean = {name: torch.stack([one[name] for one in kept]).mean(0) for name in w} if kept else w
+                stored.append({name: value.detach() for name, value in w.items()})
+            mean = {name: torch.stack([item[name] for item in stored]).mean(0) for name in w} if stored else w
             if step + 1 > 6 and (step + 1) % 2 == 0:
                 val = made.data.held_out["id_val"]
                 schedule.step(F.cross_entropy(head(mean, encode(mean, val.inputs[1])), val.target[0]).item())
@@ -80,21 +80,21 @@ def plainly(made: Training, replica: int, lr: float) -> tuple[dict[str, Tensor],
 
 
 def test_the_answer_is_that_of_a_plain_loop_for_each_replica() -> None:
-    made = training({"lr": 0.4}, {"lr": 2.0}, {"lr": 0.01}, momentum=0.9)
-    expected = [plainly(made, replica, lr) for replica, lr in enumerate((0.4, 2.0, 0.01))]
+    built = training({"lr": 0.4}, {"lr": 2.0}, {"lr": 0.01}, momentum=0.9)
+    expected = [plainly(built, replica, lr) for replica, lr in enumerate((0.4, 2.0, 0.01))]
     assert len({rates[-1] for _, rates in expected}) > 1
     assert any(rates[-1] < 0.9 * lr for (_, rates), lr in zip(expected, (0.4, 2.0, 0.01), strict=True))
-    found = dict(finished(made).network.named_parameters())
+    result = dict(finished(built).network.named_parameters())
     for replica, (mean, _) in enumerate(expected):
         for name, value in mean.items():
-            assert near(found[name][replica], value), name
+            assert near(result[name][replica], value), name
 
 
 def test_the_body_stands_still_while_the_head_is_trained() -> None:
-    made = training({}, {})
-    before = weights(made, 1)
-    made.step()
-    after = weights(made, 1)
+    built = training({}, {})
+    before = weights(built, 1)
+    built.step()
+    after = weights(built, 1)
     assert torch.equal(before["hidden.0.weight"], after["hidden.0.weight"])
     slope = torch.autograd.grad(
         F.cross_entropy(

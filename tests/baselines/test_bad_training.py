@@ -30,14 +30,14 @@ SEEDS = [Member(seed, {}) for seed in range(4)]
 
 @contextmanager
 def heard() -> Iterator[list[str]]:
-    found: list[str] = []
+    result: list[str] = []
 
     class Listener:
-        say = staticmethod(found.append)
+        say = staticmethod(result.append)
         advance = staticmethod(lambda *_: None)
 
     with report_to(Listener()):  # type: ignore[arg-type]
-        yield found
+        yield result
 
 
 def test_a_loss_that_is_no_number_names_the_replica_and_the_step_and_the_others_go_on(
@@ -57,18 +57,18 @@ def test_a_loss_that_is_no_number_names_the_replica_and_the_step_and_the_others_
 
 
 def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Training.step
+    full = Training.step
 
     def poisoned(self: Training) -> None:
         if self.total == 4:
             with torch.no_grad():
                 next(self.stack.network.parameters())[2] = torch.nan
-        whole(self)
+        full(self)
 
     monkeypatch.setattr(Training, "step", poisoned)
-    found = answers(fitted(made(), SEEDS))
-    assert [label for label, said in found.items() if isinstance(said, str)] == ["2"]
-    assert "at step 5 of 12" in found["2"]
+    result = answers(fitted(made(), SEEDS))
+    assert [label for label, output in result.items() if isinstance(output, str)] == ["2"]
+    assert "at step 5 of 12" in result["2"]
 
 
 def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
@@ -91,21 +91,21 @@ def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
 def test_half_as_many_are_stacked_where_memory_does_not_suffice(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, sizes = Training.step, []
+    full, sizes = Training.step, []
 
     def narrow(self: Training) -> None:
         if self.total == 3:
             sizes.append(len(self.stack))
             if len(self.stack) > 1:
                 raise error
-        whole(self)
+        full(self)
 
     clean = answers(fitted(made(), SEEDS, stack=1))
     monkeypatch.setattr(Training, "step", narrow)
-    with heard() as said:
+    with heard() as output:
         fit = fitted(made(), SEEDS)
     assert sizes == [4, 2, 1, 1, 1, 1]
-    assert said == [
+    assert output == [
         "there is not enough memory for 4 replicas at once: continuing with 2",
         "there is not enough memory for 2 replicas at once: continuing with 1",
     ]
@@ -172,10 +172,10 @@ def test_a_settings_file_with_an_unknown_name_is_one_line(tmp_path: Path) -> Non
 
     (tmp_path / "s.toml").write_text("[wide]\nwdth = 3\n")
     command = ["run", "mlp", "--on", ON, "--out", str(tmp_path / "r"), "--settings", str(tmp_path / "s.toml")]
-    found = CliRunner().invoke(app, command)
-    assert isinstance(found.exception, BadDefinition)
+    result = CliRunner().invoke(app, command)
+    assert isinstance(result.exception, BadDefinition)
     assert "setting wide: recipe mlp on modadd97/xi35: no setting named 'wdth': did you mean width" in str(
-        found.exception
+        result.exception
     )
     assert untouched(tmp_path / "r")
 

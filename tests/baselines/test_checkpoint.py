@@ -45,25 +45,25 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path:
     settings, members, groups = CASES[case]
     stack = settings.get("stack", 0)
     recipe = made(**{name: value for name, value in settings.items() if name != "stack"})
-    train, kept = rows(groups).train, tmp_path / "kept"
+    train, stored = rows(groups).train, tmp_path / "kept"
     given: dict[str, Any] = {"stack": stack, "given": FitInput(train, train)}
     clean = answers(fitted(recipe, members, **given))
     steps = []
     for _ in range(6):  # each time it gets three steps further
-        code = killed_before(Training, "step", 4, lambda: fitted(recipe, members, kept, **given))
+        code = killed_before(Training, "step", 4, lambda: fitted(recipe, members, stored, **given))
         steps.append(code)
         if code == 0:
             break
     assert steps[0] == -9
     assert set(steps) <= {-9, 0}
-    assert answers(fitted(recipe, members, kept, **given)) == clean
+    assert answers(fitted(recipe, members, stored, **given)) == clean
 
 
 def test_a_kill_while_the_last_checkpoint_is_written_leaves_the_one_before(tmp_path: Path) -> None:
-    recipe, kept = made(), tmp_path / "kept"
-    assert killed_before(Path, "replace", 6, lambda: fitted(recipe, SEEDS, kept)) == -9
-    assert len(list(kept.glob("*.npz"))) == 1
-    assert answers(fitted(recipe, SEEDS, kept)) == answers(fitted(recipe, SEEDS))
+    recipe, stored = made(), tmp_path / "kept"
+    assert killed_before(Path, "replace", 6, lambda: fitted(recipe, SEEDS, stored)) == -9
+    assert len(list(stored.glob("*.npz"))) == 1
+    assert answers(fitted(recipe, SEEDS, stored)) == answers(fitted(recipe, SEEDS))
 
 
 def test_a_finished_training_is_taken_up_without_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,11 +149,11 @@ def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch:
 
 
 def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    fit = fitted(made(), SEEDS, kept)
-    assert {path.suffix for path in kept.iterdir()} == {".npz", ".stack"}
+    stored = tmp_path / "kept"
+    fit = fitted(made(), SEEDS, stored)
+    assert {path.suffix for path in stored.iterdir()} == {".npz", ".stack"}
     fit.group.remove_checkpoints()
-    assert not kept.exists()
+    assert not stored.exists()
 
 
 def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(

@@ -28,13 +28,13 @@ from support import ROOT
 from .small_claim import SMALL, made
 
 ALL = load_claims()
-RECORDED = [name for name, one in ALL.items() if read_recorded_outcome(one) is not None]
+RECORDED = [name for name, item in ALL.items() if read_recorded_outcome(item) is not None]
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_claim_can_be_run_as_written(name, tmp_path):
-    one = ALL[name]
-    for run in one.runs.values():
+    item = ALL[name]
+    for run in item.runs.values():
         if run.recorded:
             assert run.recipe in read_recorded_scores(run.on)
             continue
@@ -42,7 +42,7 @@ def test_every_claim_can_be_run_as_written(name, tmp_path):
             plan = make_run_plan(run, tmp_path, quick, None, "cpu")
             check_task(plan.recipe, plan.benchmark.task)
             assert resolve_settings(plan.recipe, run.on).items() >= run.settings.items()
-    for quantity in one.quantities.values():
+    for quantity in item.quantities.values():
         if isinstance(quantity, Fact):
             assert set(quantity.arguments) == set(MEASURES[quantity.measure].__annotations__) - {"split", "return"}
             assert find_manifest(quantity.split)
@@ -54,15 +54,15 @@ def test_every_claim_can_be_run_as_written(name, tmp_path):
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_a_recorded_outcome_is_of_the_rule_and_the_files_that_are_here(name):
-    found = read_recorded_outcome(ALL[name])
-    assert found.form == "full"
-    for run, told in found.runs.items():
-        if "recorded" in told:
-            assert told["recorded"] == digest_result(told["benchmark"], told["model"])
+    result = read_recorded_outcome(ALL[name])
+    assert result.form == "full"
+    for run, output in result.runs.items():
+        if "recorded" in output:
+            assert output["recorded"] == digest_result(output["benchmark"], output["model"])
         else:
-            file = HOME / name / run / told["benchmark"].replace("/", "__") / f"{told['model']}.parquet"
-            assert told["predictions"] == compute_file_sha256(file)
-    assert Outcome.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+            file = HOME / name / run / output["benchmark"].replace("/", "__") / f"{output['model']}.parquet"
+            assert output["predictions"] == compute_file_sha256(file)
+    assert Outcome.from_dict(json.loads(json.dumps(result.to_dict()))) == result
 
 
 def test_no_recorded_outcome_is_without_a_claim():
@@ -74,8 +74,8 @@ SECONDS = 4.0
 
 
 def _short(name: str):
-    found = read_recorded_outcome(ALL[name])
-    slow = found is None or found.quick["seconds"] > SECONDS
+    result = read_recorded_outcome(ALL[name])
+    slow = result is None or result.quick["seconds"] > SECONDS
     return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
 
 
@@ -83,41 +83,41 @@ def _short(name: str):
 def test_the_direction_of_a_claim_is_as_recorded(name, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     try:
-        found, _ = reproduce_claim(ALL[name], tmp_path, quick=True)
+        result, _ = reproduce_claim(ALL[name], tmp_path, quick=True)
     except Unavailable as error:
         pytest.skip(str(error))
     recorded = read_recorded_outcome(ALL[name])
-    assert recorded is None or found.holds == recorded.quick["holds"]
+    assert recorded is None or result.holds == recorded.quick["holds"]
 
 
 @pytest.mark.slow
 def test_the_kept_predictions_of_a_claim_give_its_verdict_again():
-    found, again = read_recorded_outcome(ALL["xor-one-step"]), rescore_claim(ALL["xor-one-step"])
-    assert (again.verdict, again.rules) == (found.verdict, found.rules)
-    assert {name: one.to_dict() for name, one in again.quantities.items()} == {
-        name: one.to_dict() for name, one in found.quantities.items()
+    result, again = read_recorded_outcome(ALL["xor-one-step"]), rescore_claim(ALL["xor-one-step"])
+    assert (again.verdict, again.rules) == (result.verdict, result.rules)
+    assert {name: item.to_dict() for name, item in again.quantities.items()} == {
+        name: item.to_dict() for name, item in result.quantities.items()
     }
 
 
 def test_a_claim_is_run_kept_and_judged_again(tmp_path):
-    one = made()
-    found, evidence = reproduce_claim(one, tmp_path / "out")
-    assert (found.verdict, found.form, found.runs["network"]["seeds"]) == ("reproduced", "full", [0, 1])
-    assert found.quantities["test"].interval == "95 % t interval over test rows and training seeds"
+    item = made()
+    result, evidence = reproduce_claim(item, tmp_path / "out")
+    assert (result.verdict, result.form, result.runs["network"]["seeds"]) == ("reproduced", "full", [0, 1])
+    assert result.quantities["test"].interval == "95 % t interval over test rows and training seeds"
     quick = judge_evidence(evidence, "quick", Stopwatch())
     assert list(quick.quantities) == ["test"]
-    files = record_outcome(found, evidence, quick, tmp_path / "home")
+    files = record_outcome(result, evidence, quick, tmp_path / "home")
     assert [file.name for file in files] == ["mlp.parquet", "verdict.json"]
-    recorded = read_recorded_outcome(one, tmp_path / "home")
+    recorded = read_recorded_outcome(item, tmp_path / "home")
     assert recorded.quick["holds"]
-    assert rescore_claim(one, tmp_path / "home").quantities["test"].to_dict() == found.quantities["test"].to_dict()
+    assert rescore_claim(item, tmp_path / "home").quantities["test"].to_dict() == result.quantities["test"].to_dict()
     other = made(rules=[{"shape": "at_least", "quantity": "test", "limit": 0.9}])
     assert read_recorded_outcome(other, tmp_path / "home") is None
     with pytest.raises(FarshiftError, match="only a full outcome can be recorded"):
         record_outcome(quick, evidence, home=tmp_path / "home")
     files[-1].write_text("{}")
     with pytest.raises(BadRun, match="is not a recorded outcome"):
-        read_recorded_outcome(one, tmp_path / "home")
+        read_recorded_outcome(item, tmp_path / "home")
 
 
 def test_another_plan_begins_anew_beside_the_one_before(tmp_path):
@@ -126,9 +126,9 @@ def test_another_plan_begins_anew_beside_the_one_before(tmp_path):
     assert again.runs["network"]["digest"] == first.runs["network"]["digest"]
     (before,) = tmp_path.iterdir()
     other = made(runs={"network": SMALL["runs"]["network"] | {"settings": {"lr": 0.1}}})
-    for one, seeds in ((other, None), (made(), 1)):
-        found, _ = reproduce_claim(one, tmp_path, seeds=seeds)
-        assert found.runs["network"]["digest"] != first.runs["network"]["digest"]
+    for item, seeds in ((other, None), (made(), 1)):
+        result, _ = reproduce_claim(item, tmp_path, seeds=seeds)
+        assert result.runs["network"]["digest"] != first.runs["network"]["digest"]
     assert len(list(tmp_path.iterdir())) == 3
     assert (before / "run.toml").is_file()
 
@@ -138,7 +138,7 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
 
     on, names = "xor_clusters/eta10", ["mlp", "mixup", "sam"]
     view = {"sort": "score", "view": "id"}
-    one = made(
+    item = made(
         runs={name: {"recipe": name, "on": on, "recorded": True} for name in names},
         quantities={
             **{name: view | {"run": name} for name in names},
@@ -150,12 +150,12 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
         },
         rules=[{"shape": "positive", "quantity": "best"}],
     )
-    evidence = Evidence(one, {name: fs.baseline(on, name) for name in names})
+    evidence = Evidence(item, {name: fs.baseline(on, name) for name in names})
     each = [evidence.measure(name) for name in names]
     best = evidence.measure("best")
-    assert best.per_seed == tuple(map(max, *(one.per_seed for one in each)))
+    assert best.per_seed == tuple(map(max, *(item.per_seed for item in each)))
     assert best.low < best.value < best.high
-    assert best.value > max(one.value for one in each), "no run is the best of every seed"
+    assert best.value > max(item.value for item in each), "no run is the best of every seed"
     gain = evidence.measure("gain")
     assert gain.value == pytest.approx(best.value - each[0].value)
     assert gain.low < gain.value < gain.high
@@ -228,8 +228,8 @@ def test_facts_are_of_the_rows():
 
 @pytest.mark.slow
 def test_scores_of_recorded_results_are_those_of_their_predictions(tmp_path):
-    one = ALL["xor-linear-at-chance"]
-    full, _ = reproduce_claim(one, tmp_path)
+    item = ALL["xor-linear-at-chance"]
+    full, _ = reproduce_claim(item, tmp_path)
     scores = read_recorded_scores("xor_clusters/eta10")
     assert full.quantities["mlp_test"].value == pytest.approx(scores["mlp"].id.value, abs=1e-6)
 
@@ -237,13 +237,13 @@ def test_scores_of_recorded_results_are_those_of_their_predictions(tmp_path):
 def test_paired_differences_are_those_of_compare():
     import farshift as fs
 
-    one = ALL["gce-beats-cross-entropy"]
-    changed = {name: run.model_copy(update={"on": "xor_clusters/eta10"}) for name, run in one.runs.items()}
+    item = ALL["gce-beats-cross-entropy"]
+    changed = {name: run.model_copy(update={"on": "xor_clusters/eta10"}) for name, run in item.runs.items()}
     runs = {name: fs.baseline(run.on, run.recipe) for name, run in changed.items()}
-    found = Evidence(one.model_copy(update={"runs": changed}), runs).measure("gain")
+    result = Evidence(item.model_copy(update={"runs": changed}), runs).measure("gain")
     compared = fs.compare(runs["method"], runs["cross_entropy"]).id
-    assert found.value == pytest.approx(compared.value, abs=1e-6)
-    assert (found.low, found.high) == pytest.approx((compared.low, compared.high), abs=1e-6)
+    assert result.value == pytest.approx(compared.value, abs=1e-6)
+    assert (result.low, result.high) == pytest.approx((compared.low, compared.high), abs=1e-6)
 
 
 def test_the_readme_shows_the_head_of_the_table():
@@ -258,7 +258,7 @@ def test_the_readme_shows_the_head_of_the_table():
 
 
 def test_there_are_claims_of_all_five_kinds():
-    assert {one.kind for one in ALL.values()} >= {
+    assert {item.kind for item in ALL.values()} >= {
         "domain",
         "length",
         "compositional",
@@ -270,22 +270,22 @@ def test_there_are_claims_of_all_five_kinds():
 def test_a_claim_without_an_outcome_says_what_it_takes():
     section = render_claim(listing.ClaimEntry(made(), None), "")
     assert "**Not yet run.** It takes 1 min on one core." in section
-    found = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
-    assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), found), "")
+    result = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
+    assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), result), "")
 
 
 @pytest.mark.parametrize("name", ["disagreement-tells-error", "manifold-dimension-foretells", "sharpness-says-little"])
 def test_a_diagnostic_against_the_scores_is_what_was_recorded(name):
-    found = Evidence(ALL[name], {}).measure("colour")
-    assert found.to_dict() == read_recorded_outcome(ALL[name]).quantities["colour"].to_dict()
+    result = Evidence(ALL[name], {}).measure("colour")
+    assert result.to_dict() == read_recorded_outcome(ALL[name]).quantities["colour"].to_dict()
 
 
 def test_a_diagnostic_is_named_in_words_and_one_that_there_is_not_is_refused():
     quantity = {"sort": "diagnostic_correlation", "diagnostic": "disagreement.ood", "on": "colored_mnist_irm/color"}
     rules = [{"shape": "positive", "quantity": "tau"}]
-    one = made(runs={}, quantities={"tau": quantity}, rules=rules)
+    item = made(runs={}, quantities={"tau": quantity}, rules=rules)
     assert "disagreement.ood and OOD on colored_mnist_irm/color" in listing.describe_quantity(
-        one, one.quantities["tau"]
+        item, item.quantities["tau"]
     )
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
     with pytest.raises(UnknownName, match="disagreement"):

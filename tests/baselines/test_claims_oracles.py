@@ -12,12 +12,14 @@ def test_oracles_of_linear_models_are_those_of_scikit_learn():
     from sklearn.linear_model import LinearRegression
 
     split, chosen = "interventions/cut_off", [0, 1, 2, 3]
-    train, asked = (fs.load(split, one) for one in ("train", "ood_test"))
+    train, requested = (fs.load(split, item) for item in ("train", "ood_test"))
     model = LinearRegression().fit(train.numpy()["inputs"][:, chosen], train.true_labels())
-    wanted = np.sqrt(np.square(model.predict(asked.numpy()["inputs"][:, chosen]) - asked.true_labels()).mean())
+    expected = np.sqrt(
+        np.square(model.predict(requested.numpy()["inputs"][:, chosen]) - requested.true_labels()).mean()
+    )
     given = {"fit": "train", "part": "ood_test", "field": "inputs"}
-    assert compute_fact("least_squares_error", split, given | {"inputs": chosen}) == pytest.approx(wanted)
-    assert compute_fact("least_squares_error", split, given | {"inputs": []}) != pytest.approx(wanted, abs=0.01)
+    assert compute_fact("least_squares_error", split, given | {"inputs": chosen}) == pytest.approx(expected)
+    assert compute_fact("least_squares_error", split, given | {"inputs": []}) != pytest.approx(expected, abs=0.01)
     both = compute_fact("least_squares_error", split, {**given, "part": "train", "inputs": []})
     everything = LinearRegression().fit(train.numpy()["inputs"], train.true_labels())
     inside = np.sqrt(np.square(everything.predict(train.numpy()["inputs"]) - train.true_labels()).mean())
@@ -26,5 +28,5 @@ def test_oracles_of_linear_models_are_those_of_scikit_learn():
 
 
 def test_an_oracle_tells_cows_from_camels_where_the_background_is_shuffled():
-    asked = {"fit": "ood_test", "part": "ood_test", "field": "inputs", "inputs": []}
-    assert compute_fact("logistic_accuracy", "linear_unit_test_2s/shuffled", asked) > 0.95
+    requested = {"fit": "ood_test", "part": "ood_test", "field": "inputs", "inputs": []}
+    assert compute_fact("logistic_accuracy", "linear_unit_test_2s/shuffled", requested) > 0.95

@@ -27,7 +27,7 @@ RUN = {"recipe": "mlp", "on": ON, "steps": 8, "seeds": 2, "search": 3, "selectio
 
 def made(run: dict | None = None, **changes) -> Claim:
     scores = {rule: {"sort": "score", "run": "network", "rule": rule} for rule in RULES}
-    whole = {
+    full = {
         "kind": "domain",
         "runs": {"network": run or RUN},
         "quantities": scores
@@ -37,40 +37,40 @@ def made(run: dict | None = None, **changes) -> Claim:
         },
         "rules": [{"shape": "at_least", "quantity": "regret", "limit": 0.0}],
     }
-    return small_claim.made(**whole | changes)
+    return small_claim.made(**full | changes)
 
 
 def test_what_each_rule_chooses_is_measured_kept_and_judged_again(tmp_path):
-    one = made()
-    found, evidence = reproduce_claim(one, tmp_path / "out")
+    item = made()
+    result, evidence = reproduce_claim(item, tmp_path / "out")
     run = evidence.runs["network"]
     assert run.candidates == run.finals == ("draw-0/last", "draw-1/last", "draw-2/last")
     by_rules = score(run).selections
     for quantity, rule in {"crafted": "crafted_shift", **{rule: rule for rule in RULES}}.items():
         expected = by_rules[rule]
-        assert found.quantities[quantity].value == pytest.approx(expected.ood.value, abs=1e-6)
-        assert found.runs["network"]["chosen"][rule] == {str(seed): name for seed, name in expected.chosen.items()}
-    assert found.runs["network"]["settings"]["draw-0"] == {}
-    assert found.runs["network"]["settings"]["draw-1"] == draw_settings("mlp", ON, 3)["draw-1"]
-    regret, expected = found.quantities["regret"], by_rules["id_val"].regret
+        assert result.quantities[quantity].value == pytest.approx(expected.ood.value, abs=1e-6)
+        assert result.runs["network"]["chosen"][rule] == {str(seed): name for seed, name in expected.chosen.items()}
+    assert result.runs["network"]["settings"]["draw-0"] == {}
+    assert result.runs["network"]["settings"]["draw-1"] == draw_settings("mlp", ON, 3)["draw-1"]
+    regret, expected = result.quantities["regret"], by_rules["id_val"].regret
     assert (regret.value, regret.low, regret.high) == pytest.approx(
         (expected.value, expected.low, expected.high), abs=1e-6
     )
     assert regret.interval == "95 % t interval over paired test rows and paired training seeds"
 
     home = tmp_path / "home"
-    record_outcome(found, evidence, home=home)
-    again = rescore_claim(one, home)
+    record_outcome(result, evidence, home=home)
+    again = rescore_claim(item, home)
     assert {name: value.to_dict() for name, value in again.quantities.items()} == {
-        name: value.to_dict() for name, value in found.quantities.items()
+        name: value.to_dict() for name, value in result.quantities.items()
     }
     assert (
-        json.loads(json.dumps(read_recorded_outcome(one, home).to_dict()))["runs"]
-        == read_recorded_outcome(one, home).runs
+        json.loads(json.dumps(read_recorded_outcome(item, home).to_dict()))["runs"]
+        == read_recorded_outcome(item, home).runs
     )
     columns = ["part", "row_id", "seed", "candidate", "prediction", "status"]
     before, after = (
-        each.predictions().select(columns) for each in (run, load_recorded_runs(one, home).runs["network"])
+        each.predictions().select(columns) for each in (run, load_recorded_runs(item, home).runs["network"])
     )
     assert sorted(set(before["part"].to_pylist())) == ["crafted_shift", "id_test", "id_val", "ood_test"]
     keys = [(name, "ascending") for name in ("part", "seed", "candidate", "row_id")]
@@ -118,6 +118,6 @@ def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_pat
 
 
 def test_the_page_says_how_many_settings_were_tried_and_who_chose():
-    said = listing.describe_quantity(made(), made().quantities["oracle"])
-    assert said == "OOD score of mlp on optdigits/writers, 3 settings tried, chosen by oracle"
+    output = listing.describe_quantity(made(), made().quantities["oracle"])
+    assert output == "OOD score of mlp on optdigits/writers, 3 settings tried, chosen by oracle"
     assert "chosen by crafted_shift" in listing.describe_quantity(made(), made().quantities["crafted"])

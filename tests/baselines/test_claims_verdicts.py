@@ -30,13 +30,13 @@ class Known(Evidence):
 
 
 def judged(rule: dict, direction: bool = False, **scores: Measurement) -> str:
-    one = made(
+    item = made(
         quantities={name: {"sort": "score", "run": "network", "view": name} for name in scores},
         rules=[rule],
         quick={"rules": [{"shape": "positive", "quantity": next(iter(scores))}]},
     )
-    (found,) = judge_rule(one.rules[0], scores, Known(one, scores), direction)
-    return found.verdict
+    (result,) = judge_rule(item.rules[0], scores, Known(item, scores), direction)
+    return result.verdict
 
 
 @pytest.mark.parametrize(
@@ -90,17 +90,17 @@ def test_what_is_not_defined_is_inconclusive():
 
 def test_the_interval_of_a_sum_is_that_of_independent_parts():
     x, y = Measurement(0.5, 0.4, 0.7), Measurement(0.2, 0.1, 0.25)
-    found = combine_values([x, y], [1, -1])
-    assert found.value == pytest.approx(0.3)
-    assert found.low == pytest.approx(0.3 - (0.1**2 + 0.05**2) ** 0.5)
-    assert found.high == pytest.approx(0.3 + (0.2**2 + 0.1**2) ** 0.5)
+    result = combine_values([x, y], [1, -1])
+    assert result.value == pytest.approx(0.3)
+    assert result.low == pytest.approx(0.3 - (0.1**2 + 0.05**2) ** 0.5)
+    assert result.high == pytest.approx(0.3 + (0.2**2 + 0.1**2) ** 0.5)
 
 
 def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise():
     def said(verdict):
         return judge_of(verdict)
 
-    holds, fails, unclear = (said(one) for one in ("reproduced", "not reproduced", "inconclusive"))
+    holds, fails, unclear = (said(item) for item in ("reproduced", "not reproduced", "inconclusive"))
     assert combine_verdicts([], [holds, holds], "seen")[0] == "reproduced"
     assert combine_verdicts([], [holds, unclear], "seen")[0] == "inconclusive"
     assert combine_verdicts([], [unclear, fails], "seen")[0] == "not reproduced"

@@ -48,20 +48,20 @@ def by_hand(p: Table, given: list[int]) -> tuple[Table, Table, list[float]]:
 
 def some_probabilities(count: int = 60, classes: int = 4) -> tuple[Tensor, Tensor]:
     """Of two replicas: a network that is often right about the true class, and labels of which some are wrong."""
-    made = torch.Generator().manual_seed(3)
-    true = torch.randint(classes, (2, count), generator=made)
-    given = torch.where(torch.rand(2, count, generator=made) < 0.3, (true + 1) % classes, true)
-    logits = 2.0 * F.one_hot(true, classes) + torch.randn(2, count, classes, generator=made, dtype=torch.float64)
+    built = torch.Generator().manual_seed(3)
+    true = torch.randint(classes, (2, count), generator=built)
+    given = torch.where(torch.rand(2, count, generator=built) < 0.3, (true + 1) % classes, true)
+    logits = 2.0 * F.one_hot(true, classes) + torch.randn(2, count, classes, generator=built, dtype=torch.float64)
     return logits.softmax(-1), given
 
 
 def test_the_joint_the_pruned_rows_and_the_weights_are_those_of_a_loop() -> None:
     p, given = some_probabilities()
-    for place in range(2):
-        joint, q, weight = by_hand(p[place].numpy(), given[place].tolist())
-        assert cl.compute_confident_joint(p, given)[place].tolist() == joint.tolist()
-        np.testing.assert_allclose(cl.estimate_joint(p, given)[place].numpy(), q, atol=1e-12)
-        np.testing.assert_allclose(cl.compute_row_weights(p, given)[place].numpy(), weight, atol=1e-12)
+    for position in range(2):
+        joint, q, weight = by_hand(p[position].numpy(), given[position].tolist())
+        assert cl.compute_confident_joint(p, given)[position].tolist() == joint.tolist()
+        np.testing.assert_allclose(cl.estimate_joint(p, given)[position].numpy(), q, atol=1e-12)
+        np.testing.assert_allclose(cl.compute_row_weights(p, given)[position].numpy(), weight, atol=1e-12)
         assert 5 < weight.count(0.0) < 40
         assert q.sum() == pytest.approx(1)
 
@@ -82,9 +82,9 @@ def test_a_class_without_labels_and_a_class_without_confident_rows_do_no_harm() 
 def test_labels_are_spread_evenly_over_the_folds_and_replicas_have_their_own() -> None:
     given = torch.arange(40).remainder(4).expand(2, -1)
     fold = cl.assign_folds(given, 5, make_keys(["a", "b"]))
-    for place in range(2):
+    for position in range(2):
         for label in range(4):
-            assert torch.bincount(fold[place][given[place] == label], minlength=5).tolist() == [2] * 5
+            assert torch.bincount(fold[position][given[position] == label], minlength=5).tolist() == [2] * 5
     assert not torch.equal(fold[0], fold[1])
     assert torch.equal(cl.assign_folds(given[:1], 5, make_keys(["b"]))[0], fold[1])
 

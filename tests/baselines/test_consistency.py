@@ -22,8 +22,8 @@ KEYS = make_keys(["one", "two"])
 @pytest.mark.parametrize("shape", [(2, 6, 9), (2, 6, 3, 4, 5)], ids=["vectors", "images"])
 def test_another_style_lies_between_a_rows_own_and_that_of_another_row(shape: tuple[int, ...]) -> None:
     x = torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = mix_styles(x, KEYS, [1.0, 1.0])
-    channels = (x, found) if x.ndim == 5 else (x[:, :, None], found[:, :, None])
+    result = mix_styles(x, KEYS, [1.0, 1.0])
+    channels = (x, result) if x.ndim == 5 else (x[:, :, None], result[:, :, None])
     before, after = (value.flatten(3) for value in channels)
     means, deviations = before.mean(-1), (before.var(-1, correction=0) + 1e-6).sqrt()
     content = (before - means[..., None]) / deviations[..., None]
@@ -36,12 +36,13 @@ def test_another_style_lies_between_a_rows_own_and_that_of_another_row(shape: tu
                 share = ((after[replica, row].mean(-1) - means[replica, row]) * span).sum() / span.square().sum()
                 share = torch.nan_to_num(share)
                 expected = [
-                    one[replica, row] + share * (one[replica, other] - one[replica, row]) for one in (means, deviations)
+                    item[replica, row] + share * (item[replica, other] - item[replica, row])
+                    for item in (means, deviations)
                 ]
                 fits.append(near(after[replica, row].mean(-1), expected[0]) and near(scale[replica, row], expected[1]))
                 fits[-1] = fits[-1] and 0 <= float(share) <= 1
             assert any(fits)
-    assert not near(found, x, 1e-3)
+    assert not near(result, x, 1e-3)
 
 
 def test_styles_are_each_replicas_own() -> None:
@@ -58,8 +59,8 @@ def test_elementwise_maps_are_the_identity_above_nought_at_first() -> None:
 
 def elementwise(weight: Tensor, bias: Tensor, x: Tensor) -> Tensor:
     """Layers (depth, width) of affine maps with ReLU between them."""
-    for place, (w, b) in enumerate(zip(weight, bias, strict=True)):
-        x = (torch.relu(x) if place else x) * w + b
+    for position, (w, b) in enumerate(zip(weight, bias, strict=True)):
+        x = (torch.relu(x) if position else x) * w + b
     return x
 
 
@@ -112,7 +113,7 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
     data, loss = training.initial_data, stack.algorithm.consistency
     with torch.no_grad():
         loss.bias += 0.1  # above 0, where the loss has a slope
-    found = asked(stack, data, 8)
+    result = asked(stack, data, 8)
     for replica, settings in enumerate(each):
         w = weights(training, replica)
         mapping = [torch.ones(2, 6, dtype=torch.float64), torch.zeros(2, 6, dtype=torch.float64)]
@@ -126,7 +127,7 @@ def test_each_batch_moves_the_map_by_one_step_before_it_is_predicted() -> None:
             optimiser.zero_grad()
             (settings["test_weight"] * moved.square().mean()).backward()
             optimiser.step()
-            assert near(found[replica, 8 * turn : 8 * turn + 8], head(w, elementwise(*mapping, z)))
+            assert near(result[replica, 8 * turn : 8 * turn + 8], head(w, elementwise(*mapping, z)))
         assert not torch.equal(mapping[0], torch.ones_like(mapping[0]))
 
 

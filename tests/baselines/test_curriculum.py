@@ -23,27 +23,27 @@ def curriculum(steps: int = 8, count: int = 1, rows: Rows | None = None, **own: 
 
 def test_the_pace_is_the_competence_of_platanios() -> None:
     each = [{"start": 0.1, "until": 0.5, "power": 1.0}, {"start": 0.2, "until": 1.0, "power": 2.0}]
-    made = training("transformer", "curriculum", each, 8)
+    built = training("transformer", "curriculum", each, 8)
     for step in range(8):
-        made.in_stage = step
-        share = made.stack.algorithm.share(clock(made))  # type: ignore[operator]
+        built.in_stage = step
+        share = built.stack.algorithm.share(clock(built))  # type: ignore[operator]
         linear = min(1.0, step * (1 - 0.1) / 4 + 0.1)
         root = min(1.0, (step * (1 - 0.2**2) / 8 + 0.2**2) ** 0.5)
         torch.testing.assert_close(share, torch.tensor([linear, root], dtype=torch.float64), rtol=0, atol=1e-12)
 
 
 def test_a_batch_holds_only_rows_that_are_let_in() -> None:
-    made = curriculum(start=0.25, until=1.0, batch_size=64)
-    chosen = made.stack.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
-    length = made.data.lengths
+    built = curriculum(start=0.25, until=1.0, batch_size=64)
+    chosen = built.stack.algorithm.chosen(batch(built), clock(built))  # type: ignore[operator]
+    length = built.data.lengths
     assert chosen.rows.unique().numel() == 9, "a quarter of 36 rows"
     assert int(length[chosen.rows].max()) == int(length.sort().values[8])
-    assert torch.equal(chosen.target[0, :, 0], made.data.target[0, chosen.rows[0], 0])
+    assert torch.equal(chosen.target[0, :, 0], built.data.target[0, chosen.rows[0], 0])
 
 
 def test_ties_in_length_go_by_the_input() -> None:
-    made = curriculum(start=0.5, batch_size=4)
-    data, order = made.data, made.stack.algorithm.order
+    built = curriculum(start=0.5, batch_size=4)
+    data, order = built.data, built.stack.algorithm.order
     read = (data.inputs[0] != 0).sum(1)
     expected = sorted(range(36), key=lambda row: (int(data.lengths[row]), int(read[row]), row))
     assert order.tolist() == [expected]
@@ -60,9 +60,9 @@ def test_the_controls_begin_with_the_hardest_and_with_any_rows() -> None:
 def test_rows_are_drawn_by_weight_within_their_share() -> None:
     weight = torch.tensor([[4.0, 1, 1, 2]])
     drawn = sample_by_weight(weight, make_keys(["a", "b"]), 60000, torch.tensor([0.75, 1.0]))
-    found = torch.stack([torch.bincount(row, minlength=4) / 60000 for row in drawn])
+    result = torch.stack([torch.bincount(row, minlength=4) / 60000 for row in drawn])
     expected = torch.tensor([[4 / 6, 1 / 6, 1 / 6, 0], [0.5, 0.125, 0.125, 0.25]])
-    torch.testing.assert_close(found, expected, rtol=0, atol=0.01)
+    torch.testing.assert_close(result, expected, rtol=0, atol=0.01)
     half = (
         torch.bincount(sample_by_weight(weight, make_keys(["a"]), 60000, torch.tensor([0.5625]))[0], minlength=4)
         / 60000
@@ -71,65 +71,65 @@ def test_rows_are_drawn_by_weight_within_their_share() -> None:
 
 
 def test_a_taken_batch_is_that_of_the_sampler() -> None:
-    made = curriculum(count=2)
-    drawn = batch(made)
-    mine = select_batch(made.data, drawn.rows)
-    for a, b in zip((*mine.inputs, mine.target), (*drawn.inputs, drawn.target), strict=True):
+    built = curriculum(count=2)
+    drawn = batch(built)
+    own = select_batch(built.data, drawn.rows)
+    for a, b in zip((*own.inputs, own.target), (*drawn.inputs, drawn.target), strict=True):
         assert torch.equal(a, b)
 
 
 def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
-    made = curriculum(count=2, start=0.25, until=1.0)
-    before = [alone(made.stack.network, place) for place in range(2)]
-    chosen = made.stack.algorithm.chosen(batch(made), clock(made))  # type: ignore[operator]
-    made.step()
-    for place, plain in enumerate(before):
-        rows = chosen.rows[place]
-        inputs = [x[rows][None] for x in made.data.inputs]
-        loss = risk(plain(*inputs), made.data.target[0, rows])
+    built = curriculum(count=2, start=0.25, until=1.0)
+    before = [alone(built.stack.network, position) for position in range(2)]
+    chosen = built.stack.algorithm.chosen(batch(built), clock(built))  # type: ignore[operator]
+    built.step()
+    for position, plain in enumerate(before):
+        rows = chosen.rows[position]
+        inputs = [x[rows][None] for x in built.data.inputs]
+        loss = risk(plain(*inputs), built.data.target[0, rows])
         gradients = torch.autograd.grad(loss, list(plain.parameters()), allow_unused=True)
         with torch.no_grad():
             for p, g in zip(plain.parameters(), gradients, strict=True):
                 p -= 0.5 * (torch.zeros_like(p) if g is None else g)
-        torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
-        check_alike(alone(made.stack.network, place), plain, 1e-10)
+        torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
+        check_alike(alone(built.stack.network, position), plain, 1e-10)
 
 
 def test_training_with_all_rows_from_the_start_is_plain_training() -> None:
-    mine = curriculum(4, start=1.0).run().ended[0].network
+    own = curriculum(4, start=1.0).run().ended[0].network
     plain = training("transformer", "erm", [{}], 4).run().ended[0].network
-    check_alike(mine, plain, 0)
+    check_alike(own, plain, 0)
 
 
 def test_replicas_with_paces_of_their_own_are_the_same_alone() -> None:
     starts = [0.1, 0.5, 1.0]
 
     def make(which: Any) -> Training:
-        each = [{"start": starts[place], "until": 0.6} for place in which]
-        return training("transformer", "curriculum", each, 10, [f"replica {place}" for place in which])
+        each = [{"start": starts[position], "until": 0.6} for position in which]
+        return training("transformer", "curriculum", each, 10, [f"replica {position}" for position in which])
 
     check_alone_as_among_many(make)
 
 
 def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
-    made = curriculum(10, count=2, difficulty="self-taught", teacher_percent=50)
-    assert made.stages == (5, 5)
+    built = curriculum(10, count=2, difficulty="self-taught", teacher_percent=50)
+    assert built.stages == (5, 5)
     for _ in range(4):
-        made.step()
-    assert torch.equal(made.stack.algorithm.chosen(batch(made), clock(made)).rows, batch(made).rows)  # type: ignore[operator]
-    teacher, data = made.stack.network, made.data
-    made.stack.algorithm.next_stage(1, teacher, data, made.stack.answer)
-    logits = torch.cat([alone(teacher, place)(*(x[None] for x in data.inputs)) for place in range(2)])
+        built.step()
+    assert torch.equal(built.stack.algorithm.chosen(batch(built), clock(built)).rows, batch(built).rows)  # type: ignore[operator]
+    teacher, data = built.stack.network, built.data
+    built.stack.algorithm.next_stage(1, teacher, data, built.stack.answer)
+    logits = torch.cat([alone(teacher, position)(*(x[None] for x in data.inputs)) for position in range(2)])
     target = data.target.expand(2, -1, -1)
     losses = reduce_to_rows(cross_entropy(logits, target), Batch((), target, target))
-    assert torch.equal(made.stack.algorithm.order, losses.argsort(dim=1, stable=True))
+    assert torch.equal(built.stack.algorithm.order, losses.argsort(dim=1, stable=True))
 
 
 def test_a_self_taught_curriculum_trains_a_classifier_to_the_end() -> None:
-    made = recipe("mlp", 400, lr=0.02, batch_size=32, difficulty="self-taught").model_copy(
+    built = recipe("mlp", 400, lr=0.02, batch_size=32, difficulty="self-taught").model_copy(
         update={"algorithm": "curriculum"}
     )
-    assert accuracy(trained(made, ADD, additions()), ADD, additions()) == 1
+    assert accuracy(trained(built, ADD, additions()), ADD, additions()) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,9 +146,9 @@ def test_settings_that_make_no_curriculum_are_refused(settings: dict[str, Any], 
 
 
 def test_classes_have_no_length() -> None:
-    made = recipe("mlp", 2, batch_size=8).model_copy(update={"algorithm": "curriculum"})
+    built = recipe("mlp", 2, batch_size=8).model_copy(update={"algorithm": "curriculum"})
     with pytest.raises(ModelError, match="use self-taught"):
-        trained(made, ADD, additions())
+        trained(built, ADD, additions())
 
 
 def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:
@@ -156,8 +156,8 @@ def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:
     rows.columns["weight"] = torch.ones(36).double().numpy()
     shortest = curriculum().stack.algorithm.order[0, 0]
     rows.columns["weight"][int(shortest)] = 36 - 35 / 2  # about half of a third
-    made = curriculum(rows=rows, start=0.5, until=1.0, batch_size=4096)
-    chosen = made.stack.algorithm.chosen(batch(made), clock(made)).rows  # type: ignore[operator]
+    built = curriculum(rows=rows, start=0.5, until=1.0, batch_size=4096)
+    chosen = built.stack.algorithm.chosen(batch(built), clock(built)).rows  # type: ignore[operator]
     total = rows.columns["weight"].sum()
     expected = rows.columns["weight"][int(shortest)] / (0.5 * total)
     assert float((chosen == shortest).double().mean()) == pytest.approx(expected, abs=0.03)

@@ -25,8 +25,8 @@ def data(rows: int = 24, **own: Any) -> Data:
     """Rows whose number and target are their place."""
     places = torch.arange(rows)
     inputs = torch.zeros(rows, 0, dtype=torch.int64), places[:, None].double()
-    made = Data(inputs, places[None], torch.ones(rows, dtype=torch.int64), torch.ones(1, rows))
-    return replace(made, **own)
+    built = Data(inputs, places[None], torch.ones(rows, dtype=torch.int64), torch.ones(1, rows))
+    return replace(built, **own)
 
 
 def sampler(given: Data, by_environment: bool = False, some: Tensor = KEYS, **own: Any) -> Sampler:
@@ -54,9 +54,9 @@ def test_a_batch_is_a_function_of_its_step(weight: list[float], data_: st.DataOb
     """In whatever order the steps are asked for, by whichever object."""
     table = torch.tensor([weight], dtype=torch.float64)
     steps = data_.draw(st.lists(st.integers(0, 9), min_size=1, max_size=6))
-    held = Order(table, KEYS, "o")
+    locked = Order(table, KEYS, "o")
     for step in steps:
-        assert torch.equal(held.draw(step * 3, 3), Order(table, KEYS, "o").draw(step * 3, 3))
+        assert torch.equal(locked.draw(step * 3, 3), Order(table, KEYS, "o").draw(step * 3, 3))
 
 
 def test_rows_are_drawn_in_proportion_to_weights_that_are_not_whole() -> None:
@@ -65,14 +65,14 @@ def test_rows_are_drawn_in_proportion_to_weights_that_are_not_whole() -> None:
     for rows in drawn:
         counts = torch.bincount(rows, minlength=4)
         assert counts[1] == 0
-        told = counts[weight > 0].numpy()
-        assert stats.chisquare(told, (weight[weight > 0] / 4 * 20_000).numpy()).pvalue > 1e-4
+        output = counts[weight > 0].numpy()
+        assert stats.chisquare(output, (weight[weight > 0] / 4 * 20_000).numpy()).pvalue > 1e-4
 
 
 def test_every_replica_has_weights_of_its_own() -> None:
     weight = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 1.0], [3.0, 0.0, 0.0]])
     rows = Order(weight, KEYS, "o").draw(0, 6)
-    assert [torch.bincount(one, minlength=3).tolist() for one in rows] == [[3, 3, 0], [0, 4, 2], [6, 0, 0]]
+    assert [torch.bincount(item, minlength=3).tolist() for item in rows] == [[3, 3, 0], [0, 4, 2], [6, 0, 0]]
 
 
 @pytest.mark.parametrize("weight", [[1.0] * 9, [0.5, 1.5] * 4, [2.0, 1.0, 0.0]])
@@ -80,8 +80,8 @@ def test_a_replica_draws_the_same_rows_alone(weight: list[float]) -> None:
     table = torch.tensor([weight])
     together = Order(table, KEYS, "o").draw(7, 20)
     assert not torch.equal(together[0], together[1])
-    for place in range(3):
-        assert torch.equal(Order(table, KEYS[place : place + 1], "o").draw(7, 20)[0], together[place])
+    for position in range(3):
+        assert torch.equal(Order(table, KEYS[position : position + 1], "o").draw(7, 20)[0], together[position])
 
 
 def test_epochs_and_names_have_other_orders() -> None:
@@ -93,7 +93,7 @@ def test_epochs_and_names_have_other_orders() -> None:
 
 def test_a_batch_holds_the_inputs_targets_and_groups_of_its_rows() -> None:
     group = torch.arange(24) % 3
-    own = torch.stack([torch.arange(24) + 100 * place for place in range(3)])
+    own = torch.stack([torch.arange(24) + 100 * position for position in range(3)])
     for target in (own[:1], own):
         batch = sampler(data(target=target, group=group)).batch(2)
         assert torch.equal(batch.inputs[1][..., 0], batch.rows.double())
@@ -129,12 +129,12 @@ def test_a_full_batch_by_environment_has_as_many_rows_of_each_as_the_smallest_ha
 @settings(max_examples=30, deadline=None)
 def test_pooled_batches_lose_no_row_and_hold_rows_of_like_length(pool: int, size: int) -> None:
     rows = pool * size
-    made = sampler(data(rows, lengths=1 + torch.arange(rows) % 7), pool=pool, batch_size=size)
-    window = [made.batch(step).rows for step in range(pool)]
+    built = sampler(data(rows, lengths=1 + torch.arange(rows) % 7), pool=pool, batch_size=size)
+    window = [built.batch(step).rows for step in range(pool)]
     every = torch.cat(window, dim=1)
     assert every.sort(dim=1).values.tolist() == [list(range(rows))] * 3
-    for place in range(3):
-        spans = sorted((int((1 + b[place] % 7).min()), int((1 + b[place] % 7).max())) for b in window)
+    for position in range(3):
+        spans = sorted((int((1 + b[position] % 7).min()), int((1 + b[position] % 7).max())) for b in window)
         assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
 
@@ -144,8 +144,8 @@ def test_a_full_batch_in_chunks_is_all_rows_once_with_their_shares(chunk: int) -
     parts = list(sampler(data(weight=weight), batch_size=0, chunk=chunk).batches(3))
     rows = torch.cat([batch.rows for batch, _ in parts], dim=1)
     assert rows.tolist() == [list(range(24))] * 3
-    told = torch.cat([batch.weight for batch, _ in parts], dim=1)  # type: ignore[misc]
-    assert torch.equal(told, weight)
+    output = torch.cat([batch.weight for batch, _ in parts], dim=1)  # type: ignore[misc]
+    assert torch.equal(output, weight)
     if chunk:
         shares = torch.stack([share for _, share in parts])  # type: ignore[misc]
         expected = [weight[:, start : start + chunk].sum(1) / weight.sum(1) for start in range(0, 24, chunk)]
@@ -156,10 +156,10 @@ def test_a_full_batch_in_chunks_is_all_rows_once_with_their_shares(chunk: int) -
 
 def test_unlabelled_rows_come_along_in_an_order_of_their_own() -> None:
     shifted = torch.zeros(8, 0, dtype=torch.int64), 1000.0 + torch.arange(8)[:, None]
-    made = sampler(data(unlabelled=shifted))
-    seen = torch.cat([made.batch(step).unlabelled[1] for step in range(2)], dim=1)[..., 0]  # type: ignore[index]
+    built = sampler(data(unlabelled=shifted))
+    seen = torch.cat([built.batch(step).unlabelled[1] for step in range(2)], dim=1)[..., 0]  # type: ignore[index]
     assert (np.sort(seen.numpy(), axis=1) == 1000 + np.arange(8)).all()
-    assert len(made.batch(0).unlabelled[1][0]) == 4  # type: ignore[index]
+    assert len(built.batch(0).unlabelled[1][0]) == 4  # type: ignore[index]
 
 
 def test_columns_in_which_all_rows_are_padding_are_left_out() -> None:
@@ -167,15 +167,15 @@ def test_columns_in_which_all_rows_are_padding_are_left_out() -> None:
     lengths = torch.tensor([1, 2, 3, 1, 2, 3])
     for row, length in enumerate(lengths):
         target[row, :length] = 5
-    made = data(6, inputs=(target, target), target=target[None], lengths=lengths)
+    built = data(6, inputs=(target, target), target=target[None], lengths=lengths)
     for step in range(12):
-        batch = sampler(made, some=KEYS[:1], batch_size=1).batch(step)
+        batch = sampler(built, some=KEYS[:1], batch_size=1).batch(step)
         longest = int(lengths[batch.rows].max())
         assert batch.target.shape == batch.inputs[0].shape == batch.inputs[1].shape == (1, 1, longest)
 
 
 def test_picked_data_keep_what_is_shared_and_what_is_a_replicas_own() -> None:
     own = torch.arange(72).view(3, 24)
-    found = data(target=own).picked(torch.tensor([2, 0]))
-    assert torch.equal(found.target, own[[2, 0]])
-    assert len(found.weight) == 1
+    result = data(target=own).picked(torch.tensor([2, 0]))
+    assert torch.equal(result.target, own[[2, 0]])
+    assert len(result.weight) == 1

@@ -46,15 +46,15 @@ def one_alone(place: int, own: dict[str, Any]) -> list[Tensor]:
         loss = (CURVES[place] * at[0].square()).sum() / 2 + at[1].pow(4).sum()
         return torch.autograd.grad(loss, at)
 
-    found = gradient(w)
+    result = gradient(w)
     if own.get("sharpness"):
-        norm = torch.cat(found).norm()
-        moved = [(p + own["sharpness"] * g / norm).detach().requires_grad_() for p, g in zip(w, found, strict=True)]
-        found = gradient(moved)
+        norm = torch.cat(result).norm()
+        moved = [(p + own["sharpness"] * g / norm).detach().requires_grad_() for p, g in zip(w, result, strict=True)]
+        result = gradient(moved)
     if own.get("clip"):
-        share = min(1.0, own["clip"] / (torch.cat(found).norm().item() + 1e-6))
-        found = tuple(g * share for g in found)
-    return [(p - own.get("lr", 0.1) * g).detach() for p, g in zip(w, found, strict=True)]
+        share = min(1.0, own["clip"] / (torch.cat(result).norm().item() + 1e-6))
+        result = tuple(g * share for g in result)
+    return [(p - own.get("lr", 0.1) * g).detach() for p, g in zip(w, result, strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_a_replica_is_clipped_and_sharpened_by_its_own_norm_and_settings(each: t
     watched = optimiser_step.step(lambda: losses(first, second))
     _, *start = made({}, {})
     assert torch.equal(watched, losses(*start).detach())
-    for place, own in enumerate(each):
-        for ours, alone in zip((first, second), one_alone(place, own), strict=True):
-            torch.testing.assert_close(ours[place], alone, rtol=0, atol=1e-14)
+    for position, own in enumerate(each):
+        for ours, alone in zip((first, second), one_alone(position, own), strict=True):
+            torch.testing.assert_close(ours[position], alone, rtol=0, atol=1e-14)
 
 
 def test_a_sharpness_aware_step_at_a_rate_of_nothing_leaves_every_bit() -> None:
@@ -98,17 +98,17 @@ def test_gradients_that_lie_in_another_order_are_followed_rightly(optimiser: str
     """torch's fused optimisers read them as if they lay like the parameter."""
     own = BASE | {"optimiser": optimiser, "beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
     drawn = torch.randn(2, 5, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = []
+    result = []
     for gradient in (drawn.transpose(1, 2), drawn.transpose(1, 2).contiguous()):
         parameter = nn.Parameter(torch.zeros(2, 6, 5, dtype=torch.float64))
         OptimiserStep([parameter], [0.1, 0.2], Hyperparameters([own, own], torch.float64)).follow([gradient])
-        found.append(parameter.detach())
-    assert found[0].abs().min() > 0
-    assert torch.equal(*found)
+        result.append(parameter.detach())
+    assert result[0].abs().min() > 0
+    assert torch.equal(*result)
 
 
 def test_a_restart_forgets_the_moments() -> None:
-    found = []
+    result = []
     for restarts in (False, True):
         optimiser_step, first, second = made({"momentum": 0.9}, {"momentum": 0.9})
         optimiser_step.step(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
@@ -116,9 +116,9 @@ def test_a_restart_forgets_the_moments() -> None:
             optimiser_step.restart()
         before = first.detach().clone()
         optimiser_step.step(lambda first=first, second=second: losses(first, second))  # type: ignore[misc]
-        found.append((before - first.detach()) / (CURVES * before))
-    assert (found[0] - 0.1).abs().min() > 0.01
-    torch.testing.assert_close(found[1], torch.full_like(CURVES, 0.1), rtol=0, atol=1e-14)
+        result.append((before - first.detach()) / (CURVES * before))
+    assert (result[0] - 0.1).abs().min() > 0.01
+    torch.testing.assert_close(result[1], torch.full_like(CURVES, 0.1), rtol=0, atol=1e-14)
 
 
 def test_the_rate_rises_over_the_warmup_and_then_follows_the_schedule() -> None:
@@ -129,4 +129,4 @@ def test_the_rate_rises_over_the_warmup_and_then_follows_the_schedule() -> None:
     for step in range(10):
         optimiser_step.at(step, 10)
         factors.append(optimiser_step.factor)
-    assert factors == pytest.approx([0.5, 1.0, *(1 - place / 8 for place in range(8))])
+    assert factors == pytest.approx([0.5, 1.0, *(1 - position / 8 for position in range(8))])

@@ -25,15 +25,15 @@ ON = "modadd97/xi35"
 
 def test_diagnostics_are_of_the_recorded_file_that_is_here_and_a_damaged_file_is_named(tmp_path):
     file = record_run(run_baseline("mlp", ON, seeds=[0], steps=4, out=tmp_path / "run"), tmp_path)
-    kept = file.with_name("diagnostics.json")
+    stored = file.with_name("diagnostics.json")
     assert read_diagnostics(ON, tmp_path) == {}
     stated = {"file": digest_result(ON, "mlp", tmp_path), "equal": 1.0, "seeds": {"0": {"dimension.two_nn": 2.5}}}
-    kept.write_text(json.dumps({"mlp": stated, "cnn": stated}))
+    stored.write_text(json.dumps({"mlp": stated, "cnn": stated}))
     assert read_diagnostics(ON, tmp_path) == {"mlp": {0: {"dimension.two_nn": 2.5}}}
-    kept.write_text(json.dumps({"mlp": 3}))
+    stored.write_text(json.dumps({"mlp": 3}))
     with pytest.raises(BadRun, match=r"diagnostics\.json holds no diagnostics"):
         read_diagnostics(ON, tmp_path)
-    kept.write_text(json.dumps({"mlp": stated}))
+    stored.write_text(json.dumps({"mlp": stated}))
     file.write_bytes(file.read_bytes() + b" ")
     assert read_diagnostics(ON, tmp_path) == {}
 
@@ -49,8 +49,8 @@ def recorded(monkeypatch):
     """Eight baselines of seeds 0 and 1 that are the better the later, and what is known of their networks."""
     known: dict[str, dict[int, dict[str, float]]] = {}
     scores = {
-        name: SimpleNamespace(seeds=(0, 1), better="higher", ood=SimpleNamespace(per_seed=(place, place + 0.5)))
-        for place, name in enumerate("abcdefgh")
+        name: SimpleNamespace(seeds=(0, 1), better="higher", ood=SimpleNamespace(per_seed=(position, position + 0.5)))
+        for position, name in enumerate("abcdefgh")
     }
     monkeypatch.setattr(diagnostic_values, "read_recorded_scores", lambda benchmark, home: scores)
     monkeypatch.setattr(diagnostic_values, "read_diagnostics", lambda benchmark, home: known)
@@ -63,13 +63,13 @@ def correlation(diagnostic: str) -> Any:
 
 
 def test_a_diagnostic_is_held_against_ood_over_means_of_the_seeds_that_have_both(recorded):
-    recorded |= {name: {1: {"x": -place}, 7: {"x": 1000.0}} for place, name in enumerate("abcdefg")}
+    recorded |= {name: {1: {"x": -position}, 7: {"x": 1000.0}} for position, name in enumerate("abcdefg")}
     values, ood = pair_diagnostic_with_ood("x", ON)
     assert values.tolist() == [0, -1, -2, -3, -4, -5, -6]
-    assert ood.tolist() == [place + 0.5 for place in range(7)]
-    found = correlation("x")
-    assert found.value == -1.0
-    assert "(7 of them)" in found.interval
+    assert ood.tolist() == [position + 0.5 for position in range(7)]
+    result = correlation("x")
+    assert result.value == -1.0
+    assert "(7 of them)" in result.interval
 
 
 def test_where_too_few_baselines_have_a_diagnostic_or_all_have_it_alike_the_reason_is_given(recorded):

@@ -48,12 +48,12 @@ def test_gradients_of_texts_are_those_of_a_replica_that_is_given_one_text():
 
 def test_coherence_is_the_squared_mean_gradient_over_the_mean_squared():
     subject = mlp(numbers())
-    found = coherence.measure(subject)
+    result = coherence.measure(subject)
     for replica in range(3):
         g = row_gradients(subject, replica)
         expected = g.mean(0).square().sum() / g.square().sum(1).mean()
-        assert found["alpha"][replica].item() == pytest.approx(expected.item(), rel=1e-12)
-        assert found["rows_helped"][replica].item() == pytest.approx(12 * expected.item(), rel=1e-12)
+        assert result["alpha"][replica].item() == pytest.approx(expected.item(), rel=1e-12)
+        assert result["rows_helped"][replica].item() == pytest.approx(12 * expected.item(), rel=1e-12)
 
 
 class Given:
@@ -71,41 +71,41 @@ class Given:
 
 def test_identical_gradients_cohere_wholly_and_orthogonal_ones_by_one_row():
     eye = torch.eye(5, dtype=torch.float64)
-    found = coherence.measure(Given(torch.stack([eye[:1].expand(5, 5), eye, 0 * eye])))
-    assert found["alpha"].tolist()[:2] == pytest.approx([1.0, 0.2])
-    assert found["rows_helped"].tolist()[:2] == pytest.approx([5.0, 1.0])
-    assert math.isnan(found["alpha"][2])
+    result = coherence.measure(Given(torch.stack([eye[:1].expand(5, 5), eye, 0 * eye])))
+    assert result["alpha"].tolist()[:2] == pytest.approx([1.0, 0.2])
+    assert result["rows_helped"].tolist()[:2] == pytest.approx([5.0, 1.0])
+    assert math.isnan(result["alpha"][2])
 
 
 def test_the_vendi_score_counts_directions():
     eye = torch.eye(5, dtype=torch.float64)
     pairs = torch.stack([eye[0], 3 * eye[0], eye[1], 2 * eye[1], eye[1] * 0])
-    found = vendi.measure(Given(torch.stack([eye[:1].expand(5, 5), eye, pairs, 0 * eye])))["score"].tolist()
-    assert found[:3] == pytest.approx([1.0, 5.0, 2.0])
-    assert math.isnan(found[3])
+    result = vendi.measure(Given(torch.stack([eye[:1].expand(5, 5), eye, pairs, 0 * eye])))["score"].tolist()
+    assert result[:3] == pytest.approx([1.0, 5.0, 2.0])
+    assert math.isnan(result[3])
 
 
 def test_the_vendi_score_is_the_exponential_of_the_kernel_s_entropy(monkeypatch):
     monkeypatch.setattr(_subject, "HELD_VALUES", 150)
     subject = mlp(numbers())
-    found = vendi.measure(subject)["score"]
+    result = vendi.measure(subject)["score"]
     for replica in range(3):
         unit = nn.functional.normalize(row_gradients(subject, replica))
         spectrum = torch.linalg.svdvals(unit).square() / 12
         spectrum = spectrum[spectrum > 1e-14]
         expected = math.exp(-(spectrum * spectrum.log()).sum())
-        assert found[replica].item() == pytest.approx(expected, rel=1e-8)
+        assert result[replica].item() == pytest.approx(expected, rel=1e-8)
 
 
 def test_environment_gradients_are_compared_by_the_mean_cosine_of_their_pairs():
     subject = mlp(numbers(groups=4))
-    found = environment_gradients.measure(subject)
+    result = environment_gradients.measure(subject)
     for replica in range(3):
         rows = row_gradients(subject, replica)
-        each = [rows[subject.data.group == one].mean(0) for one in range(4)]
+        each = [rows[subject.data.group == item].mean(0) for item in range(4)]
         pairs = [nn.functional.cosine_similarity(a, b, dim=0) for n, a in enumerate(each) for b in each[:n]]
-        assert found["cosine"][replica].item() == pytest.approx(float(torch.stack(pairs).mean()), rel=1e-10)
-    assert found["environments"].tolist() == [4, 4, 4]
+        assert result["cosine"][replica].item() == pytest.approx(float(torch.stack(pairs).mean()), rel=1e-10)
+    assert result["environments"].tolist() == [4, 4, 4]
 
 
 def shifted_losses(subject, replica, shares):
@@ -120,7 +120,7 @@ def shifted_losses(subject, replica, shares):
 def test_average_sharpness_is_the_mean_rise_over_moves_in_proportion_to_the_weights(monkeypatch):
     monkeypatch.setattr(sharpness, "DRAWS", 300)
     subject = mlp(numbers(), names=NAMES[:1])
-    found = sharpness.measure(subject)["average"].item()
+    result = sharpness.measure(subject)["average"].item()
     drawn = torch.Generator().manual_seed(0)
     rises = []
     for _ in range(300):
@@ -130,26 +130,26 @@ def test_average_sharpness_is_the_mean_rise_over_moves_in_proportion_to_the_weig
         rises.append(shifted_losses(subject, 0, shares))
     still = shifted_losses(subject, 0, [0.0] * 4)
     rises = torch.stack(rises) - still
-    assert found == pytest.approx(rises.mean().item(), abs=6 * rises.std().item() * (2 / 300) ** 0.5)
+    assert result == pytest.approx(rises.mean().item(), abs=6 * rises.std().item() * (2 / 300) ** 0.5)
 
 
 def test_worst_sharpness_is_above_any_random_move_of_its_radius_and_the_first_order_one():
     subject = mlp(numbers())
-    found = sharpness.measure(subject)["worst"]
+    result = sharpness.measure(subject)["worst"]
     for replica in range(3):
         model = plain(subject, replica)
         loss = nn.functional.cross_entropy(model(subject.data.inputs[1]), subject.data.target[0])
         slopes = torch.autograd.grad(loss, list(model.parameters()))
         uphill = [g * p.detach().abs() for g, p in zip(slopes, model.parameters(), strict=True)]
-        norm = torch.cat([one.flatten() for one in uphill]).norm()
-        first = shifted_losses(subject, replica, [sharpness.RHO * one / norm for one in uphill]) - loss
-        assert found[replica] >= first - 1e-12 > 0
+        norm = torch.cat([item.flatten() for item in uphill]).norm()
+        first = shifted_losses(subject, replica, [sharpness.RHO * item / norm for item in uphill]) - loss
+        assert result[replica] >= first - 1e-12 > 0
         drawn = torch.Generator().manual_seed(replica)
         for _ in range(50):
             move = [torch.randn(p.shape, generator=drawn, dtype=torch.float64) for p in model.parameters()]
-            norm = torch.cat([one.flatten() for one in move]).norm()
-            moved = shifted_losses(subject, replica, [sharpness.RHO * one / norm for one in move])
-            assert moved - loss <= found[replica]
+            norm = torch.cat([item.flatten() for item in move]).norm()
+            moved = shifted_losses(subject, replica, [sharpness.RHO * item / norm for item in move])
+            assert moved - loss <= result[replica]
 
 
 def test_adaptive_sharpness_does_not_see_a_rescaling_that_leaves_the_function():
@@ -177,9 +177,9 @@ def test_a_replica_is_diagnosed_alike_alone_and_among_others():
 
 def test_diagnosing_leaves_the_replicas_as_they_were():
     data = numbers(rows=40)
-    made = mlp(data).stack
-    before = [parameter.detach().clone() for parameter in made.parameters()]
-    answers = made.answer(*data.inputs)
-    diagnose_stack(made, data, "classification", "toy/toy", list_diagnostics())
-    assert all(torch.equal(a, b) for a, b in zip(before, made.parameters(), strict=True))
-    assert torch.equal(made.answer(*data.inputs), answers)
+    built = mlp(data).stack
+    before = [parameter.detach().clone() for parameter in built.parameters()]
+    answers = built.answer(*data.inputs)
+    diagnose_stack(built, data, "classification", "toy/toy", list_diagnostics())
+    assert all(torch.equal(a, b) for a, b in zip(before, built.parameters(), strict=True))
+    assert torch.equal(built.answer(*data.inputs), answers)

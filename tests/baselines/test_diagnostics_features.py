@@ -38,30 +38,30 @@ def test_features_are_what_the_head_reads():
 
 def test_features_of_a_text_are_means_over_its_tokens_whatever_it_is_padded_to():
     data = texts()
-    made = stack("lstm", data, Sizes(8, source=8), width=6)
-    found = Subject(made, data, "sequence").features
+    built = stack("lstm", data, Sizes(8, source=8), width=6)
+    result = Subject(built, data, "sequence").features
     for row in range(len(data)):
         real = int(data.lengths[row])
-        states = made.network.features(
+        states = built.network.features(
             data.inputs[0][row].expand(3, 1, -1), data.inputs[1][row, :real].expand(3, 1, real)
         )
-        torch.testing.assert_close(found[:, row], states[:, 0].mean(1).detach(), rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(result[:, row], states[:, 0].mean(1).detach(), rtol=1e-10, atol=1e-12)
 
 
 def test_the_participation_ratio_of_a_gaussian_is_its_dimension_where_variances_are_equal():
     orthogonal = torch.linalg.qr(normal(10, 10)).Q
     equal = normal(4000, 6) @ orthogonal[:6]
     uneven = equal.new_tensor([3.0, 1.0, 1.0, 0, 0, 0]).sqrt() * normal(4000, 6, seed=1) @ orthogonal[:6]
-    found = dimension.participation_ratio(torch.stack([equal, uneven @ torch.eye(10, dtype=torch.float64)]))
-    assert found.tolist() == pytest.approx([6.0, 25 / 11], rel=0.02)
+    result = dimension.participation_ratio(torch.stack([equal, uneven @ torch.eye(10, dtype=torch.float64)]))
+    assert result.tolist() == pytest.approx([6.0, 25 / 11], rel=0.02)
 
 
 def test_the_participation_ratio_is_that_of_the_covariance_s_eigenvalues():
     for rows, width in ((30, 5), (5, 30)):
         features = normal(2, rows, width)
-        for own, found in zip(features, dimension.participation_ratio(features), strict=True):
+        for own, result in zip(features, dimension.participation_ratio(features), strict=True):
             spectrum = np.linalg.eigvalsh(np.cov(own.numpy().T))
-            assert found.item() == pytest.approx(spectrum.sum() ** 2 / (spectrum**2).sum(), rel=1e-10)
+            assert result.item() == pytest.approx(spectrum.sum() ** 2 / (spectrum**2).sum(), rel=1e-10)
 
 
 def test_two_nearest_neighbours_see_the_dimension_of_a_curved_sheet():
@@ -126,12 +126,12 @@ def test_tighter_classes_have_more_capacity():
     label = data.target[0]
     subject = mlp(data)
     centres = 3 * normal(3, 4)
-    found = []
+    result = []
     for spread in (0.1, 1.0):
         subject.features = (centres[label] + spread * normal(60, 4, seed=5)).expand(3, -1, -1)
-        found.append(class_manifolds.measure(subject))
-    assert (found[0]["capacity"] > found[1]["capacity"]).all()
-    assert (found[0]["radius"] < found[1]["radius"]).all()
+        result.append(class_manifolds.measure(subject))
+    assert (result[0]["capacity"] > result[1]["capacity"]).all()
+    assert (result[0]["radius"] < result[1]["radius"]).all()
 
 
 def test_features_that_are_a_sum_over_factors_factorise_wholly_and_products_do_not():
@@ -139,15 +139,15 @@ def test_features_that_are_a_sum_over_factors_factorise_wholly_and_products_do_n
     factors = factorisation._encode_one_hot(a, b)
     sums = normal(6, 7)[a] + normal(6, 7, seed=1)[b]
     products = torch.nn.functional.one_hot((a + b) % 6).double()
-    found = factorisation.compute_explained_variance(torch.stack([sums, products[:, :5] @ normal(5, 7)]), factors)
-    assert found["r2"].tolist() == pytest.approx([1.0, 0.0], abs=1e-10)
+    result = factorisation.compute_explained_variance(torch.stack([sums, products[:, :5] @ normal(5, 7)]), factors)
+    assert result["r2"].tolist() == pytest.approx([1.0, 0.0], abs=1e-10)
 
 
 def test_the_fit_of_a_sum_over_factors_is_scikit_learn_s():
     factors, features = normal(40, 6), normal(2, 40, 3, seed=1)
     factors[:, 5] = factors[:, 4] - 2 * factors[:, 0]
-    found = factorisation.compute_explained_variance(features, factors)
-    for own, r2, adjusted in zip(features.numpy(), found["r2"], found["adjusted"], strict=True):
+    result = factorisation.compute_explained_variance(features, factors)
+    for own, r2, adjusted in zip(features.numpy(), result["r2"], result["adjusted"], strict=True):
         fitted = LinearRegression().fit(factors, own).predict(factors)
         expected = 1 - ((own - fitted) ** 2).sum() / ((own - own.mean(0)) ** 2).sum()
         assert r2.item() == pytest.approx(expected, rel=1e-9)
@@ -156,9 +156,9 @@ def test_the_fit_of_a_sum_over_factors_is_scikit_learn_s():
 
 def test_features_that_know_nothing_of_the_factors_have_an_adjusted_fit_near_zero():
     factors = torch.nn.functional.one_hot(torch.arange(300) % 60).double()
-    found = factorisation.compute_explained_variance(normal(1, 300, 50), factors)
-    assert found["adjusted"].item() == pytest.approx(0.0, abs=0.02)
-    assert found["r2"].item() > 0.15
+    result = factorisation.compute_explained_variance(normal(1, 300, 50), factors)
+    assert result["adjusted"].item() == pytest.approx(0.0, abs=0.02)
+    assert result["r2"].item() > 0.15
 
 
 def test_more_factors_than_rows_tell_nothing():
@@ -188,11 +188,11 @@ def test_the_probe_is_scikit_learn_s_logistic_regression():
 
 def test_features_that_are_the_label_tell_all_of_it_and_noise_tells_none():
     label = torch.arange(400) % 4
-    wanted = torch.nn.functional.one_hot(label).double()
-    features = torch.stack([50 * wanted, 50 * normal(400, 4)])
-    told = information.estimate_information(features, label, make_keys(["a", "b"])).tolist()
-    assert told[0] == pytest.approx(math.log(4), abs=0.08)
-    assert told[1] < 0.02
+    expected = torch.nn.functional.one_hot(label).double()
+    features = torch.stack([50 * expected, 50 * normal(400, 4)])
+    output = information.estimate_information(features, label, make_keys(["a", "b"])).tolist()
+    assert output[0] == pytest.approx(math.log(4), abs=0.08)
+    assert output[1] < 0.02
 
 
 def test_information_is_asked_of_rows_that_the_probe_was_not_fitted_on():
@@ -211,17 +211,17 @@ def test_waves_in_the_weights_of_a_modular_network_are_one_fourier_component():
     a, b = torch.arange(rows), torch.arange(rows).flip(0)
     data = numbers(rows)
     data = type(data)((torch.stack([a, b], 1), torch.zeros(rows, 0)), (a + b)[None] % 7, data.lengths, data.weight)
-    made = stack("quadratic_mlp", data, Sizes(7, (7, 7)), NAMES[:2], width=5)
+    built = stack("quadratic_mlp", data, Sizes(7, (7, 7)), NAMES[:2], width=5)
     with torch.no_grad():
         wave = torch.cos(2 * math.pi * torch.arange(7) * 3 / 7 + 0.4).double()
-        made.network.into.weight[0] = wave.repeat(2)[:, None] * torch.arange(1, 6)
-        made.network.head.weight[0] = wave[:, None].expand(7, 5)
-    found = weight_participation.measure(Subject(made, data, "classification"))["fourier"]
-    assert found[0].item() == pytest.approx(1.0)
-    into, head = made.network.into.weight[1].detach(), made.network.head.weight[1].detach()
+        built.network.into.weight[0] = wave.repeat(2)[:, None] * torch.arange(1, 6)
+        built.network.head.weight[0] = wave[:, None].expand(7, 5)
+    result = weight_participation.measure(Subject(built, data, "classification"))["fourier"]
+    assert result[0].item() == pytest.approx(1.0)
+    into, head = built.network.into.weight[1].detach(), built.network.head.weight[1].detach()
     each = []
     for neuron in range(5):
         for weights in (into[:7, neuron], into[7:, neuron], head[:, neuron]):
             powers = np.abs(np.fft.rfft(weights.numpy())) ** 2
             each.append((powers**2).sum() / powers.sum() ** 2)
-    assert found[1].item() == pytest.approx(np.mean(each), rel=1e-10)
+    assert result[1].item() == pytest.approx(np.mean(each), rel=1e-10)

@@ -40,23 +40,23 @@ def test_diagnostics_are_chosen_by_name_and_the_nearest_is_offered():
 
 def test_what_does_not_fit_is_said_with_its_reason_and_is_no_number():
     data = texts()
-    found = diagnose_stack(
+    result = diagnose_stack(
         stack("lstm", data, Sizes(8, source=8), width=6), data, "sequence", "toy/toy", list_diagnostics()
     )[0]
-    assert found["class_manifolds"] == "n/a (it is for classification tasks)"
-    assert found["environment_gradients"] == "n/a (the training rows come from one environment)"
-    assert found["information"] == "n/a (the training rows come from one environment)"
-    assert isinstance(found["coherence.alpha"], float)
-    assert isinstance(found["weight_participation.weights"], float)
+    assert result["class_manifolds"] == "n/a (it is for classification tasks)"
+    assert result["environment_gradients"] == "n/a (the training rows come from one environment)"
+    assert result["information"] == "n/a (the training rows come from one environment)"
+    assert isinstance(result["coherence.alpha"], float)
+    assert isinstance(result["weight_participation.weights"], float)
 
 
 def test_an_adaptive_algorithm_has_features_to_measure_and_no_gradients():
     data = numbers()
-    found = diagnose_stack(mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"])[
-        0
-    ]
-    assert found["coherence"] == "n/a (it adapts while it predicts, so it has no gradients of its own)"
-    assert isinstance(found["dimension.participation"], float)
+    result = diagnose_stack(
+        mlp(data, algorithm="t3a").stack, data, "classification", "t/t", ["coherence", "dimension"]
+    )[0]
+    assert result["coherence"] == "n/a (it adapts while it predicts, so it has no gradients of its own)"
+    assert isinstance(result["dimension.participation"], float)
 
 
 def test_a_value_that_is_not_defined_is_said_to_be_none():
@@ -64,8 +64,8 @@ def test_a_value_that_is_not_defined_is_said_to_be_none():
     subject = mlp(data)
     with torch.no_grad():
         subject.stack.network.hidden[0].weight.zero_()
-    found = diagnose_stack(subject.stack, data, "classification", "toy/toy", ["dimension"])[0]
-    assert found["dimension.participation"] == "n/a (not defined on these rows)"
+    result = diagnose_stack(subject.stack, data, "classification", "toy/toy", ["dimension"])[0]
+    assert result["dimension.participation"] == "n/a (not defined on these rows)"
 
 
 def test_the_rows_are_a_draw_by_the_benchmark_s_name_and_none_has_no_weight():
@@ -108,9 +108,9 @@ def test_replicas_that_stop_early_are_diagnosed_as_the_best_of_what_they_were():
     stopping = made(steps=60, lr=0.5, check_every=2, patience=2)
     members = [Member(seed, {}) for seed in range(3)]
     fit = ReplicaGroup(stopping, ADD, members, "toy/toy", diagnose=["coherence"]).fit(rows(), Budget("quick"))
-    found = [fit.remarks(member) for member in members]
-    assert any(one["steps"] < 60 for one in found)
-    assert all(0 < one["coherence.alpha"] <= 1 for one in found)
+    result = [fit.remarks(member) for member in members]
+    assert any(item["steps"] < 60 for item in result)
+    assert all(0 < item["coherence.alpha"] <= 1 for item in result)
 
 
 @pytest.fixture(scope="module")
@@ -156,14 +156,14 @@ def test_a_diagnostic_of_one_s_own_is_one_file(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     subject = mlp(numbers())
-    found = diagnose_stack(subject.stack, numbers(), "classification", "toy/toy", parse_diagnostics("norm"))
+    result = diagnose_stack(subject.stack, numbers(), "classification", "toy/toy", parse_diagnostics("norm"))
     expected = subject.features.norm(dim=2).mean(1).tolist()
-    assert [one["norm.mean"] for one in found] == pytest.approx(expected)
+    assert [item["norm.mean"] for item in result] == pytest.approx(expected)
     with pytest.raises(ModelError, match=r"^diagnostic broken: mean has the shape \(3, 12\): give one value a replica"):
         diagnose_stack(subject.stack, numbers(), "classification", "toy/toy", ["broken"])
 
 
 def test_names_of_replicas_seed_what_is_drawn_for_them():
     data = numbers(rows=40)
-    found = diagnose_stack(mlp(data).stack, data, "classification", "toy/toy", ["information"])
-    assert len({one["information.label"] for one in found}) == len(NAMES)
+    result = diagnose_stack(mlp(data).stack, data, "classification", "toy/toy", ["information"])
+    assert len({item["information.label"] for item in result}) == len(NAMES)

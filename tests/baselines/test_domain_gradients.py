@@ -47,8 +47,8 @@ class Fishr:
         variances = []
         for x, y in given:
             rows = [
-                flat_gradient(F.cross_entropy(model(one[None]), label[None]), model[2].parameters())
-                for one, label in zip(x, y, strict=True)
+                flat_gradient(F.cross_entropy(model(item[None]), label[None]), model[2].parameters())
+                for item, label in zip(x, y, strict=True)
             ]
             variances.append(torch.stack(rows).var(0, correction=0))
         before = 0.0 if self.smoothed is None else self.smoothed
@@ -78,11 +78,11 @@ def hgp(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> 
 
     each = risks(model, given)
     common = flat_gradient(each.mean(), model[2].parameters())
-    wanted = product(common).detach()
+    expected = product(common).detach()
     distances = []
     for risk in each:
         gradient = flat_gradient(risk, model[2].parameters())
-        curved, straight = (product(gradient) - wanted).pow(2).sum(), (gradient - common.detach()).pow(2).sum()
+        curved, straight = (product(gradient) - expected).pow(2).sum(), (gradient - common.detach()).pow(2).sum()
         distances.append(settings["hessian"] * curved + settings["gradient"] * straight)
     return each.mean() + settings["penalty"] * torch.stack(distances).mean()
 
@@ -93,18 +93,18 @@ def test_hgp_aligns_gradients_of_the_head_and_their_hessian_products() -> None:
 
 
 def diagonal(gradient: Tensor, head: nn.Module) -> Tensor:
-    rows = [flat_gradient(one, head.parameters()) for one in gradient]
+    rows = [flat_gradient(item, head.parameters()) for item in gradient]
     return torch.stack(rows).diagonal()
 
 
 def hessian_alignment(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
     each = risks(model, given)
     common = flat_gradient(each.mean(), model[2].parameters())
-    wanted = diagonal(common, model[2]).detach()
+    expected = diagonal(common, model[2]).detach()
     distances = []
     for risk in each:
         gradient = flat_gradient(risk, model[2].parameters())
-        curved = (diagonal(gradient, model[2]) - wanted).pow(2).sum()
+        curved = (diagonal(gradient, model[2]) - expected).pow(2).sum()
         straight = (gradient - common.detach()).pow(2).sum()
         distances.append(settings["hessian"] * curved + settings["gradient"] * straight)
     return each.mean() + settings["penalty"] * torch.stack(distances).mean()
@@ -159,9 +159,9 @@ def test_and_mask_follows_the_masked_gradient_of_each_parameter() -> None:
     expected: list[list[Tensor]] = [[], []]
     for replica, after in enumerate(expected):
         model = plain(train.stack.network, replica)
-        found = risks(model, environments(train, replica, 0))
+        result = risks(model, environments(train, replica, 0))
         before = [parameter.detach().clone() for parameter in model.parameters()]
-        gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in found]
+        gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in result]
         for value, *own in zip(before, *gradients, strict=True):
             agreed = (torch.stack(own).sign().mean(0).abs() >= settings(train, replica)["agreement"]).double()
             after.append(value - 0.1 * agreed * torch.stack(own).mean(0) / (1e-10 + agreed.mean()))
@@ -181,9 +181,9 @@ def test_sand_mask_follows_coordinates_by_the_agreement_of_their_signs_over_thei
     expected: list[list[Tensor]] = [[], []]
     for replica, after in enumerate(expected):
         model = plain(train.stack.network, replica)
-        found = risks(model, environments(train, replica, 0))
+        result = risks(model, environments(train, replica, 0))
         before = [parameter.detach().clone() for parameter in model.parameters()]
-        gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in found]
+        gradients = [torch.autograd.grad(risk, list(model.parameters()), retain_graph=True) for risk in result]
         own_settings = settings(train, replica)
         for value, *own in zip(before, *gradients, strict=True):
             each = torch.stack(own)
@@ -197,6 +197,6 @@ def test_sand_mask_follows_coordinates_by_the_agreement_of_their_signs_over_thei
 
 def test_nothing_moves_where_no_sign_agrees_more_than_is_asked() -> None:
     each = torch.tensor([[[1.0, 1.0, -2.0], [3.0, -1.0, -4.0]]])
-    found = sand_mask.mask_gradients(each, torch.tensor([1.0]), torch.tensor([10.0]))
-    assert found.tolist() == [[0.0, 0.0, 0.0]], "an agreement of 1, DomainBed's default, is exceeded by none"
+    result = sand_mask.mask_gradients(each, torch.tensor([1.0]), torch.tensor([10.0]))
+    assert result.tolist() == [[0.0, 0.0, 0.0]], "an agreement of 1, DomainBed's default, is exceeded by none"
     assert sand_mask.mask_gradients(each, torch.tensor([0.5]), torch.tensor([10.0]))[0, 1] == 0

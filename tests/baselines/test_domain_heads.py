@@ -55,12 +55,12 @@ def test_arm_adds_the_mean_context_of_each_environments_rows_to_them() -> None:
     losses, expected = loss_of(training), []
     training.step()
     for k, w in enumerate(before):
-        told = []
+        output = []
         for x in batch.inputs[1][k].split(SHARE):
             context = torch.stack([perceptron(w, row, "context", 2) for row in x]).mean(0)
-            told.append(x + context)
+            output.append(x + context)
         network = own(w, "network.")
-        expected.append(F.cross_entropy(head(network, encode(network, torch.cat(told))), batch.target[k]))
+        expected.append(F.cross_entropy(head(network, encode(network, torch.cat(output))), batch.target[k]))
     assert close(losses, torch.stack(expected))
     assert moved_along(training, before, expected)
 
@@ -68,11 +68,11 @@ def test_arm_adds_the_mean_context_of_each_environments_rows_to_them() -> None:
 def test_arms_prediction_of_a_row_depends_on_the_rows_it_is_given_with() -> None:
     training = begun("arm", {})
     inputs = rows(6).inputs
-    whole = training.stack.answer(*inputs)
+    full = training.stack.answer(*inputs)
     half = training.stack.answer(*(x[:3] for x in inputs))
     order = torch.tensor([4, 2, 0, 1, 5, 3])
-    assert not torch.allclose(whole[:, :3], half)
-    assert close(training.stack.answer(*(x[order] for x in inputs)), whole[:, order])
+    assert not torch.allclose(full[:, :3], half)
+    assert close(training.stack.answer(*(x[order] for x in inputs)), full[:, order])
 
 
 def drm_heads(w: dict[str, Tensor], z: Tensor) -> list[Tensor]:
@@ -89,10 +89,10 @@ def test_drm_trains_each_head_on_its_environment_and_the_pooled_one_on_all() -> 
     training.step()
     for k, w in enumerate(before):
         total = torch.zeros((), dtype=torch.float64)
-        for one in range(ENVIRONMENTS):
-            here = slice(one * SHARE, (one + 1) * SHARE)
+        for item in range(ENVIRONMENTS):
+            here = slice(item * SHARE, (item + 1) * SHARE)
             logits, y = drm_heads(w, encode(w, batch.inputs[1][k, here])), batch.target[k, here]
-            total = total + (F.cross_entropy(logits[one], y) + F.cross_entropy(logits[-1], y)) / 2
+            total = total + (F.cross_entropy(logits[item], y) + F.cross_entropy(logits[-1], y)) / 2
         expected.append(total / ENVIRONMENTS)
     assert close(losses, torch.stack(expected))
     assert moved_along(training, before, expected)
@@ -102,7 +102,7 @@ def test_drm_predicts_by_the_certainty_of_its_heads_or_by_the_surest() -> None:
     gammas = [1.5, 0.0, -1.0]
     training = begun("drm", *({"certainty": gamma} for gamma in gammas))
     data = rows()
-    found = training.stack.answer(*data.inputs).softmax(-1)
+    result = training.stack.answer(*data.inputs).softmax(-1)
     for k, gamma in enumerate(gammas):
         w = weights(training, k)
         for row, x in enumerate(data.inputs[1]):
@@ -113,7 +113,7 @@ def test_drm_predicts_by_the_certainty_of_its_heads_or_by_the_surest() -> None:
             else:
                 shares = entropy[:-1] ** -gamma
                 expected = (shares[:, None] * each[:-1]).sum(0) / shares.sum()
-            assert close(found[k, row], expected)
+            assert close(result[k, row], expected)
 
 
 def test_a_head_that_is_certain_of_a_class_is_no_division_by_zero() -> None:
@@ -161,8 +161,8 @@ def test_pego_that_pretrains_to_the_end_freezes_nothing() -> None:
 
 
 def test_pego_goes_on_from_a_checkpoint_with_the_same_weights_frozen(tmp_path: Path) -> None:
-    whole, first, second = (begun("pego", PEGO, PEGO, common=ADAM, steps=6) for _ in range(3))
-    for training, steps in ((whole, 6), (first, 4)):
+    full, first, second = (begun("pego", PEGO, PEGO, common=ADAM, steps=6) for _ in range(3))
+    for training, steps in ((full, 6), (first, 4)):
         for _ in range(steps):
             training.step()
     checkpoint.save_checkpoint(first, tmp_path / "state.npz", "toy")
@@ -171,12 +171,12 @@ def test_pego_goes_on_from_a_checkpoint_with_the_same_weights_frozen(tmp_path: P
         second.step()
     for k in (0, 1):
         resumed = weights(second, k)
-        assert all(torch.equal(value, resumed[name]) for name, value in weights(whole, k).items())
+        assert all(torch.equal(value, resumed[name]) for name, value in weights(full, k).items())
 
 
 def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_other() -> None:
     each = [PEGO | {"orthogonality": 0.3, "lr": 0.1}, PEGO | {"orthogonality": 2.0, "lr": 0.1}]
-    training = begun("pego", *(one | {"pretrain_percent": 0} for one in each))
+    training = begun("pego", *(item | {"pretrain_percent": 0} for item in each))
     with torch.no_grad():
         training.stack.network.hidden[0].up.weight.normal_()
     batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]

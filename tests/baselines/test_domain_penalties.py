@@ -112,22 +112,22 @@ def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
     first = torch.zeros(2, 12, dtype=torch.bool)
     first[0, [0, 1, 4, 8, 9]] = True
     first[1, 3] = True
-    found = causirl.compute_discrepancy(features, first)
-    one, other = features[0][first[0]], features[0][~first[0]]
-    expected = (one.mean(0) - other.mean(0)).pow(2).mean() + (one.T.cov() - other.T.cov()).pow(2).mean()
-    assert found[0].item() == pytest.approx(expected.item())
-    assert found[1] == 0, "a single row has no covariance"
+    result = causirl.compute_discrepancy(features, first)
+    item, other = features[0][first[0]], features[0][~first[0]]
+    expected = (item.mean(0) - other.mean(0)).pow(2).mean() + (item.T.cov() - other.T.cov()).pow(2).mean()
+    assert result[0].item() == pytest.approx(expected.item())
+    assert result[1] == 0, "a single row has no covariance"
 
 
 def test_causirl_adds_its_discrepancy_to_the_risk() -> None:
     train = training("causirl", {"penalty": 0.0}, {"penalty": 5.0}, {"penalty": 10.0})
     model, given = plain(train.stack.network, 0), environments(train, 0, 0)
-    others = [plain(train.stack.network, place) for place in (1, 2)]
+    others = [plain(train.stack.network, position) for position in (1, 2)]
     train.step()
     bare, *more = train.losses.tolist()
     assert bare == pytest.approx(risks(model, given).mean().item())
-    for place, (loss, other) in enumerate(zip(more, others, strict=True), 1):
-        assert loss > risks(other, environments(train, place, 0)).mean().item()
+    for position, (loss, other) in enumerate(zip(more, others, strict=True), 1):
+        assert loss > risks(other, environments(train, position, 0)).mean().item()
 
 
 def test_group_reweighting_gives_every_environment_the_same_say() -> None:
@@ -208,9 +208,9 @@ def test_the_risk_of_an_environment_of_texts_is_the_mean_over_texts_of_the_mean_
     texts = torch.stack(
         [
             torch.stack(
-                [F.cross_entropy(z[:length], y[:length]) for z, y, length in zip(one, own, (3, 1, 2, 3), strict=True)]
+                [F.cross_entropy(z[:length], y[:length]) for z, y, length in zip(item, own, (3, 1, 2, 3), strict=True)]
             )
-            for one, own in zip(logits, target, strict=True)
+            for item, own in zip(logits, target, strict=True)
         ]
     )
     torch.testing.assert_close(of_environments(lambda: logits, batch), texts.view(2, 2, 2).mean(-1))

@@ -34,8 +34,8 @@ def risk(w: Weights, x: Tensor, y: Tensor) -> Tensor:
 
 
 def slopes_of(loss: Tensor, w: Weights, graph: bool = False) -> Weights:
-    found = torch.autograd.grad(loss, list(w.values()), create_graph=graph, retain_graph=True)
-    return dict(zip(w, found, strict=True))
+    result = torch.autograd.grad(loss, list(w.values()), create_graph=graph, retain_graph=True)
+    return dict(zip(w, result, strict=True))
 
 
 def test_the_rows_of_chosen_environments_are_theirs_in_the_chosen_order() -> None:
@@ -52,7 +52,7 @@ def test_the_rows_of_chosen_environments_are_theirs_in_the_chosen_order() -> Non
 @pytest.mark.parametrize("first_order", [False, True])
 def test_mldg_adds_the_risk_of_held_out_environments_after_a_step_down_the_others(first_order: bool) -> None:
     each = [{"inner_lr": 0.5, "meta_weight": 2.0}, {"inner_lr": 0.05, "meta_weight": 0.3}]
-    training = begun("mldg", *(one | {"first_order": first_order} for one in each))
+    training = begun("mldg", *(item | {"first_order": first_order} for item in each))
     batch, clock, before = batch_of(training), clock_of(training), [weights(training, k) for k in (0, 1)]
     held_out = draw_permutations(clock.draw("split"), ENVIRONMENTS)[:, 0]
     losses = training.stack.algorithm.loss(training.stack.network, batch, clock)
@@ -93,18 +93,22 @@ def test_fish_moves_part_of_the_way_that_inner_adam_steps_went_and_carries_their
     each = [{"meta_lr": 0.5, "lr": 0.02}, {"meta_lr": 0.05, "lr": 0.01}]
     training = begun("fish", *each, common={"batch_size": SHARE, "width": 6})
     plain = [weights(training, k) for k in (0, 1)]
-    inner = [torch.optim.AdamW(w.values(), lr=one["lr"], weight_decay=0.0) for w, one in zip(plain, each, strict=True)]
+    inner = [
+        torch.optim.AdamW(w.values(), lr=item["lr"], weight_decay=0.0) for w, item in zip(plain, each, strict=True)
+    ]
     for _ in range(3):
         batch, order = batch_of(training), draw_permutations(clock_of(training).draw("order"), ENVIRONMENTS)
         training.step()
         for k, settings in enumerate(each):
             x, y = (values[k].unflatten(0, (ENVIRONMENTS, SHARE)) for values in (batch.inputs[1], batch.target))
-            visits = [(x[one], y[one]) for one in order[k].tolist()]
+            visits = [(x[item], y[item]) for item in order[k].tolist()]
             optimiser = inner[k]
-            found = fish_by_hand(lambda w, optimiser=optimiser: optimiser.step(), settings["meta_lr"], visits, plain[k])
+            result = fish_by_hand(
+                lambda w, optimiser=optimiser: optimiser.step(), settings["meta_lr"], visits, plain[k]
+            )
             with torch.no_grad():
                 for name, value in plain[k].items():
-                    value.copy_(found[name])
+                    value.copy_(result[name])
     for k in (0, 1):
         assert all(close(value, plain[k][name]) for name, value in weights(training, k).items())
 
@@ -123,7 +127,7 @@ def test_a_step_of_udim_is_sams_and_the_inconsistency_of_moved_inputs() -> None:
         {"sharpness": 0.05, "reach": 0.5, "inconsistency": 2.0},
         {"sharpness": 0.2, "reach": 3.0, "inconsistency": 0.4},
     ]
-    training = begun("udim", *(one | {"sam_percent": 0, "batch_size": 7} for one in each))
+    training = begun("udim", *(item | {"sam_percent": 0, "batch_size": 7} for item in each))
     batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]
     training.step()
     for k, settings in enumerate(each):
@@ -140,12 +144,12 @@ def test_a_step_of_udim_is_sams_and_the_inconsistency_of_moved_inputs() -> None:
 
         def of_rows(inputs: Tensor, w: Weights = w, y: Tensor = y) -> Tensor:
             """Each row's gradient by the head, one by one."""
-            found = []
+            result = []
             for row, label in zip(inputs, y, strict=True):
                 own = risk(w, row[None], label[None])
                 parts = torch.autograd.grad(own, [w["head.weight"], w["head.bias"]], create_graph=True)
-                found.append(torch.cat([part.flatten() for part in parts]))
-            return torch.stack(found)
+                result.append(torch.cat([part.flatten() for part in parts]))
+            return torch.stack(result)
 
         here, there = of_rows(x.detach()), of_rows(moved)
         apart = (here.var(0, unbiased=False) - there.var(0, unbiased=False)).square().mean() / 4
@@ -188,8 +192,8 @@ def test_mldg_refuses_to_hold_out_every_environment() -> None:
 def test_the_and_masks_watched_loss_is_the_mean_risk_of_environments() -> None:
     training = begun("and_mask", {}, {"lr": 0.2})
     batch, start = batch_of(training), [weights(training, replica) for replica in range(2)]
-    found = training.stack.algorithm.loss(training.stack.network, batch, clock_of(training))
+    result = training.stack.algorithm.loss(training.stack.network, batch, clock_of(training))
     for replica, w in enumerate(start):
-        assert close(found[replica], risk(w, batch.inputs[1][replica], batch.target[replica]))
+        assert close(result[replica], risk(w, batch.inputs[1][replica], batch.target[replica]))
     training.step()
-    assert close(training.losses, found)
+    assert close(training.losses, result)

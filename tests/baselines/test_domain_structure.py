@@ -33,7 +33,7 @@ def test_a_domain_adversarial_step_is_the_discriminators_then_the_networks(algor
         {"adversary": 0.7, "lr_discriminator": 0.3, "gradient_penalty": 2.0, "lr": 0.1},
         {"adversary": 2.5, "lr_discriminator": 0.2, "gradient_penalty": 0.0, "lr": 0.05},
     ]
-    training = begun(algorithm, *(one | {"discriminator_steps": 2} for one in each))
+    training = begun(algorithm, *(item | {"discriminator_steps": 2} for item in each))
     batch, before = batch_of(training), [weights(training, replica) for replica in (0, 1)]
     training.step()
     assert batch.group is not None
@@ -120,22 +120,22 @@ def test_style_randomisation_keeps_the_content_and_content_randomisation_the_sty
 def test_quantiles_of_each_replica_are_those_of_numpy() -> None:
     values = torch.randn(3, 4, 10, dtype=torch.float64)
     shares = torch.tensor([0.0, 1 / 3, 1.0], dtype=torch.float64)
-    found = rsc.quantile(values, shares)
+    result = rsc.quantile(values, shares)
     for k, share in enumerate(shares.tolist()):
-        assert np.allclose(found[k, :, 0], np.quantile(values[k].numpy(), share, axis=1), atol=1e-12)
+        assert np.allclose(result[k, :, 0], np.quantile(values[k].numpy(), share, axis=1), atol=1e-12)
 
 
 def test_self_challenging_mutes_the_features_and_rows_that_the_definition_says() -> None:
     each = [{"muted_features": 1 / 3, "muted_rows": 1 / 3}, {"muted_features": 0.5, "muted_rows": 0.8}]
-    training = begun("rsc", *(one | {"batch_size": 12} for one in each))
+    training = begun("rsc", *(item | {"batch_size": 12} for item in each))
     batch, clock = batch_of(training), clock_of(training)
     losses = training.stack.algorithm.loss(training.stack.network, batch, clock)
     for k, settings in enumerate(each):
         x, y, w = batch.inputs[1][k], batch.target[k], weights(training, k)
         z = encode(w, x)
         slopes = w["head.weight"][y].detach().numpy()  # of the true class's logit, the head being linear
-        kept = slopes < np.percentile(slopes, 100 * (1 - settings["muted_features"]), axis=1, keepdims=True)
-        muted = torch.from_numpy(kept.astype(float))
+        stored = slopes < np.percentile(slopes, 100 * (1 - settings["muted_features"]), axis=1, keepdims=True)
+        muted = torch.from_numpy(stored.astype(float))
         true = torch.arange(len(y)), y
         lost = (head(w, z).softmax(1)[true] - head(w, z * muted).softmax(1)[true]).detach().numpy()
         spared = lost < np.percentile(lost, 100 * (1 - settings["muted_rows"]))
@@ -148,8 +148,8 @@ def test_without_muted_rows_self_challenging_spares_all_but_the_one_that_loses_m
     training = begun("rsc", {"muted_features": 0.5, "muted_rows": 0.0, "batch_size": 12})
     network, batch = training.stack.network, batch_of(training)
     features = network.encode(network.embed(*batch.inputs))
-    kept = training.stack.algorithm.compute_mask(network.head, features.detach(), batch.target)
-    assert ((kept == 0).any(-1).sum(1) == 1).all()
+    stored = training.stack.algorithm.compute_mask(network.head, features.detach(), batch.target)
+    assert ((stored == 0).any(-1).sum(1) == 1).all()
 
 
 @pytest.mark.parametrize("algorithm", ["dann", "cdann", "sagnet", "rsc"])

@@ -80,9 +80,9 @@ def test_a_replica_that_is_left_alone_goes_on_with_what_it_remembers(algorithm: 
 
 
 def kernel_estimate(values: Tensor, t: float) -> float:
-    found = values.numpy()
-    h = 1.06 * found.std(ddof=1) * len(found) ** -0.2
-    return float(norm.cdf((t - found) / h).mean())
+    result = values.numpy()
+    h = 1.06 * result.std(ddof=1) * len(result) ** -0.2
+    return float(norm.cdf((t - result) / h).mean())
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 0.75, 0.99])
@@ -98,11 +98,11 @@ def test_every_environment_has_its_share_of_the_quantiles_gradient() -> None:
     values = torch.tensor([[0.3, 1.0, 0.7, 2.5]], dtype=torch.float64, requires_grad=True)
     alpha = torch.tensor([0.75], dtype=torch.float64)
     [gradient] = torch.autograd.grad(kernel_quantile(values, alpha).sum(), values)
-    for place in range(4):
+    for position in range(4):
         moved = torch.zeros(1, 4, dtype=torch.float64)
-        moved[0, place] = 1e-5
+        moved[0, position] = 1e-5
         difference = kernel_quantile(values.detach() + moved, alpha) - kernel_quantile(values.detach() - moved, alpha)
-        assert gradient[0, place].item() == pytest.approx(difference.item() / 2e-5, rel=1e-6)
+        assert gradient[0, position].item() == pytest.approx(difference.item() / 2e-5, rel=1e-6)
     assert gradient.sum().item() == pytest.approx(1)
 
 
@@ -110,17 +110,17 @@ def test_a_quantile_in_a_wide_gap_between_risks_is_still_between_them() -> None:
     values = torch.zeros(1, 100, dtype=torch.float64)
     values[0, 0] = 1
     values.requires_grad_()
-    found = kernel_quantile(values, torch.tensor([0.99], dtype=torch.float64))
-    [gradient] = torch.autograd.grad(found.sum(), values)
-    assert 0 < found.item() < 1
+    result = kernel_quantile(values, torch.tensor([0.99], dtype=torch.float64))
+    [gradient] = torch.autograd.grad(result.sum(), values)
+    assert 0 < result.item() < 1
     assert gradient.sum().item() == pytest.approx(1)
 
 
 def test_equal_risks_have_their_own_value_as_quantile_and_a_finite_gradient() -> None:
     values = torch.full((1, 3), 0.7, dtype=torch.float64, requires_grad=True)
-    found = kernel_quantile(values, torch.tensor([0.9]))
-    [gradient] = torch.autograd.grad(found.sum(), values)
-    assert found.item() == pytest.approx(0.7, abs=1e-6)
+    result = kernel_quantile(values, torch.tensor([0.9]))
+    [gradient] = torch.autograd.grad(result.sum(), values)
+    assert result.item() == pytest.approx(0.7, abs=1e-6)
     assert gradient.sum().item() == pytest.approx(1, abs=1e-6)
 
 
@@ -131,9 +131,9 @@ def test_eqrm_minimises_the_mean_risk_first_and_the_quantile_after_at_another_ra
     for step in range(STEPS):
         expected = []
         for model, own, replica in zip(models, each, range(2), strict=True):
-            found = risks(model, environments(train, replica, step))
+            result = risks(model, environments(train, replica, step))
             alpha = torch.tensor([own["quantile"]], dtype=torch.float64)
-            loss = found.mean() if step < 2 else kernel_quantile(found[None], alpha)[0]
+            loss = result.mean() if step < 2 else kernel_quantile(result[None], alpha)[0]
             gradients = torch.autograd.grad(loss, list(model.parameters()))
             with torch.no_grad():
                 for parameter, gradient in zip(model.parameters(), gradients, strict=True):
@@ -165,7 +165,7 @@ def soft_loss(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
 @pytest.mark.parametrize("algorithm", ["mixup", "domain_mixup"])
 def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
     train = training(algorithm, {"alpha": 0.2}, {"alpha": 8.0})
-    hyperparameters, found = train.stack.hyperparameters, losses(train, 3)
+    hyperparameters, result = train.stack.hyperparameters, losses(train, 3)
     clock = StepState(3, STEPS, 0, 3, train.stack.keys)
     for replica in range(2):
         given = environments(train, replica, 3)
@@ -175,7 +175,7 @@ def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
             share = draw_shares(hyperparameters, clock.draw("shares"), 1)[replica].expand(len(x))
         else:
             following = draw_successors(clock.draw("pairs"), ENVIRONMENTS)[replica].tolist()
-            partner = torch.cat([torch.arange(ROWS) + ROWS * one for one in following])
+            partner = torch.cat([torch.arange(ROWS) + ROWS * item for item in following])
             share = draw_shares(hyperparameters, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
         keeps = share[:, None]
         mixed = soft_loss(
@@ -183,17 +183,17 @@ def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
             keeps * x + (1 - keeps) * x[partner],
             keeps * y + (1 - keeps) * y[partner],
         )
-        assert found[replica].item() == pytest.approx(mixed.item(), rel=1e-12)
+        assert result[replica].item() == pytest.approx(mixed.item(), rel=1e-12)
 
 
 def test_successors_are_one_circle_through_all_environments() -> None:
-    for circle in draw_successors(make_keys([f"circle/{place}" for place in range(20)]), 5).tolist():
-        place, seen = 0, []
+    for circle in draw_successors(make_keys([f"circle/{position}" for position in range(20)]), 5).tolist():
+        position, seen = 0, []
         for _ in range(5):
-            place = circle[place]
-            seen.append(place)
+            position = circle[position]
+            seen.append(position)
         assert sorted(seen) == [0, 1, 2, 3, 4]
-        assert place == 0
+        assert position == 0
 
 
 def test_shares_have_the_spread_of_each_replicas_beta() -> None:
@@ -226,13 +226,13 @@ def test_sam_steps_down_the_gradient_found_uphill() -> None:
         [(x, y)] = environments(train, replica, 0)
         before = [parameter.detach().clone() for parameter in model.parameters()]
         uphill = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-        norm = np.sqrt(sum(float(one.pow(2).sum()) for one in uphill))
+        norm = np.sqrt(sum(float(item.pow(2).sum()) for item in uphill))
         with torch.no_grad():
-            for parameter, one in zip(model.parameters(), uphill, strict=True):
-                parameter += own["sharpness"] * one / norm
+            for parameter, item in zip(model.parameters(), uphill, strict=True):
+                parameter += own["sharpness"] * item / norm
         down = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-        expected.append([value - 0.1 * one for value, one in zip(before, down, strict=True)])
+        expected.append([value - 0.1 * item for value, item in zip(before, down, strict=True)])
     train.step()
-    for place, own in enumerate(train.stack.network.parameters()):
+    for position, own in enumerate(train.stack.network.parameters()):
         for replica in range(2):
-            torch.testing.assert_close(own[replica], expected[replica][place], rtol=1e-10, atol=1e-10)
+            torch.testing.assert_close(own[replica], expected[replica][position], rtol=1e-10, atol=1e-10)

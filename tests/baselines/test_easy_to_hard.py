@@ -27,31 +27,31 @@ SOURCE = torch.tensor([[4, 5, 5, 4, 5], [5, 4, PAD, PAD, PAD]])
 
 
 def thinker(seeds: Sequence[int] = (0,), **own: Any) -> Any:
-    made = []
+    built = []
     for seed in seeds:
         torch.manual_seed(seed)
-        made.append(Network(SIZES, TINY["deep_thinking"] | {"iterations_per_token": 2} | own).double())
-    return stack_networks(made)
+        built.append(Network(SIZES, TINY["deep_thinking"] | {"iterations_per_token": 2} | own).double())
+    return stack_networks(built)
 
 
 def test_a_convolution_is_that_of_torch_at_every_token() -> None:
     torch.manual_seed(0)
     layer = stack_networks([Convolution(3, 5).double() for _ in range(2)])
     x, seen = torch.randn(2, 4, 7, 3, dtype=torch.float64), torch.ones(2, 4, 7, 1, dtype=torch.float64)
-    found = layer(x, seen)
-    for place in range(2):
-        before, here, after = layer.places.weight[place].chunk(3)
+    result = layer(x, seen)
+    for position in range(2):
+        before, here, after = layer.places.weight[position].chunk(3)
         weight = torch.stack([before, here, after], dim=-1)
-        plain = F.conv1d(x[place].transpose(1, 2), weight, padding=1).transpose(1, 2)
-        torch.testing.assert_close(found[place], plain, rtol=0, atol=1e-12)
+        plain = F.conv1d(x[position].transpose(1, 2), weight, padding=1).transpose(1, 2)
+        torch.testing.assert_close(result[position], plain, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("trains", [True, False])
 def test_a_row_does_not_depend_on_the_padding_behind_it(trains: bool) -> None:
     network = thinker().train(trains)
-    whole = network(SOURCE[None], SOURCE[None])
+    full = network(SOURCE[None], SOURCE[None])
     short = network(SOURCE[None, 1:, :2], SOURCE[None, 1:, :2])
-    torch.testing.assert_close(whole[:, 1:, :2], short, rtol=0, atol=1e-12)
+    torch.testing.assert_close(full[:, 1:, :2], short, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
@@ -86,7 +86,7 @@ def test_iterations_in_evaluation_grow_with_a_rows_own_length() -> None:
         return think(*parts)  # type: ignore[no-any-return]
 
     network.think = counted
-    whole = network(SOURCE[None], SOURCE[None])
+    full = network(SOURCE[None], SOURCE[None])
     assert calls == 2 * 5
     calls = 0
     network(SOURCE[None, 1:, :2], SOURCE[None, 1:, :2])
@@ -94,7 +94,7 @@ def test_iterations_in_evaluation_grow_with_a_rows_own_length() -> None:
     x, state, seen = network.begin(SOURCE[None])
     for _ in range(4):
         state = think(x, state, seen)
-    torch.testing.assert_close(whole[:, 1], network.head(network.settled(state, seen))[:, 1], rtol=0, atol=1e-12)
+    torch.testing.assert_close(full[:, 1], network.head(network.settled(state, seen))[:, 1], rtol=0, atol=1e-12)
 
 
 def test_the_input_is_recalled_in_every_iteration() -> None:
@@ -131,30 +131,30 @@ def progressed(network: Any, source: Tensor, target: Tensor, alpha: float, skipp
 
 def test_a_progressive_step_is_that_of_the_paper_in_each_replica() -> None:
     alphas = [0.3, 1.0, 0.0, 0.7]
-    made = training("deep_thinking", "progressive", [{"alpha": alpha} for alpha in alphas], 3)
+    built = training("deep_thinking", "progressive", [{"alpha": alpha} for alpha in alphas], 3)
     counts = []
     for _ in range(3):
-        before = [alone(made.stack.network, place) for place in range(4)]
-        drawn, (skipped, taught) = batch(made), made.stack.algorithm.drawn(4, clock(made))  # type: ignore[operator]
+        before = [alone(built.stack.network, position) for position in range(4)]
+        drawn, (skipped, taught) = batch(built), built.stack.algorithm.drawn(4, clock(built))  # type: ignore[operator]
         counts += list(zip(skipped.tolist(), taught.tolist(), strict=True))
-        made.step()
-        for place, plain in enumerate(before):
-            source, target = drawn.inputs[0][place : place + 1], drawn.target[place : place + 1]
-            loss = progressed(plain, source, target, alphas[place], int(skipped[place]), int(taught[place]))
+        built.step()
+        for position, plain in enumerate(before):
+            source, target = drawn.inputs[0][position : position + 1], drawn.target[position : position + 1]
+            loss = progressed(plain, source, target, alphas[position], int(skipped[position]), int(taught[position]))
             gradients = torch.autograd.grad(loss, list(plain.parameters()))
             with torch.no_grad():
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
-            torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            check_alike(alone(made.stack.network, place), plain, 1e-10)
+            torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            check_alike(alone(built.stack.network, position), plain, 1e-10)
     assert len(set(counts)) > 4, "replicas and steps draw their own iterations"
 
 
 def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
-    made = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
-    many = clock(made)
+    built = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
+    many = clock(built)
     many = type(many)(0, 1, 0, 0, torch.arange(20000))
-    skipped, taught = made.stack.algorithm.drawn(4, many)  # type: ignore[operator]
+    skipped, taught = built.stack.algorithm.drawn(4, many)  # type: ignore[operator]
     for n in range(4):
         here = taught[skipped == n]
         assert len(here) / 20000 == pytest.approx(0.25, abs=0.02)
@@ -167,8 +167,8 @@ def test_thinking_replicas_are_the_same_alone_and_among_others() -> None:
     alphas = [0.5, 1.0, 0.2]
 
     def make(which: Sequence[int]) -> Training:
-        each = [{"alpha": alphas[place]} for place in which]
-        return training("deep_thinking", "progressive", each, 10, [f"replica {place}" for place in which])
+        each = [{"alpha": alphas[position]} for position in which]
+        return training("deep_thinking", "progressive", each, 10, [f"replica {position}" for position in which])
 
     check_alone_as_among_many(make)
 
@@ -180,9 +180,9 @@ def test_progressive_training_is_of_networks_that_think() -> None:
 
 def test_a_thinker_learns_running_parities() -> None:
     fast = {"lr": 0.01, "batch_size": 16, "clip": 1.0, "schedule": "linear", "warmup_percent": 10}
-    made = recipe("deep_thinking", 200, width=16, blocks=1, iterations=5, **fast)
-    made = made.model_copy(update={"algorithm": "progressive"})
-    assert accuracy(trained(made, PARITY, bits(40, 4)), PARITY, bits(40, 4)) > 0.6, "chance is a sixteenth"
+    built = recipe("deep_thinking", 200, width=16, blocks=1, iterations=5, **fast)
+    built = built.model_copy(update={"algorithm": "progressive"})
+    assert accuracy(trained(built, PARITY, bits(40, 4)), PARITY, bits(40, 4)) > 0.6, "chance is a sixteenth"
 
 
 WEAK = {"teacher_percent": 50, "warmup": 0.5}
@@ -195,8 +195,8 @@ def student(each: Sequence[dict[str, Any]], steps: int = 8, names: Sequence[str]
     label = (numbers[:, 0] > 0).long() + (numbers[:, 1] > 0).long()
     inputs = torch.zeros(12, 0, dtype=torch.int64), numbers
     data = Data(inputs, label[None], torch.ones(12, dtype=torch.int64), torch.ones(1, 12, dtype=torch.float64))
-    names = names or [f"replica {place}" for place in range(len(each))]
-    own = [settings("mlp", "weak_to_strong", width=4, **(WEAK | one)) for one in each]
+    names = names or [f"replica {position}" for position in range(len(each))]
+    own = [settings("mlp", "weak_to_strong", width=4, **(WEAK | item)) for item in each]
     stack = ReplicaStack(
         "mlp", "weak_to_strong", own, names, Sizes(3, numbers=3), "classification", data, steps, torch.float64
     )
@@ -204,60 +204,60 @@ def student(each: Sequence[dict[str, Any]], steps: int = 8, names: Sequence[str]
 
 
 def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers_labels() -> None:
-    made = student([{}, {}])
-    algorithm: Any = made.stack.algorithm
+    built = student([{}, {}])
+    algorithm: Any = built.stack.algorithm
     assert algorithm.taught.sum(1).tolist() == [6, 6]
     assert not torch.equal(algorithm.taught[0], algorithm.taught[1])
     for _ in range(3):
-        drawn, before = batch(made), made.stack.network
+        drawn, before = batch(built), built.stack.network
         logits = before(*drawn.inputs).detach()
-        made.step()
-        for place in range(2):
-            own = algorithm.taught[place, drawn.rows[place]]
-            expected = F.cross_entropy(logits[place][own], drawn.target[place][own]) if bool(own.any()) else 0.0
-            torch.testing.assert_close(float(made.losses[place]), float(expected), rtol=0, atol=1e-10)
-    made.step()
-    assert made.stage == 1
-    assert not algorithm.taught.gather(1, batch(made).rows).any()
+        built.step()
+        for position in range(2):
+            own = algorithm.taught[position, drawn.rows[position]]
+            expected = F.cross_entropy(logits[position][own], drawn.target[position][own]) if bool(own.any()) else 0.0
+            torch.testing.assert_close(float(built.losses[position]), float(expected), rtol=0, atol=1e-10)
+    built.step()
+    assert built.stage == 1
+    assert not algorithm.taught.gather(1, batch(built).rows).any()
     torch.testing.assert_close(algorithm.weak.sum(-1), torch.ones(2, 12, dtype=torch.float64))
     assert not any(
-        torch.equal(a, b) for a, b in zip(made.stack.network.parameters(), before.parameters(), strict=True)
+        torch.equal(a, b) for a, b in zip(built.stack.network.parameters(), before.parameters(), strict=True)
     ), "the student is a fresh network"
 
 
 def test_the_students_loss_is_the_papers_with_a_weight_that_rises() -> None:
     alphas = [0.75, 0.25]
-    made = student([{"alpha": alpha} for alpha in alphas])
+    built = student([{"alpha": alpha} for alpha in alphas])
     for _ in range(4):
-        made.step()
-    weak = made.stack.algorithm.weak
+        built.step()
+    weak = built.stack.algorithm.weak
     for step in range(4):
-        drawn = batch(made)
-        before = [alone(made.stack.network, place) for place in range(2)]
-        made.step()
-        for place, plain in enumerate(before):
-            a = alphas[place] * min(1.0, step / 2)
-            logits = plain(*(x[place : place + 1] for x in drawn.inputs))[0]
-            teacher = weak[place, drawn.rows[place]]
+        drawn = batch(built)
+        before = [alone(built.stack.network, position) for position in range(2)]
+        built.step()
+        for position, plain in enumerate(before):
+            a = alphas[position] * min(1.0, step / 2)
+            logits = plain(*(x[position : position + 1] for x in drawn.inputs))[0]
+            teacher = weak[position, drawn.rows[position]]
             p = logits.detach().softmax(-1)
             above = torch.stack([p[:, c] - torch.quantile(p[:, c], 1 - teacher[:, c].mean()) for c in range(3)], dim=1)
             loss = (1 - a) * F.cross_entropy(logits, teacher) + a * F.cross_entropy(logits, above.argmax(1))
             gradients = torch.autograd.grad(loss, list(plain.parameters()))
-            torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
+            torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
             with torch.no_grad():
                 for weight, g in zip(plain.parameters(), gradients, strict=True):
                     weight -= 0.5 * g
-            check_alike(alone(made.stack.network, place), plain, 1e-10)
+            check_alike(alone(built.stack.network, position), plain, 1e-10)
 
 
 def test_two_classes_are_hardened_at_the_quantile_of_the_released_rule() -> None:
     torch.manual_seed(0)
     first = torch.rand(3, 12, dtype=torch.float64)
     share = torch.tensor([0.2, 0.5, 0.9], dtype=torch.float64)
-    found = harden_labels(torch.stack([first, 1 - first], -1), torch.stack([share, 1 - share], -1))
-    for place in range(3):
-        threshold = torch.quantile(first[place], 1 - share[place])
-        assert torch.equal(found[place] == 0, first[place] >= threshold)
+    result = harden_labels(torch.stack([first, 1 - first], -1), torch.stack([share, 1 - share], -1))
+    for position in range(3):
+        threshold = torch.quantile(first[position], 1 - share[position])
+        assert torch.equal(result[position] == 0, first[position] >= threshold)
 
 
 def test_a_student_names_a_class_about_as_often_as_its_teacher() -> None:
@@ -275,26 +275,28 @@ def test_full_batches_which_hold_the_teachers_rows_too_are_refused() -> None:
 
 def test_students_are_the_same_alone_and_among_others() -> None:
     def make(which: Sequence[int]) -> Training:
-        return student([{"alpha": 0.2 * place} for place in which], 20, [f"replica {place}" for place in which])
+        return student(
+            [{"alpha": 0.2 * position} for position in which], 20, [f"replica {position}" for position in which]
+        )
 
     check_alone_as_among_many(make)
 
 
 def test_a_teacher_may_be_narrower_and_its_student_is_as_wide_as_without() -> None:
-    made = student([{"teacher_width": 2}] * 2)
-    widths = {tuple(p.shape) for p in made.stack.network.parameters()}
+    built = student([{"teacher_width": 2}] * 2)
+    widths = {tuple(p.shape) for p in built.stack.network.parameters()}
     assert (2, 2, 3) in widths
     for _ in range(4):
-        made.step()
-    assert {tuple(p.shape) for p in made.stack.network.parameters()} == {
+        built.step()
+    assert {tuple(p.shape) for p in built.stack.network.parameters()} == {
         tuple(p.shape) for p in student([{}] * 2).stack.network.parameters()
     }
 
 
 @pytest.mark.parametrize("steps", [2, 6])
 def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_stage(tmp_path: Any, steps: int) -> None:
-    whole, first, second = (student([{"teacher_width": 2, "candidates": 4}] * 2) for _ in range(3))
-    whole.run()
+    full, first, second = (student([{"teacher_width": 2, "candidates": 4}] * 2) for _ in range(3))
+    full.run()
 
     class Killed(Exception):
         pass
@@ -308,11 +310,11 @@ def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_st
         first.run(watch)
     assert resume_training(second, tmp_path / "checkpoint.npz", "it")
     second.run()
-    for one, other in zip(whole.outcome.candidates, second.outcome.candidates, strict=True):
-        check_alike(alone(one[1].network, 0), alone(other[1].network, 0), 0.0)
-    for place in range(2):
-        found, expected = (alone(x.outcome.ended[0].network, place) for x in (second, whole))
-        check_alike(found, expected, 0.0)
+    for item, other in zip(full.outcome.candidates, second.outcome.candidates, strict=True):
+        check_alike(alone(item[1].network, 0), alone(other[1].network, 0), 0.0)
+    for position in range(2):
+        result, expected = (alone(x.outcome.ended[0].network, position) for x in (second, full))
+        check_alike(result, expected, 0.0)
 
 
 def test_a_teacher_s_weights_are_refused_without_a_pretrained_student() -> None:

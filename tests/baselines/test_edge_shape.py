@@ -46,26 +46,26 @@ def canny(image: NDArray[np.float64]) -> NDArray[np.float64]:
         ridge[row, column] = here > behind and here >= ahead
     size = size[1:-1, 1:-1]
     parts, count = ndimage.label(ridge & (size > LOW), np.ones((3, 3)))
-    kept = [part for part in range(1, count + 1) if (size[parts == part] > HIGH).any()]
-    return np.isin(parts, kept).astype(float)
+    stored = [part for part in range(1, count + 1) if (size[parts == part] > HIGH).any()]
+    return np.isin(parts, stored).astype(float)
 
 
 def test_edge_maps_are_cannys_as_scipys_filters_have_it() -> None:
     drawn = np.random.default_rng(0).random((20, 17, 23))
-    images = np.stack([ndimage.gaussian_filter(image, 0.5 + place / 10) for place, image in enumerate(drawn)])
-    found = detect_edges(torch.from_numpy(images))
-    assert np.array_equal(found.numpy(), np.stack([canny(image) for image in images]))
-    assert 0.02 < found.mean() < 0.5
+    images = np.stack([ndimage.gaussian_filter(image, 0.5 + position / 10) for position, image in enumerate(drawn)])
+    result = detect_edges(torch.from_numpy(images))
+    assert np.array_equal(result.numpy(), np.stack([canny(image) for image in images]))
+    assert 0.02 < result.mean() < 0.5
 
 
 def test_a_square_has_a_thin_closed_outline_and_no_inside() -> None:
     image = torch.zeros(1, 20, 20, dtype=torch.float64)
     image[0, 5:15, 5:15] = 1.0
-    found = detect_edges(image)[0].numpy()
-    background, regions = ndimage.label(found == 0)
+    result = detect_edges(image)[0].numpy()
+    background, regions = ndimage.label(result == 0)
     assert regions == 2
     assert background[0, 0] != background[10, 10]
-    assert found[3:17, 10].sum() == 2
+    assert result[3:17, 10].sum() == 2
 
 
 def test_an_even_image_has_no_edges() -> None:
@@ -89,7 +89,7 @@ def test_an_edge_map_has_the_layout_of_its_image_and_the_same_edges_in_every_cha
     image = flat.view(-1, *sizes.shape).numpy()
     axis = {COLOUR: 3, CHANNELS_FIRST: 1, GREY: None}[sizes]
     grey = image if axis is None else image.mean(axis)
-    expected = np.stack([canny(one) for one in grey])
+    expected = np.stack([canny(item) for item in grey])
     if axis is not None:
         expected = np.stack([expected] * 3, axis)
     assert np.array_equal(algorithm.drawn(flat).view(image.shape).numpy(), expected)
@@ -102,7 +102,7 @@ def test_the_loss_is_the_mean_of_those_on_images_and_weighted_on_their_edge_maps
     training.step()
     for k, w in enumerate(before):
         image = batch.inputs[1][k]
-        outline = torch.stack([torch.from_numpy(canny(one.view(8, 9).numpy())).flatten() for one in image])
+        outline = torch.stack([torch.from_numpy(canny(item.view(8, 9).numpy())).flatten() for item in image])
         both = [F.cross_entropy(head(w, encode(w, seen)), batch.target[k]) for seen in (image, outline)]
         expected.append((both[0] + (1.0, 0.25)[k] * both[1]) / 2)
     assert close(losses, torch.stack(expected))
@@ -112,12 +112,12 @@ def test_the_loss_is_the_mean_of_those_on_images_and_weighted_on_their_edge_maps
 def test_predictions_are_averaged_over_image_and_edge_map() -> None:
     training = begun("edge_shape", {}, {}, sizes=GREY)
     data = rows(sizes=GREY)
-    found = training.stack.answer(*data.inputs).softmax(-1)
+    result = training.stack.answer(*data.inputs).softmax(-1)
     outlines = training.stack.algorithm.drawn(data.inputs[1])
     for k in (0, 1):
         w = weights(training, k)
         each = [head(w, encode(w, seen)).softmax(-1) for seen in (data.inputs[1], outlines)]
-        assert close(found[k], (each[0] + each[1]) / 2)
+        assert close(result[k], (each[0] + each[1]) / 2)
 
 
 def test_inputs_that_are_no_images_are_refused() -> None:

@@ -49,11 +49,11 @@ def test_columns_called_categories_are_such_and_arrays_are_numbers_over_the_trai
 def test_an_integer_column_is_numbers_unless_it_is_called_a_category() -> None:
     rows = {"age": np.array([20, 80]), "work": np.array([0, 3]), "pay": np.array([0, 1])}
     task = Task("classification", ("age", "work"), "pay", classes=2)
-    told = replace(task, categories=("work",))
+    output = replace(task, categories=("work",))
     assert (RowEncoding(task, rows).sizes.categories, RowEncoding(task, rows).sizes.numbers) == ((), 2)
-    assert RowEncoding(told, rows).sizes.categories == (4,)
-    assert RowEncoding(told, rows).encoding == "categories: work (4); numbers: age"
-    assert RowEncoding(told, rows, how="numbers").encoding == "numbers: age, work"
+    assert RowEncoding(output, rows).sizes.categories == (4,)
+    assert RowEncoding(output, rows).encoding == "categories: work (4); numbers: age"
+    assert RowEncoding(output, rows, how="numbers").encoding == "numbers: age, work"
     assert RowEncoding(task, rows, how="categories").encoding == "categories: age (81), work (4)"
 
 

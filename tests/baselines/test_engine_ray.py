@@ -83,17 +83,17 @@ def test_a_worker_that_is_killed_costs_its_team_what_it_did_since_the_last_check
 @pytest.mark.slow
 @pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
 def test_an_error_of_a_replica_is_the_same_line_as_anywhere(tmp_path: Path) -> None:
-    said = {}
+    output = {}
     for engine in ("local", "ray"):
         with pytest.raises(ModelError) as caught:
             run_baseline(
                 "mlp", ON, seeds=2, steps=3, out=tmp_path / engine, engine=engine, settings={"a": {"lr": 1e30}}, stack=1
             )
-        said[engine] = re.sub(r" \(and .*", "", str(caught.value))
+        output[engine] = re.sub(r" \(and .*", "", str(caught.value))
         assert (tmp_path / engine / "plan.json").exists()
-    assert said["ray"] == said["local"]
-    assert said["ray"].startswith(f"mlp on {ON}, seed 0: mlp/{ON}/0/")
-    assert "the loss is not finite at step 2 of 3: lower the setting lr" in said["ray"]
+    assert output["ray"] == output["local"]
+    assert output["ray"].startswith(f"mlp on {ON}, seed 0: mlp/{ON}/0/")
+    assert "the loss is not finite at step 2 of 3: lower the setting lr" in output["ray"]
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,12 +44,12 @@ def information(one: Tensor, other: Tensor) -> float:
 
 
 def test_the_information_of_heads_is_the_mean_over_pairs() -> None:
-    made = torch.Generator().manual_seed(1)
-    p = torch.randn(2, 7, 3, 4, generator=made, dtype=torch.float64).softmax(-1)
-    found = compute_pairwise_information(p)
+    built = torch.Generator().manual_seed(1)
+    p = torch.randn(2, 7, 3, 4, generator=built, dtype=torch.float64).softmax(-1)
+    result = compute_pairwise_information(p)
     for replica in range(2):
         pairs = [information(p[replica, :, g], p[replica, :, h]) for g, h in ((0, 1), (0, 2), (1, 2))]
-        assert float(found[replica]) == pytest.approx(sum(pairs) / 3, abs=1e-12)
+        assert float(result[replica]) == pytest.approx(sum(pairs) / 3, abs=1e-12)
 
 
 def test_equal_certain_heads_share_their_entropy_and_a_constant_head_shares_nothing() -> None:
@@ -68,8 +68,8 @@ def test_heads_of_pairs_without_information_count_in_the_mean() -> None:
 
 
 def test_a_divergence_from_a_class_that_never_occurs_is_large_and_finite() -> None:
-    found = kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
-    assert 10 < float(found) < 100
+    result = kl_divergence(torch.tensor([0.5, 0.5]), torch.tensor([1.0, 0.0]))
+    assert 10 < float(result) < 100
 
 
 def heads_of(w: dict[str, Tensor], x: Tensor, count: int) -> Tensor:
@@ -149,14 +149,14 @@ def test_a_later_member_disagrees_with_each_earlier_one_on_shifted_rows() -> Non
         x = batch.unlabelled[1][replica]
         w = member(before[replica], 2)
         risk = F.cross_entropy(head(w, encode(w, batch.inputs[1][replica])), batch.target[replica])
-        mine = head(w, encode(w, x)).softmax(-1)
+        ours = head(w, encode(w, x)).softmax(-1)
         apart = torch.zeros((), dtype=torch.float64)
         for earlier in range(2):
             frozen = member(before[replica], earlier)
             theirs = head(frozen, encode(frozen, x)).softmax(-1).detach()
             for row in range(len(x)):
                 chosen = int(theirs[row].argmax())
-                p, q = theirs[row, chosen], mine[row, chosen]
+                p, q = theirs[row, chosen], ours[row, chosen]
                 apart = apart - torch.log(p * (1 - q) + (1 - p) * q + 1e-7) / len(x) / 2
         losses.append(risk + own["alpha"] * apart)
     training.step()
@@ -180,25 +180,25 @@ def test_there_must_be_a_step_for_every_member() -> None:
 
 
 def test_a_deep_ensemble_trains_its_members_in_turn_and_answers_with_the_mean_of_their_probabilities() -> None:
-    made = begun("deep_ensembles", {}, {"lr": 0.3}, common=PLAIN | {"members": 3}, data=wide_rows(), steps=7)
-    assert made.stages == (3, 2, 2)
-    starts = [weights(made, replica) for replica in range(2)]
+    built = begun("deep_ensembles", {}, {"lr": 0.3}, common=PLAIN | {"members": 3}, data=wide_rows(), steps=7)
+    assert built.stages == (3, 2, 2)
+    starts = [weights(built, replica) for replica in range(2)]
     assert not torch.equal(starts[0]["0.head.weight"], starts[0]["1.head.weight"])
     for step, member in enumerate((0, 0, 0, 1, 1, 2, 2)):
-        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
-        made.step()
+        batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
+        built.step()
         for replica, (w, lr) in enumerate(zip(before, (0.1, 0.3), strict=True)):
             x, y = batch.inputs[1][replica], batch.target[replica]
             own = {name.removeprefix(f"{member}."): value for name, value in w.items()}
             loss = F.cross_entropy(head(own, encode(own, x)), y)
-            after = weights(made, replica)
+            after = weights(built, replica)
             for name, value in w.items():
                 moves = name.startswith(f"{member}.")
                 slope = torch.autograd.grad(loss, value, retain_graph=True)[0] if moves else 0.0
                 assert near(after[name], value - lr * slope), (step, name)
-    stack, data = finished(made), wide_rows()
+    stack, data = finished(built), wide_rows()
     for replica in range(2):
         w = {name: value[replica].detach() for name, value in stack.network.named_parameters()}
         each = [{name[2:]: value for name, value in w.items() if name.startswith(f"{m}.")} for m in range(3)]
-        mean = sum(head(one, encode(one, data.inputs[1])).softmax(-1) for one in each) / 3
+        mean = sum(head(item, encode(item, data.inputs[1])).softmax(-1) for item in each) / 3
         assert near(stack.answer(*data.inputs)[replica].softmax(-1), mean)

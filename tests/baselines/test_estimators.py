@@ -77,7 +77,7 @@ def fitted(name: str, train: Rows) -> Baseline:
 
 
 def test_every_estimator_recipe_is_among_those_tested() -> None:
-    own = {name for name, made in load_recipes().items() if made.estimator and not made.encoder}
+    own = {name for name, built in load_recipes().items() if built.estimator and not built.encoder}
     assert own == set(DIRECT) | WHOLE_ANSWERS | set(REGRESSORS)
 
 
@@ -133,10 +133,10 @@ def test_a_row_of_weight_two_counts_as_two_rows(name: str) -> None:
     twice = np.repeat(np.arange(150), weight.astype(int))
     weighted = Rows(**train.columns | {"weight": weight})
     repeated = Rows(**{column: values[twice] for column, values in train.columns.items() if column != "weight"})
-    found, expected = (fitted(name, rows).predict(test.only(*DIGIT.inputs)) for rows in (weighted, repeated))
-    assert isinstance(found, Answers)
+    result, expected = (fitted(name, rows).predict(test.only(*DIGIT.inputs)) for rows in (weighted, repeated))
+    assert isinstance(result, Answers)
     assert isinstance(expected, Answers)
-    assert np.mean(found.prediction == expected.prediction) > 0.98
+    assert np.mean(result.prediction == expected.prediction) > 0.98
 
 
 @pytest.mark.parametrize("name", DIRECT)
@@ -148,9 +148,9 @@ def test_an_estimator_refuses_a_sequence_task(name: str) -> None:
 def answered(name: str, task: Task, train: Rows, test: Rows) -> list[str]:
     model = Baseline(shipped(name), task, 0, "toy/toy")
     model.fit(train, None, Budget("quick"))
-    found = model.predict(test.only(*task.inputs))
-    assert isinstance(found, list)
-    return found
+    result = model.predict(test.only(*task.inputs))
+    assert isinstance(result, list)
+    return result
 
 
 def test_the_nearest_answer_is_that_of_the_training_text_which_shares_most_of_its_tokens() -> None:

@@ -28,7 +28,7 @@ from .plain_loops import (
 STEPS = 20
 NAMES = ("a", "b", "c")
 DIFFERENT = {"lr": (0.003, 0.001, 0.0003), "weight_decay": (0.0, 0.1, 0.3)}
-EACH = [{name: values[place] for name, values in DIFFERENT.items()} for place in range(3)]
+EACH = [{name: values[position] for name, values in DIFFERENT.items()} for position in range(3)]
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_three_replicas_together_are_three_plain_loops(network: str, optimiser: 
     ours = training.stack.network
     inputs = tuple(x[None] for x in data.inputs)
     together = ours.eval()(*(x.expand(3, *x.shape[1:]) for x in inputs))
-    for place, own in enumerate(each):
-        alone: Any = select_replicas(before, [place])
-        assert gap(before, place, alone) == 0
+    for position, own in enumerate(each):
+        alone: Any = select_replicas(before, [position])
+        assert gap(before, position, alone) == 0
         steepest = plainly_trained(alone, data, own, STEPS)
-        assert gap(before, place, alone) > 1e-4
-        assert gap_where_steep(ours, place, alone, steepest) <= 1e-12
-        assert torch.allclose(together[place], alone.eval()(*inputs)[0], rtol=0, atol=1e-11)
+        assert gap(before, position, alone) > 1e-4
+        assert gap_where_steep(ours, position, alone, steepest) <= 1e-12
+        assert torch.allclose(together[position], alone.eval()(*inputs)[0], rtol=0, atol=1e-11)
 
 
 def trained(
@@ -74,10 +74,10 @@ def trained(
 def test_in_single_precision_a_replica_keeps_every_bit_among_others(network: str, size: int) -> None:
     each = [settings(network, batch_size=size, dropout=0.2, **own) for own in EACH]
     together = trained(network, each, NAMES, torch.float32).stack.network
-    for place in range(3):
-        here = slice(place, place + 1)
+    for position in range(3):
+        here = slice(position, position + 1)
         alone = trained(network, each[here], NAMES[here], torch.float32).stack.network
-        assert gap(together, place, alone) == 0
+        assert gap(together, position, alone) == 0
     assert not torch.equal(together.head.weight[0], together.head.weight[1])
 
 
@@ -88,10 +88,10 @@ def test_in_single_precision_replicas_of_equal_settings_are_those_alone_but_for_
     """The optimiser then moves all of them in one call, whose vectors a parameter's length need not fill."""
     each = [settings(network, batch_size=size, lr=0.003)] * 3
     together = trained(network, each, NAMES, torch.float32).stack.network
-    for place in range(3):
-        here = slice(place, place + 1)
+    for position in range(3):
+        here = slice(position, position + 1)
         alone = trained(network, each[here], NAMES[here], torch.float32).stack.network
-        assert gap(together, place, alone) <= 1e-6
+        assert gap(together, position, alone) <= 1e-6
 
 
 @pytest.mark.parametrize("network", ["lstm", "transformer"])
@@ -99,17 +99,17 @@ def test_in_single_precision_rows_padded_for_others_move_what_is_written_by_roun
     each = [settings(network, batch_size=4, dropout=0.2, **own) for own in EACH]
     together = trained(network, each, NAMES, torch.float32).stack
     inputs = case(network, 16)[0].inputs
-    for place in range(3):
-        here = slice(place, place + 1)
+    for position in range(3):
+        here = slice(position, position + 1)
         alone = trained(network, each[here], NAMES[here], torch.float32).stack
-        torch.testing.assert_close(together.answer(*inputs)[place], alone.answer(*inputs)[0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(together.answer(*inputs)[position], alone.answer(*inputs)[0], rtol=0, atol=1e-5)
 
 
 def test_single_precision_stays_within_a_ten_thousandth_of_double() -> None:
     each = [settings("mlp", **own) for own in EACH]
     exact, rough = (trained("mlp", each, NAMES, dtype) for dtype in (torch.float64, torch.float32))
-    for place in range(3):
-        assert 0 < gap(exact.stack.network.float(), place, select_replicas(rough.stack.network, [place])) < 1e-4
+    for position in range(3):
+        assert 0 < gap(exact.stack.network.float(), position, select_replicas(rough.stack.network, [position])) < 1e-4
 
 
 @pytest.mark.parametrize("optimiser", ["adamw", "sgd"])
@@ -122,32 +122,32 @@ def test_a_perceptron_is_the_one_of_torch_nn_on_the_same_batches(optimiser: str)
     training.run()
     ours = training.stack.network
     x = torch.cat([*(torch.eye(4)[data.inputs[0][:, field]] for field in range(2)), data.inputs[1]], 1).double()
-    for place, own in enumerate(each):
+    for position, own in enumerate(each):
         plain = nn.Sequential(nn.Linear(10, 8), nn.ReLU(), nn.Linear(8, 3)).double()
         with torch.no_grad():
             for layer, other in ((plain[0], start.hidden[0]), (plain[2], start.head)):
-                layer.weight.copy_(other.weight[place])  # type: ignore[operator, union-attr]
-                layer.bias.copy_(other.bias[place])  # type: ignore[operator, union-attr]
+                layer.weight.copy_(other.weight[position])  # type: ignore[operator, union-attr]
+                layer.bias.copy_(other.bias[position])  # type: ignore[operator, union-attr]
         optimiser_step = PLAIN[optimiser](list(plain.parameters()), own)
         for drawn in rows:
             optimiser_step.zero_grad()
-            F.cross_entropy(plain(x[drawn[place]]), data.target[0][drawn[place]]).backward()
+            F.cross_entropy(plain(x[drawn[position]]), data.target[0][drawn[position]]).backward()
             optimiser_step.step()
         for weight, own_weight in zip(plain.parameters(), ours.parameters(), strict=True):
-            torch.testing.assert_close(own_weight[place], weight, rtol=0, atol=1e-12)
+            torch.testing.assert_close(own_weight[position], weight, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_a_replica_that_fails_leaves_the_others_as_they_would_be_without_it(optimiser: str) -> None:
     each = [settings("mlp", optimiser, batch_size=4, **own) for own in EACH]
     for broken in range(3):
-        others = [place for place in range(3) if place != broken]
-        spoiled = [own | {"lr": 1e300} if place == broken else own for place, own in enumerate(each)]
-        whole = trained("mlp", spoiled, NAMES)
-        assert list(whole.outcome.failed) == [broken]
-        kept = trained("mlp", [each[place] for place in others], tuple(NAMES[place] for place in others))
-        for place in range(2):
-            assert gap(whole.stack.network, place, select_replicas(kept.stack.network, [place])) == 0
+        others = [position for position in range(3) if position != broken]
+        spoiled = [own | {"lr": 1e300} if position == broken else own for position, own in enumerate(each)]
+        full = trained("mlp", spoiled, NAMES)
+        assert list(full.outcome.failed) == [broken]
+        stored = trained("mlp", [each[position] for position in others], tuple(NAMES[position] for position in others))
+        for position in range(2):
+            assert gap(full.stack.network, position, select_replicas(stored.stack.network, [position])) == 0
 
 
 def stopped(each: list[dict[str, Any]], names: tuple[str, ...]) -> Training:
@@ -166,17 +166,17 @@ def test_a_replica_that_stops_early_leaves_the_others_as_they_would_be_alone() -
     steps = together.outcome.steps
     assert len(set(steps.values())) > 1
     for ended in together.outcome.ended:
-        for place, number in enumerate(ended.number.tolist()):
+        for position, number in enumerate(ended.number.tolist()):
             alone = stopped([each[number]], (NAMES[number],))
             assert alone.outcome.steps == {0: steps[number]}
-            assert gap(ended.network, place, alone.outcome.ended[0].network) == 0
+            assert gap(ended.network, position, alone.outcome.ended[0].network) == 0
 
 
 @pytest.mark.parametrize("network", ["mlp", "lstm"])
 def test_the_same_training_twice_is_the_same_in_every_bit(network: str) -> None:
     each = [settings(network, batch_size=4, dropout=0.3, clip=0.5, **own) for own in EACH]
     first, second = (trained(network, each, NAMES, torch.float32).stack.network for _ in range(2))
-    assert all(gap(first, place, select_replicas(second, [place])) == 0 for place in range(3))
+    assert all(gap(first, position, select_replicas(second, [position])) == 0 for position in range(3))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_the_noise_of_a_replica_depends_on_neither_the_length_of_the_others_rows
         return seen, training.stack.network
 
     _, together = widths([0, 1, 2])
-    for place in range(3):
-        seen, alone = widths([place])
+    for position in range(3):
+        seen, alone = widths([position])
         assert len(seen) > 1
-        assert gap(together, place, alone) <= 1e-9, "sums over padding round otherwise; other noise is 0.1 or more"
+        assert gap(together, position, alone) <= 1e-9, "sums over padding round otherwise; other noise is 0.1 or more"

@@ -32,8 +32,8 @@ class Reading:
         self.numbers, self.asked = numbers, []
 
     def __call__(self, places: list[int]) -> np.ndarray:
-        self.asked += [self.numbers[place] for place in places]
-        return rows(*(self.numbers[place] for place in places))
+        self.asked += [self.numbers[position] for position in places]
+        return rows(*(self.numbers[position] for position in places))
 
 
 def asked(store: FeatureStore, *numbers: int) -> list[int]:
@@ -121,14 +121,14 @@ def _encode(cache: str, numbers: range, told: Any) -> None:
 
 def test_of_several_processes_one_encodes_and_the_others_wait(cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    told: Any = context.Queue()
+    output: Any = context.Queue()
     folder = store().folder
     folder.parent.mkdir(parents=True)
-    workers = [context.Process(target=_encode, args=(str(cache), range(200), told)) for _ in range(3)]
+    workers = [context.Process(target=_encode, args=(str(cache), range(200), output)) for _ in range(3)]
     with FileLock(f"{folder}.lock"):  # all of them find nothing, and wait
         for worker in workers:
             worker.start()
-    found = [told.get(timeout=300) for _ in workers]
+    result = [output.get(timeout=300) for _ in workers]
     for worker in workers:
         worker.join()
-    assert sorted(map(len, found)) == [0, 0, 200]
+    assert sorted(map(len, result)) == [0, 0, 200]

@@ -53,7 +53,7 @@ def images(count: int, seed: int = 0, **more: Any) -> Rows:
     pixels = (draw.integers(0, 120, (count, 6, 6, 3)) + 60 * (kind[:, None, None, None] == np.arange(3))).astype(
         np.uint8
     )
-    return Rows(image=pixels, kind=kind, group=np.array([f"g{place // 3 % 3}" for place in range(count)]), **more)
+    return Rows(image=pixels, kind=kind, group=np.array([f"g{position // 3 % 3}" for position in range(count)]), **more)
 
 
 def given(which: int = 45) -> FitInput:
@@ -65,9 +65,9 @@ def fitted(
     how: str, members: list[Member] = SEEDS, kept: Path | None = None, steps: int = STEPS, **settings: Any
 ) -> Fit:
     chosen = {"batch_size": 8, "lr": 0.01, "width": 12, "feed": how} | settings
-    made = recipe("mlp", steps, chosen.pop("algorithm", "erm"), **chosen)
-    rows = replace(given(), unlabelled=None) if "unlabelled" not in KNOWN[made.algorithm or ""]["touches"] else given()
-    return ReplicaGroup(made, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
+    built = recipe("mlp", steps, chosen.pop("algorithm", "erm"), **chosen)
+    rows = replace(given(), unlabelled=None) if "unlabelled" not in KNOWN[built.algorithm or ""]["touches"] else given()
+    return ReplicaGroup(built, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
 
 
 @pytest.fixture
@@ -85,8 +85,8 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
 
 
 def outcome(fit: Fit, members: list[Member] = SEEDS) -> list[Any]:
-    asked = images(30, 4).only("image")
-    return [fit.predict(member, asked).scores for member in members]
+    requested = images(30, 4).only("image")
+    return [fit.predict(member, requested).scores for member in members]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -96,28 +96,28 @@ def test_both_feeds_have_the_same_losses_and_lead_to_the_same_replicas(case: str
     losses.clear()
     streamed = outcome(fitted("streamed", **CASES[case]))
     assert len(before) == len(losses) > 0
-    for one, other in zip(before, losses, strict=True):
-        np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
-    for one, other in zip(resident, streamed, strict=True):
-        np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+    for item, other in zip(before, losses, strict=True):
+        np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
+    for item, other in zip(resident, streamed, strict=True):
+        np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if "classification" in KNOWN[name]["tasks"]])
 def test_every_algorithm_trains_on_streamed_pictures(name: str, losses: list[list[float]]) -> None:
     own = {} if KNOWN[name]["defaults"].get("batch_size") == 0 else {"batch_size": 6}
-    found = []
+    result = []
     for how in ("resident", "streamed"):
         losses.clear()
         fit = fitted(how, SEEDS[:1], steps=6, algorithm=name, **{"batch_size": 6, "chunk": 0} | own)
         try:
-            found.append([*losses, *(scores.tolist() for scores in outcome(fit, SEEDS[:1]) if scores is not None)])
+            result.append([*losses, *(scores.tolist() for scores in outcome(fit, SEEDS[:1]) if scores is not None)])
         except ModelError as error:
-            found.append([str(error)])
-    for one, other in zip(*found, strict=True):
-        if isinstance(one, str):
-            assert one == other
+            result.append([str(error)])
+    for item, other in zip(*result, strict=True):
+        if isinstance(item, str):
+            assert item == other
         else:
-            np.testing.assert_allclose(other, one, rtol=0, atol=1e-6)
+            np.testing.assert_allclose(other, item, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("case", ["plain", "two stages, rows weighted anew", "early stopping"])
@@ -126,8 +126,8 @@ def test_a_streamed_training_that_is_killed_goes_on_to_the_same_bits(case: str, 
     code = killed_before(Training, "step", 7, lambda: fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
     assert code == -9
     again = outcome(fitted("streamed", kept=tmp_path, steps=12, **CASES[case]))
-    for one, other in zip(clean, again, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for item, other in zip(clean, again, strict=True):
+        np.testing.assert_array_equal(item, other)
 
 
 def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,8 +138,8 @@ def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, mon
     monkeypatch.undo()
     again = outcome(fitted("auto", kept=tmp_path, steps=12))
     assert code == -9
-    for one, other in zip(clean, again, strict=True):
-        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
+    for item, other in zip(clean, again, strict=True):
+        np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
 
 
 class Told:
@@ -165,9 +165,9 @@ def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size)
     assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], torch.Tensor)
     monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size - 4)
-    with report_to(told := Told()):
+    with report_to(output := Told()):
         assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], PixelRows)
-    assert told.lines == [
+    assert output.lines == [
         "the images take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "
         "(feed = 'streamed')"
     ]
@@ -175,16 +175,16 @@ def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_resident_rows_are_the_encoding_s_own() -> None:
     coding, rows = data()
-    whole = feed.move_to_device(rows, "resident", "cpu")
-    assert torch.equal(whole.inputs[1], coding.inputs(images(30).numpy())[1])
+    full = feed.move_to_device(rows, "resident", "cpu")
+    assert torch.equal(full.inputs[1], coding.inputs(images(30).numpy())[1])
 
 
 def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
     _, rows = data()
-    lazy, whole = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
+    lazy, full = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
     places = torch.tensor([[3, 3], [29, 0]])
-    assert len(lazy) == len(whole)
-    assert lazy.shape == whole.shape
+    assert len(lazy) == len(full)
+    assert lazy.shape == full.shape
     for read in (
         lambda x: x[2:9],
         lambda x: x[1::7],
@@ -193,27 +193,27 @@ def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
         lambda x: x.index_select(0, places[1]),
         lambda x: torch.cat(list(torch.split(x, 7))),
     ):
-        assert torch.equal(read(lazy), read(whole))
+        assert torch.equal(read(lazy), read(full))
 
 
 def test_what_was_not_announced_is_gathered_all_the_same() -> None:
     _, rows = data()
-    lazy, whole = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
+    lazy, full = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
     assert isinstance(lazy, PixelRows)
     some, others = torch.tensor([[1, 2, 3]]), torch.tensor([[5, 4]])
-    for announced, asked in [(some, some), (others, others), (some, others), (others, some), (some, some)]:
+    for announced, requested in [(some, some), (others, others), (some, others), (others, some), (some, some)]:
         lazy.expect(announced)
-        assert torch.equal(lazy.at(asked), whole[asked])
+        assert torch.equal(lazy.at(requested), full[requested])
 
 
 def test_pictures_that_are_decoded_when_they_are_read_train_the_same() -> None:
     files = [picture(number, side=12) for number in range(20)]
     pixels = EncodedPixels(files, 6, load_decoder(), "key")
-    held = ArrayPixels(np.concatenate([pixels.take(np.arange(20))]))
+    locked = ArrayPixels(np.concatenate([pixels.take(np.arange(20))]))
     rows = torch.tensor([[4, 19, 4]])
     lazy = PixelRows(pixels, 255.0)
     lazy.expect(rows)
-    assert torch.equal(lazy.at(rows), PixelRows(held, 255.0).at(rows))
+    assert torch.equal(lazy.at(rows), PixelRows(locked, 255.0).at(rows))
 
 
 def test_a_full_batch_of_streamed_rows_is_refused_in_one_line() -> None:
@@ -257,9 +257,9 @@ def test_of_a_mapped_file_no_more_than_the_steps_rows_are_held(tmp_path: Path, m
     gathered = PixelRows._scaled
 
     def scaled(self: PixelRows, pixels: torch.Tensor) -> torch.Tensor:
-        found = gathered(self, pixels)
-        sizes.append(found.nbytes)
-        return found
+        result = gathered(self, pixels)
+        sizes.append(result.nbytes)
+        return result
 
     monkeypatch.setattr(PixelRows, "_scaled", scaled)
     coding = RowEncoding(TASK, {"image": mapped, "kind": np.arange(600) % 3})

@@ -48,30 +48,30 @@ def each_step_takes(seconds: float, spend: Callable[[float], None], monkeypatch:
 
 
 def test_seconds_are_shared_out_by_steps_and_what_is_nobodys_evenly(spend: Callable[[float], None]) -> None:
-    found = FitSeconds(["a", "b", "c"])
+    result = FitSeconds(["a", "b", "c"])
     spend(20.0)
-    found.add(8.0, {"a": 3, "b": 1})
-    found.add(6.0, {"c": 0}, before=4.0)
+    result.add(8.0, {"a": 3, "b": 1})
+    result.add(6.0, {"c": 0}, before=4.0)
     spend(1.0)
-    found.close()
+    result.close()
     even = (21.0 - 8.0 - 2.0) / 3
-    assert [found.of(name) for name in "abc"] == [round(own + even, 3) for own in (6.0, 2.0, 6.0)]
+    assert [result.of(name) for name in "abc"] == [round(own + even, 3) for own in (6.0, 2.0, 6.0)]
 
 
 def test_replicas_that_take_no_step_have_even_shares(spend: Callable[[float], None]) -> None:
-    found = FitSeconds(["a", "b"])
+    result = FitSeconds(["a", "b"])
     spend(3.0)
-    found.add(3.0, {"a": 0, "b": 0})
-    found.close()
-    assert [found.of("a"), found.of("b")] == [1.5, 1.5]
+    result.add(3.0, {"a": 0, "b": 0})
+    result.close()
+    assert [result.of("a"), result.of("b")] == [1.5, 1.5]
 
 
 def test_settings_of_equal_values_have_a_share_each(spend: Callable[[float], None]) -> None:
-    found = FitSeconds(["a", "a", "b"])
+    result = FitSeconds(["a", "a", "b"])
     spend(4.0)
-    found.add(4.0, {"a": 1, "b": 1})
-    found.close()
-    assert 2 * found.of("a") + found.of("b") == 4.0
+    result.add(4.0, {"a": 1, "b": 1})
+    result.close()
+    assert 2 * result.of("a") + result.of("b") == 4.0
 
 
 def test_replicas_of_one_stack_have_equal_shares_that_add_up_to_the_training(
@@ -110,10 +110,10 @@ def test_the_seconds_before_a_kill_are_in_the_checkpoint(
     tmp_path: Path, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     each_step_takes(1.0, spend, monkeypatch)
-    whole = Training.step
+    full = Training.step
     assert killed_before(Training, "step", 8, lambda: fitted(made(), SEEDS, tmp_path)) == -9
     steps: list[int] = []
-    monkeypatch.setattr(Training, "step", lambda self: (steps.append(1), whole(self))[1])
+    monkeypatch.setattr(Training, "step", lambda self: (steps.append(1), full(self))[1])
     fit = fitted(made(), SEEDS, tmp_path)
     assert len(steps) < 12, "it goes on where it was killed"
     assert [fit.seconds(member) for member in SEEDS] == [4.0, 4.0, 4.0]
@@ -139,11 +139,11 @@ def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
     allowed = [10.0]
 
     def with_ceiling(name: str) -> Benchmark:
-        found = find_benchmark(name)
-        protocol = found.definition.protocol
+        result = find_benchmark(name)
+        protocol = result.definition.protocol
         ceiling = protocol.ceiling.model_copy(update={"device_seconds": allowed[0]})
         protocol = protocol.model_copy(update={"ceiling": ceiling})
-        return Benchmark(found.definition.model_copy(update={"protocol": protocol}), found.path)
+        return Benchmark(result.definition.model_copy(update={"protocol": protocol}), result.path)
 
     monkeypatch.setattr(streamed, "find_benchmark", with_ceiling)
     assert len(spent(tmp_path / "run")) == 3, "30 seconds of all are 10 of each"

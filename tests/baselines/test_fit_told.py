@@ -61,7 +61,7 @@ def test_status_says_what_is_trained_of_a_run_and_the_time_left(tmp_path: Path) 
     heard = Bars(tmp_path / "r")
     with report_to(heard):
         run_baseline("mlp", ON, seeds=2, steps=4, out=tmp_path / "r")
-    halfway = next(one for one in heard.states if one.steps == 4)
+    halfway = next(item for item in heard.states if item.steps == 4)
     assert (halfway.state, halfway.of_steps, halfway.answers) == ("running", 8, 0)
     assert halfway.left is not None
     assert halfway.left >= 0
@@ -82,30 +82,30 @@ def test_losses_are_read_for_a_report_alone() -> None:
             return 0.5
 
     times = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.9, 0.9, 1.0])
-    told = FitProgressReporter("mlp", 200, clock=lambda: next(times))
+    output = FitProgressReporter("mlp", 200, clock=lambda: next(times))
     training: Any = SimpleNamespace(stack=[0, 1], total=0, steps=100, losses=Losses())
-    told.begin(training, 2)
+    output.begin(training, 2)
     for _ in range(3):
         training.total += 1
-        told.step(training, 2)
+        output.step(training, 2)
     assert read == []
     training.total += 1
-    told.step(training, 2)
+    output.step(training, 2)
     assert read == [1]
 
 
 def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_this_process(tmp_path: Path) -> None:
     now, file = [0.0], get_fit_file(tmp_path, [3, 5])
-    told = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
+    output = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
     training: Any = SimpleNamespace(stack=[0, 1, 2, 3], total=50, steps=100, losses=[])
-    told.begin(training, 4)  # taken up at step 50
+    output.begin(training, 4)  # taken up at step 50
     now[0], training.stack, training.total = 10.0, [0, 1], 75
-    told.step(training, 4)
-    found = read_fit_progress(file)
-    assert found is not None
-    assert (found.done, found.steps, found.first) == (350, 400, 200)
-    assert found.remaining_seconds == pytest.approx(10 / 150 * 50)
-    told.close()
+    output.step(training, 4)
+    result = read_fit_progress(file)
+    assert result is not None
+    assert (result.done, result.steps, result.first) == (350, 400, 200)
+    assert result.remaining_seconds == pytest.approx(10 / 150 * 50)
+    output.close()
     assert read_fit_progress(file) is None
 
 

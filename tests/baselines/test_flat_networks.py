@@ -52,8 +52,8 @@ def test_softmax_regression_trained_to_the_end_is_scikit_learns() -> None:
 
     optimiser.step(loss)
     expected = LogisticRegression(tol=1e-10, max_iter=10_000).fit(x[0].numpy(), target[0].numpy())
-    found = network(categories, numbers)[0].softmax(dim=-1).detach().numpy()
-    assert np.abs(found - expected.predict_proba(x[0].numpy())).max() < 1e-5
+    result = network(categories, numbers)[0].softmax(dim=-1).detach().numpy()
+    assert np.abs(result - expected.predict_proba(x[0].numpy())).max() < 1e-5
 
 
 def test_the_quadratic_network_is_two_products_with_one_hot_rows() -> None:

@@ -60,7 +60,10 @@ def home(tmp_path_factory):
     """Benchmarks of one's own: pictures of three domains, and texts in a file."""
     here: Path = tmp_path_factory.mktemp("own")
     names = [
-        f"{place}/{kind}/{n}" for place in ("art", "photo", "sketch") for kind in ("cat", "dog") for n in range(10)
+        f"{position}/{kind}/{n}"
+        for position in ("art", "photo", "sketch")
+        for kind in ("cat", "dog")
+        for n in range(10)
     ]
     folder(here / "photos", {f"{name}.png": picture(number, side=12) for number, name in enumerate(names)})
     rows = [f"{' '.join(['word'] * (3 + row % 30))} {row},{row % 5}" for row in range(200)]
@@ -85,20 +88,20 @@ def needed(found: Forecast, what: str) -> int:
 
 
 def test_each_size_of_pictures_is_tried_by_itself_and_they_are_added_up(home):
-    found = of("photos/sketch", {"small": {"side": 8}, "large": {"side": 24}, "fast": {"side": 8, "lr": 0.1}}, seeds=2)
-    assert [one.side for one in found.probes] == [8, 24]
-    assert [one.replicas for one in found.probes] == [4, 2]
-    assert found.replicas == 6
-    rows = sum(found.rows[name] for name in ("train", "id_val", "predicted"))
-    assert needed(found, "decoded images") == 3 * (8**2 + 24**2) * rows
-    small, large = found.probes
-    assert needed(found, "the networks") == 4 * (4 * small.parameters + 2 * large.parameters)
+    result = of("photos/sketch", {"small": {"side": 8}, "large": {"side": 24}, "fast": {"side": 8, "lr": 0.1}}, seeds=2)
+    assert [item.side for item in result.probes] == [8, 24]
+    assert [item.replicas for item in result.probes] == [4, 2]
+    assert result.replicas == 6
+    rows = sum(result.rows[name] for name in ("train", "id_val", "predicted"))
+    assert needed(result, "decoded images") == 3 * (8**2 + 24**2) * rows
+    small, large = result.probes
+    assert needed(result, "the networks") == 4 * (4 * small.parameters + 2 * large.parameters)
     steps = 3 * (small.step_seconds + large.step_seconds)
-    assert found.seconds["training"] == pytest.approx(steps)
-    plain = found.to_dict()
+    assert result.seconds["training"] == pytest.approx(steps)
+    plain = result.to_dict()
     assert plain["measured"]["side"] == 8
-    assert [one["side"] for one in plain["measured_at_other_sizes"]] == [24]
-    assert sum(", at 24 x 24" in told for _, told in format_cost_rows(found)) == 1
+    assert [item["side"] for item in plain["measured_at_other_sizes"]] == [24]
+    assert sum(", at 24 x 24" in output for _, output in format_cost_rows(result)) == 1
 
 
 def test_files_are_sounds_by_their_bytes(home):
@@ -119,11 +122,11 @@ def test_one_s_own_files_are_no_download_and_their_copies_take_room(home, cache)
     size = (home / "reviews.csv").stat().st_size
     assert compute_download_size("reviews") == DownloadSize(0, (), size)
     assert compute_download_size("photos") == DownloadSize()
-    found = of("reviews/long", name="mlp")
-    assert needed(found, "copies of local files") == size
-    told = dict(map(tuple, format_cost_rows(found)))["download"]
-    assert told.startswith("nothing; ")
-    assert told.endswith(" of local files are copied to the cache")
+    result = of("reviews/long", name="mlp")
+    assert needed(result, "copies of local files") == size
+    output = dict(map(tuple, format_cost_rows(result)))["download"]
+    assert output.startswith("nothing; ")
+    assert output.endswith(" of local files are copied to the cache")
 
 
 def test_a_file_in_a_folder_of_mirrors_is_no_download(tmp_path, cache, monkeypatch):

@@ -116,14 +116,14 @@ def test_sums_are_those_of_arithmetic() -> None:
 
 
 def test_the_computation_is_the_first_that_all_training_rows_agree_with() -> None:
-    found = {
+    result = {
         "copy": pairs(("a b", "a b"), ("1", "1")),
         "reverse": pairs(("a b", "b a")),
         "running parity": pairs(("1 1", "0"), ("1 0", "1")),
         "running sum modulo 10": pairs(("1 1", "2"), ("9 3", "2")),
         "addition": pairs(("1 + 1", "2"), ("9 + 3", "1 2")),
     }
-    for name, train in found.items():
+    for name, train in result.items():
         assert made("scratchpad", COPY, train).name == name
 
 
@@ -178,7 +178,7 @@ def test_a_longer_answer_begins_before_the_first_hint() -> None:
 
 def test_hints_of_small_rows_cover_the_whole_range_evenly() -> None:
     form = made("index_hints", COPY, pairs(("1 0", "1 0"), ("1 1", "1 1")), hint_range=8)
-    starts = [form.format_inputs([f"{place} x"])[0].split()[0] for place in range(4000)]
+    starts = [form.format_inputs([f"{position} x"])[0].split()[0] for position in range(4000)]
     counts = np.unique(starts, return_counts=True)[1]
     assert len(counts) == 8
     assert counts.min() > 400

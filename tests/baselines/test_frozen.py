@@ -103,12 +103,12 @@ def test_a_text_over_the_window_is_truncated(folders: dict[str, Path]) -> None:
 def test_a_row_is_encoded_once_whoever_asks(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     frozen._load_encoder.cache_clear()
     encoder = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS))
-    asked: list[str] = []
+    requested: list[str] = []
     read = encoder._encoder._model.read
-    monkeypatch.setattr(encoder._encoder._model, "read", lambda some: (asked.extend(some), read(some))[1])
+    monkeypatch.setattr(encoder._encoder._model, "read", lambda some: (requested.extend(some), read(some))[1])
     first = encoder.columns(texts(TEXTS))
     again = FrozenColumns(str(folders["bert"]), READ, texts(TEXTS)).columns(texts([*TEXTS[::-1], "look"]))
-    assert sorted(asked) == sorted({*TEXTS, "look"})
+    assert sorted(requested) == sorted({*TEXTS, "look"})
     assert np.array_equal(again["command"][:6], first["command"][::-1])
 
 
@@ -125,11 +125,11 @@ def test_an_images_features_are_the_mean_over_its_places(kind: str, folders: dic
 
     rows = pictures(40, 8, 8, 3)
     rows["picture"][0, 0, 0, 0] = 200
-    found = FrozenColumns(str(folders[kind]), SEEN, rows).columns(rows)["picture"]
+    result = FrozenColumns(str(folders[kind]), SEEN, rows).columns(rows)["picture"]
     mean, deviation = (torch.tensor(MOMENTS[name]).view(3, 1, 1) for name in ("image_mean", "image_std"))
     with silence_transformers(), torch.no_grad():
         network = AutoModel.from_pretrained(folders[kind]).eval()
-        for features, image in zip(found, rows["picture"], strict=True):
+        for features, image in zip(result, rows["picture"], strict=True):
             pixels = (torch.from_numpy(image / np.float32(200)).permute(2, 0, 1).float() - mean) / deviation
             states = network(pixel_values=pixels[None]).last_hidden_state[0]
             expected = states.mean(dim=0) if kind == "vit" else states.mean(dim=(1, 2))
@@ -172,8 +172,8 @@ def test_a_processor_that_does_not_normalise_is_heeded(tmp_path: Path) -> None:
     rows = pictures(3, 8, 8, 3)
     plain = vision(tmp_path / "plain", do_normalize=False)
     even = vision(tmp_path / "even", image_mean=[0, 0, 0], image_std=[1, 1, 1])
-    found, expected = (FrozenColumns(str(folder), SEEN, rows).columns(rows)["picture"] for folder in (plain, even))
-    assert np.array_equal(found, expected)
+    result, expected = (FrozenColumns(str(folder), SEEN, rows).columns(rows)["picture"] for folder in (plain, even))
+    assert np.array_equal(result, expected)
 
 
 def test_brightness_is_measured_on_training_rows(folders: dict[str, Path]) -> None:
@@ -207,9 +207,9 @@ def test_features_train_a_probe_that_tells_numbers(folders: dict[str, Path]) -> 
     assert Ridge(alpha=1e-6).fit(features, rows.columns["turn"]).predict(features) == pytest.approx(
         rows.columns["turn"], abs=0.5
     )
-    made = recipe("linear", 1500, lr=0.05, batch_size=0).model_copy(update={"encoder": str(folders["bert"])})
-    found: Any = trained(made, RATED, rows).predict(rows.only("command"))
-    assert np.corrcoef(found.prediction, rows.columns["turn"])[0, 1] > 0.95
+    built = recipe("linear", 1500, lr=0.05, batch_size=0).model_copy(update={"encoder": str(folders["bert"])})
+    result: Any = trained(built, RATED, rows).predict(rows.only("command"))
+    assert np.corrcoef(result.prediction, rows.columns["turn"])[0, 1] > 0.95
 
 
 def test_images_and_sounds_are_read_for_a_number_too(folders: dict[str, Path], tmp_path: Path) -> None:

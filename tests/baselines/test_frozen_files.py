@@ -29,9 +29,9 @@ HEARD = Task("classification", ("audio",), "kind", classes=2)
 
 
 def column(files: list[bytes]) -> Any:
-    found = np.empty(len(files), object)
-    found[:] = files
-    return found
+    result = np.empty(len(files), object)
+    result[:] = files
+    return result
 
 
 def rows(files: list[bytes], name: str = "image") -> dict[str, Any]:
@@ -72,14 +72,14 @@ def cut(one: Image.Image, side: int) -> np.ndarray:
 
 def by_hand(content: bytes, kind: str) -> torch.Tensor:
     """What a model's processor does, step by step with Pillow and NumPy."""
-    one = Image.open(io.BytesIO(content)).convert("RGB")
+    item = Image.open(io.BytesIO(content)).convert("RGB")
     if kind == "vit":
-        pixels = np.asarray(one.resize((8, 8), Image.Resampling.BILINEAR))
+        pixels = np.asarray(item.resize((8, 8), Image.Resampling.BILINEAR))
     elif kind in ("resnet", "convnext"):
         # Under 384 pixels ConvNeXT's processor resizes to size / crop_pct, then cuts the middle out.
-        pixels = cut(resized(one, int(8 / 0.8)), 8)
+        pixels = cut(resized(item, int(8 / 0.8)), 8)
     else:
-        pixels = cut(resized(one, 10 if kind == "dinov2" else 9), 8)
+        pixels = cut(resized(item, 10 if kind == "dinov2" else 9), 8)
     mean, deviation = (np.array(tiny_vision.MOMENTS[name]) for name in ("image_mean", "image_std"))
     return torch.from_numpy(((pixels / 255 - mean) / deviation).transpose(2, 0, 1)).float()
 
@@ -89,15 +89,15 @@ def test_a_pictures_features_are_those_of_the_models_own_size_crop_and_moments(
     kind: str, tmp_path: Path, pacs: list[bytes]
 ) -> None:
     encoder = FrozenColumns(str(tiny_vision.saved(tmp_path / kind, kind)), SEEN, rows(pacs))
-    found = encoder.columns(rows(pacs))["image"]
+    result = encoder.columns(rows(pacs))["image"]
     with silence_transformers(), torch.no_grad():
         network = tiny_vision.network(kind).eval()
         network = network.vision_model if kind == "clip" else network
-        for features, content in zip(found, pacs, strict=True):
+        for features, content in zip(result, pacs, strict=True):
             states = network(pixel_values=by_hand(content, kind)[None]).last_hidden_state[0]
             expected = states.mean(dim=(1, 2)) if states.ndim == 3 else states.mean(dim=0)
             np.testing.assert_allclose(features, expected.numpy(), atol=1e-5)
-    assert np.ptp(found, axis=0).max() > 1e-4
+    assert np.ptp(result, axis=0).max() > 1e-4
 
 
 def test_a_picture_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
@@ -109,18 +109,18 @@ def test_a_picture_that_cannot_be_decoded_is_named(tmp_path: Path) -> None:
 def test_a_sounds_features_are_the_mean_over_its_frames_at_the_models_rate(tmp_path: Path) -> None:
     files = [sound(0), sound(7), sound(300, rate=4000)]
     encoder = FrozenColumns(str(tiny_vision.sounds(tmp_path / "heard")), HEARD, rows(files, "audio"))
-    found = encoder.columns(rows(files, "audio"))["audio"]
+    result = encoder.columns(rows(files, "audio"))["audio"]
     from transformers import AutoModel
 
     with silence_transformers(), torch.no_grad():
         network = AutoModel.from_pretrained(tmp_path / "heard").eval()
-        for features, content in zip(found, files, strict=True):
+        for features, content in zip(result, files, strict=True):
             heard = read_samples(content, 4000, "it")
             heard = np.pad(heard, (0, max(0, 10 - len(heard))))
             normal = (heard - heard.mean()) / np.sqrt(heard.var() + 1e-7)
             states = network(torch.from_numpy(normal)[None]).last_hidden_state[0]
             np.testing.assert_allclose(features, states.mean(dim=0).numpy(), atol=1e-5)
-    assert found.shape == (3, 12)
+    assert result.shape == (3, 12)
 
 
 def test_files_that_an_encoder_cannot_read_are_refused(tmp_path: Path) -> None:

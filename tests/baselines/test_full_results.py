@@ -24,9 +24,9 @@ def home(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """One baseline under both budgets, so short that steps are all they differ in."""
-    place = tmp_path_factory.mktemp("runs")
+    position = tmp_path_factory.mktemp("runs")
     return {
-        budget: run_baseline("mlp", ON, seeds=[0], steps=steps, budget=budget, out=place / budget)
+        budget: run_baseline("mlp", ON, seeds=[0], steps=steps, budget=budget, out=position / budget)
         for budget, steps in (("quick", 2), ("full", 6))
     }
 
@@ -39,9 +39,9 @@ def test_a_result_is_kept_where_those_of_its_budget_are(home, runs):
     }
     assert list_results(get_results_home("quick")) == list_results(get_results_home("full")) == [(ON, "mlp")]
     for budget, run in runs.items():
-        found = find_recorded_run(ON, "mlp", budget=budget)
-        assert (found.budget, found.steps) == (budget, run.steps)
-        assert fs.score(found).ood == fs.score(run).ood
+        result = find_recorded_run(ON, "mlp", budget=budget)
+        assert (result.budget, result.steps) == (budget, run.steps)
+        assert fs.score(result).ood == fs.score(run).ood
 
 
 def test_the_command_line_names_a_result_under_the_full_budget(home, runs):

@@ -28,11 +28,11 @@ def test_each_piece_is_normalised_by_its_own_moments_and_the_running_ones_see_th
 ) -> None:
     layer, x = built(lambda: BatchNorm(3, ghost=ghost), REPLICAS), batch(rows)
     states = [layer.running_mean, layer.running_var, layer.weight, layer.bias]
-    found = layer._joined(True, x, *states) if joined else layer(x)
+    result = layer._joined(True, x, *states) if joined else layer(x)
     for replica in range(REPLICAS):
         plain = nn.BatchNorm2d(3).double()
         expected = torch.cat([plain(piece) for piece in x[replica].tensor_split(pieces)])
-        assert torch.allclose(found[replica], expected, atol=1e-12)
+        assert torch.allclose(result[replica], expected, atol=1e-12)
         assert torch.allclose(layer.running_mean[replica], plain.running_mean, atol=1e-12)
         assert torch.allclose(layer.running_var[replica], plain.running_var, atol=1e-12)
 
@@ -46,7 +46,7 @@ def test_answers_are_those_of_the_running_moments_whatever_the_batch() -> None:
 
 def test_a_resnet_passes_the_rows_of_a_ghost_batch_to_all_its_layers() -> None:
     sizes = Sizes(2, numbers=64, shape=(8, 8))
-    made = resnet.Network(sizes, {"widths": [4, 8], "activation": "gelu", "ghost": 16})
-    assert {one.ghost for one in made.modules() if isinstance(one, BatchNorm)} == {16}
+    created = resnet.Network(sizes, {"widths": [4, 8], "activation": "gelu", "ghost": 16})
+    assert {item.ghost for item in created.modules() if isinstance(item, BatchNorm)} == {16}
     with pytest.raises(ModelError, match="ghost = 1: use 2 rows or more"):
         resnet.Network(sizes, {"widths": [4], "activation": "gelu", "ghost": 1})

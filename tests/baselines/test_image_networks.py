@@ -49,10 +49,10 @@ def paired(replicas: int, bias: bool, stride: int = 1) -> tuple[Conv2d, list[nn.
     """A stack, and torch's own layers with the same weights."""
     layer = built(lambda: Conv2d(3, 5, 3, bias=bias, stride=stride), replicas)
     plain = [nn.Conv2d(3, 5, 3, stride, 1, bias=bias).double() for _ in range(replicas)]
-    for place, one in enumerate(plain):
-        one.weight.data = layer.weight.data[place].clone()
-        if one.bias is not None:
-            one.bias.data = layer.bias.data[place].clone()
+    for position, item in enumerate(plain):
+        item.weight.data = layer.weight.data[position].clone()
+        if item.bias is not None:
+            item.bias.data = layer.bias.data[position].clone()
     return layer, plain
 
 
@@ -65,14 +65,14 @@ def test_a_convolution_and_its_gradients_are_those_of_torch_for_each_replica(
     x = torch.randn(replicas, 4, 3, 9, 7, dtype=torch.float64, requires_grad=True)
     out = getattr(layer, way)(x)
     out.sin().sum().backward()
-    for place, one in enumerate(plain):
-        alone = x.detach()[place].clone().requires_grad_()
-        expected = one(alone)
+    for position, item in enumerate(plain):
+        alone = x.detach()[position].clone().requires_grad_()
+        expected = item(alone)
         expected.sin().sum().backward()
-        assert close(out[place], expected)
-        assert close(x.grad[place], alone.grad)
-        assert close(layer.weight.grad[place], one.weight.grad)
-        assert one.bias is None or close(layer.bias.grad[place], one.bias.grad)
+        assert close(out[position], expected)
+        assert close(x.grad[position], alone.grad)
+        assert close(layer.weight.grad[position], item.weight.grad)
+        assert item.bias is None or close(layer.bias.grad[position], item.bias.grad)
 
 
 def test_a_convolutions_initial_weights_reach_as_far_as_those_of_torch() -> None:
@@ -85,12 +85,12 @@ def test_a_convolutions_initial_weights_reach_as_far_as_those_of_torch() -> None
 
 
 def plain_norms(layer: BatchNorm) -> list[nn.BatchNorm2d]:
-    found = []
+    result = []
     for weight, bias in zip(layer.weight.data, layer.bias.data, strict=True):
-        one = nn.BatchNorm2d(len(weight)).double()
-        one.weight.data, one.bias.data = weight.clone(), bias.clone()
-        found.append(one)
-    return found
+        item = nn.BatchNorm2d(len(weight)).double()
+        item.weight.data, item.bias.data = weight.clone(), bias.clone()
+        result.append(item)
+    return result
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
@@ -111,20 +111,20 @@ def test_batch_normalisation_is_that_of_torch_in_training_and_evaluation(
         out = layer(x)
         layer.zero_grad()
         out.sin().sum().backward()
-        for place, one in enumerate(plain):
-            alone = x.detach()[place].clone().requires_grad_()
-            expected = one(alone)
-            one.zero_grad()
+        for position, item in enumerate(plain):
+            alone = x.detach()[position].clone().requires_grad_()
+            expected = item(alone)
+            item.zero_grad()
             expected.sin().sum().backward()
-            assert close(out[place], expected)
-            assert close(x.grad[place], alone.grad)
-            assert close(layer.weight.grad[place], one.weight.grad)
-            assert close(layer.bias.grad[place], one.bias.grad)
-            assert close(layer.running_mean[place], one.running_mean)
-            assert close(layer.running_var[place], one.running_var)
+            assert close(out[position], expected)
+            assert close(x.grad[position], alone.grad)
+            assert close(layer.weight.grad[position], item.weight.grad)
+            assert close(layer.bias.grad[position], item.bias.grad)
+            assert close(layer.running_mean[position], item.running_mean)
+            assert close(layer.running_var[position], item.running_var)
     layer.eval()
     out = layer(x)
-    assert all(close(out[place], one.eval()(x[place])) for place, one in enumerate(plain))
+    assert all(close(out[position], item.eval()(x[position])) for position, item in enumerate(plain))
 
 
 def test_batch_normalisation_takes_vectors_too() -> None:
@@ -145,9 +145,9 @@ def test_a_silent_noise_keeps_running_statistics_as_they_are() -> None:
     layer(x)
     assert close(layer.running_mean, 0.1 * x.mean(dim=(1, 3, 4)))
     with noise.disabled():
-        kept = layer.running_mean.clone()
+        stored = layer.running_mean.clone()
         layer(x)
-    assert torch.equal(layer.running_mean, kept)
+    assert torch.equal(layer.running_mean, stored)
 
 
 def test_a_batch_of_one_value_cannot_be_normalised_in_training() -> None:
@@ -161,11 +161,11 @@ def test_a_batch_of_one_value_cannot_be_normalised_in_training() -> None:
 def test_a_picked_replica_takes_its_running_statistics_along() -> None:
     layer = built(lambda: BatchNorm(2), 3)
     layer(torch.randn(3, 9, 2, dtype=torch.float64) + torch.arange(3).view(3, 1, 1))
-    one = select_replicas(layer, [2])
-    kept = layer.running_mean.clone()
-    assert torch.equal(one.running_mean, kept[2:])
-    one(torch.randn(1, 9, 2, dtype=torch.float64))
-    assert torch.equal(layer.running_mean, kept)
+    item = select_replicas(layer, [2])
+    stored = layer.running_mean.clone()
+    assert torch.equal(item.running_mean, stored[2:])
+    item(torch.randn(1, 9, 2, dtype=torch.float64))
+    assert torch.equal(layer.running_mean, stored)
 
 
 def test_an_image_of_odd_sides_is_halved_without_losing_a_pixel() -> None:
@@ -212,24 +212,24 @@ def test_three_replicas_of_an_image_network_train_as_each_alone(name: str) -> No
 def test_a_replicas_outputs_and_gradients_have_the_same_bits_alone_or_among_many(name: str) -> None:
     network = built(lambda: NETWORKS[name](sizes((9, 7)), SMALL[name]), 3, torch.float32)
     categories, pixels = images((9, 7), 3, dtype=torch.float32)
-    singles = [select_replicas(network, [place]) for place in range(3)]
+    singles = [select_replicas(network, [position]) for position in range(3)]
     logits = network(categories, pixels)
     logits.sin().sum().backward()
-    for place, alone in enumerate(singles):
-        here = slice(place, place + 1)
+    for position, alone in enumerate(singles):
+        here = slice(position, position + 1)
         own = alone(categories[here], pixels[here])
         own.sin().sum().backward()
         assert torch.equal(own, logits[here])
-        for one, all_of_them in zip(alone.parameters(), network.parameters(), strict=True):
-            assert torch.equal(one.grad, all_of_them.grad[here])
+        for item, all_of_them in zip(alone.parameters(), network.parameters(), strict=True):
+            assert torch.equal(item.grad, all_of_them.grad[here])
 
 
 def stripes(rows: int, seed: int) -> tuple[Tensor, Tensor]:
     """Flat 8 x 8 images with one bright row (class 0) or column (class 1) anywhere, in noise: (1, rows, 64), (1, rows)."""
     draw = np.random.default_rng(seed)
     pixels, upright = draw.random((rows, 8, 8)) * 0.8, draw.integers(0, 2, rows)
-    for place in range(rows):
-        image = pixels[place].T if upright[place] else pixels[place]
+    for position in range(rows):
+        image = pixels[position].T if upright[position] else pixels[position]
         image[draw.integers(8)] += 0.8
     return torch.from_numpy(pixels.reshape(1, rows, 64)), torch.from_numpy(upright)[None]
 
@@ -247,14 +247,14 @@ def test_an_image_network_learns_to_tell_rows_from_columns(name: str) -> None:
 def test_the_cnn_is_convolutions_pooling_and_dense_layers_of_torch() -> None:
     network = built(lambda: cnn.Network(sizes((9, 7, 3)), SMALL["cnn"]), 2)
     categories, pixels = images((9, 7, 3), 2)
-    for place in range(2):
-        x = pixels[place].view(6, 9, 7, 3).permute(0, 3, 1, 2)
+    for position in range(2):
+        x = pixels[position].view(6, 9, 7, 3).permute(0, 3, 1, 2)
         for layer in network.convolutions:
-            x = F.conv2d(x, layer.weight[place], layer.bias[place], padding=1).relu()
+            x = F.conv2d(x, layer.weight[position], layer.bias[position], padding=1).relu()
             x = F.max_pool2d(x, 2, ceil_mode=True)
-        x = F.linear(x.flatten(1), network.dense.weight[place], network.dense.bias[place]).relu()
-        expected = F.linear(x, network.head.weight[place], network.head.bias[place])
-        assert close(network(categories, pixels)[place], expected)
+        x = F.linear(x.flatten(1), network.dense.weight[position], network.dense.bias[position]).relu()
+        expected = F.linear(x, network.head.weight[position], network.head.bias[position])
+        assert close(network(categories, pixels)[position], expected)
 
 
 def test_the_resnets_first_filters_pass_their_inputs_on_and_blocks_add() -> None:
@@ -292,16 +292,16 @@ def test_settings_of_the_resnet_that_make_no_network_are_refused() -> None:
 
 @pytest.mark.parametrize("shape", [(2, 14, 14), (9, 7, 3)])
 def test_a_network_that_cannot_see_colour_is_a_perceptron_on_the_sum_of_the_channels(shape):
-    made = built(lambda: grey_mlp.Network(sizes(shape), grey_mlp.SETTINGS), 2)
+    created = built(lambda: grey_mlp.Network(sizes(shape), grey_mlp.SETTINGS), 2)
     categories, pixels = images(shape, 2)
     axis = find_channel_axis(shape)
     every = pixels.reshape(2, 6, *shape)
     swapped = every.flip(2 + axis).flatten(2)
-    assert close(made(categories, pixels), made(categories, swapped))
+    assert close(created(categories, pixels), created(categories, swapped))
     grey = every.sum(2 + axis).flatten(2)
     plain = built(lambda: mlp.Network(Sizes(4, numbers=grey.shape[2]), mlp.SETTINGS), 2)
-    plain.load_state_dict(made.state_dict())
-    assert close(made(categories, pixels), plain(categories, grey))
+    plain.load_state_dict(created.state_dict())
+    assert close(created(categories, pixels), plain(categories, grey))
 
 
 def test_a_network_that_cannot_see_colour_wants_an_image():

@@ -40,12 +40,12 @@ def test_focal_loss_is_its_formula() -> None:
 
 def test_a_row_that_is_wholly_right_has_no_focal_loss_and_no_slope() -> None:
     data = rows()
-    made = stack("focal", [{"gamma": 0.5}], data)
-    network = made.network
+    built = stack("focal", [{"gamma": 0.5}], data)
+    network = built.network
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(1e6)  # all answers are certain
-    training = Training(made, data, 4)
+    training = Training(built, data, 4)
     training.step()
     assert torch.isfinite(training.losses).all()
     assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
@@ -71,28 +71,28 @@ def test_ldam_has_margins_by_class_frequency_and_weighs_rows_late_in_training() 
     x, label = data.inputs[1], data.target[0]
     counts = np.bincount(label, minlength=CLASSES)
     each = [{"max_margin": 0.5, "scale": 5.0, "effective": 0.9}, {"max_margin": 0.2, "scale": 3.0, "effective": 0.99}]
-    training = Training(stack("ldam", [{**one, "defer_percent": 50} for one in each], data), data, 4)
-    plain = [weights(training.stack.network, place) for place in range(2)]
+    training = Training(stack("ldam", [{**item, "defer_percent": 50} for item in each], data), data, 4)
+    plain = [weights(training.stack.network, position) for position in range(2)]
     for step in range(4):
         training.step()
-        for place, one in enumerate(each):
-            w = plain[place]
+        for position, item in enumerate(each):
+            w = plain[position]
             z = torch.relu(x @ w[0].T + w[1])
             cosines = (z / z.norm(dim=1, keepdim=True).clamp(min=1e-12)) @ (w[2] / w[2].norm(dim=1, keepdim=True)).T
             total = torch.zeros((), dtype=torch.float64)
             weight = [0.0] * CLASSES
             for c in range(CLASSES):
-                weight[c] = (1 - one["effective"]) / (1 - one["effective"] ** counts[c]) if step >= 2 else 1.0
+                weight[c] = (1 - item["effective"]) / (1 - item["effective"] ** counts[c]) if step >= 2 else 1.0
             for row, c in enumerate(label.tolist()):
-                logits = one["scale"] * cosines[row]
-                margin = one["max_margin"] * (counts.min() / counts[c]) ** 0.25
-                own = logits[c] - one["scale"] * margin
+                logits = item["scale"] * cosines[row]
+                margin = item["max_margin"] * (counts.min() / counts[c]) ** 0.25
+                own = logits[c] - item["scale"] * margin
                 others = sum(logits[j].exp() for j in range(CLASSES) if j != c)
                 total = total + weight[c] * ((own.exp() + others).log() - own)
             loss = total / sum(weight[c] for c in label.tolist())
             descend(w[:3], loss)
-            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, place), w, strict=True):
+            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, position), w, strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
     answers = training.stack.answer(*data.inputs)
     assert float(answers.abs().max()) <= 5.0, "cosines times the scale"
@@ -105,19 +105,19 @@ def test_crt_fits_a_fresh_head_to_classes_in_equal_shares_and_leaves_the_feature
     x, label = data.inputs[1], data.target[0]
     counts = torch.bincount(label, minlength=CLASSES).double()
     training = Training(stack("crt", [{"first_percent": 50}] * 2, data), data, 4)
-    plain = [weights(training.stack.network, place) for place in range(2)]
+    plain = [weights(training.stack.network, position) for position in range(2)]
     for step in range(4):
         training.step()
-        for place, w in enumerate(plain):
+        for position, w in enumerate(plain):
             if step == 2:
-                w[2:] = [value[place].clone().requires_grad_() for value in training.stack.algorithm.fresh.values]
+                w[2:] = [value[position].clone().requires_grad_() for value in training.stack.algorithm.fresh.values]
             logits = torch.relu(x @ w[0].T + w[1]) @ w[2].T + w[3]
             loss = F.cross_entropy(logits, label) if step < 2 else F.cross_entropy(logits, label, 1 / counts)
             descend(w if step < 2 else w[2:], loss)
             if step == 1:  # the second stage has begun: its head is fresh, and it has no loss yet
                 continue
-            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, place), w, strict=True):
+            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, position), w, strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
     assert not torch.equal(plain[0][2], plain[1][2]), "each replica has a head of its own"
 
@@ -163,9 +163,9 @@ def test_cvar_is_the_largest_mean_under_its_weights(errors: list[float], alpha: 
     best = linprog(
         -np.array(errors), A_eq=np.ones((1, len(errors))), b_eq=[1.0], bounds=list(zip(0 * most, most, strict=True))
     )
-    found = compute_cvar(
+    result = compute_cvar(
         torch.tensor([errors], dtype=torch.float64),
         torch.tensor(weight)[None],
         torch.tensor([[alpha]], dtype=torch.float64),
     )
-    assert float(found) == pytest.approx(-best.fun, abs=1e-7)
+    assert float(result) == pytest.approx(-best.fun, abs=1e-7)

@@ -24,7 +24,7 @@ def test_shares_climb_the_violation_of_invariance_by_torchs_adam_and_autograd() 
     logits, start = torch.randn(2, 30, 4, generator=drawn).double(), torch.randn(2, 30, generator=drawn).double()
     target = torch.randint(4, (2, 30), generator=drawn)
     rate = torch.tensor([0.01, 0.05], dtype=torch.float64)
-    found = optimise_assignment(compute_slopes(logits, target), start, 80, rate)
+    result = optimise_assignment(compute_slopes(logits, target), start, 80, rate)
     for k in range(2):
         q = start[k].clone().requires_grad_()
         adam = torch.optim.Adam([q], lr=rate[k].item())
@@ -38,7 +38,7 @@ def test_shares_climb_the_violation_of_invariance_by_torchs_adam_and_autograd() 
             adam.zero_grad()
             (-violation).backward()
             adam.step()
-        assert near(found[k], q, 1e-9)
+        assert near(result[k], q, 1e-9)
 
 
 def test_rows_that_rely_on_the_spurious_feature_are_told_from_those_that_defy_it() -> None:
@@ -49,9 +49,11 @@ def test_rows_that_rely_on_the_spurious_feature_are_told_from_those_that_defy_it
     sign = torch.where(agrees, 1.0, -1.0) * (2.0 * target - 1)
     logits = torch.stack([-sign, sign], dim=1)[None].double()
     start = 0.01 * torch.randn(1, 200, generator=torch.Generator().manual_seed(1)).double()
-    found = optimise_assignment(compute_slopes(logits, target[None]), start, 2000, torch.tensor([0.01]).double())[0] > 0
-    assert len(set(found[agrees].tolist())) == len(set(found[~agrees].tolist())) == 1
-    assert found[agrees][0] != found[~agrees][0]
+    result = (
+        optimise_assignment(compute_slopes(logits, target[None]), start, 2000, torch.tensor([0.01]).double())[0] > 0
+    )
+    assert len(set(result[agrees].tolist())) == len(set(result[~agrees].tolist())) == 1
+    assert result[agrees][0] != result[~agrees][0]
 
 
 def irm(w: dict[str, Tensor], x: Tensor, y: Tensor, second: Tensor, penalty: float) -> Tensor:
@@ -71,18 +73,18 @@ def irm(w: dict[str, Tensor], x: Tensor, y: Tensor, second: Tensor, penalty: flo
 @pytest.mark.parametrize("batch_size", [0, 5])
 def test_after_plain_training_a_fresh_network_is_trained_by_irm_on_the_inferred_environments(batch_size: int) -> None:
     each = ({"penalty": 2.0}, {"penalty": 7.0})
-    made = begun("eiil", *each, common=PLAIN | SHORT | {"batch_size": batch_size, "anneal_percent": 0}, steps=6)
-    assert made.stages == (3, 3)
+    built = begun("eiil", *each, common=PLAIN | SHORT | {"batch_size": batch_size, "anneal_percent": 0}, steps=6)
+    assert built.stages == (3, 3)
     for step in range(6):
-        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
-        second = made.stack.algorithm.second
+        batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
+        second = built.stack.algorithm.second
         losses = []
         for k, (w, own) in enumerate(zip(before, each, strict=True)):
             x, y = batch.inputs[1][k], batch.target[k]
             plain = F.cross_entropy(head(w, encode(w, x)), y)
             losses.append(plain if step < 3 else irm(w, x, y, second[k][batch.rows[k]], own["penalty"]))  # type: ignore[index]
-        made.step()
+        built.step()
         if step != 2:
-            assert moved_along(made, before, losses), step
+            assert moved_along(built, before, losses), step
     assert second.any(1).all() and not second.all(1).any(), "both environments have rows"  # type: ignore[operator]
     assert len(rows()) == second.shape[1]

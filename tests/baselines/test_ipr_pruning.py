@@ -27,21 +27,21 @@ def pairs() -> Data:
 def planted(*thresholds: float) -> ReplicaStack:
     """The first three neurons of each replica are waves of all frequencies, the others are as they were drawn."""
     each = [{"threshold": threshold, "width": NEURONS} for threshold in thresholds]
-    made = stack("ipr_pruning", each, pairs(), network="quadratic_mlp", sizes=Sizes(P, (P, P)))
+    built = stack("ipr_pruning", each, pairs(), network="quadratic_mlp", sizes=Sizes(P, (P, P)))
     value = torch.arange(P, dtype=torch.float64)
     for neuron in range(3):
         wave = torch.cos(2 * torch.pi * (neuron + 1) * value / P + 0.3 * neuron)
         with torch.no_grad():
-            made.network.into.weight[:, :, neuron] = torch.cat([wave, 2 * wave])
-            made.network.head.weight[:, :, neuron] = wave
-    return made
+            built.network.into.weight[:, :, neuron] = torch.cat([wave, 2 * wave])
+            built.network.head.weight[:, :, neuron] = wave
+    return built
 
 
 def test_the_ratio_is_that_of_the_definition() -> None:
     weights = np.random.default_rng(0).normal(size=(5, P))
-    for row, found in zip(weights, compute_participation_ratio(torch.from_numpy(weights)).tolist(), strict=True):
+    for row, result in zip(weights, compute_participation_ratio(torch.from_numpy(weights)).tolist(), strict=True):
         heights = np.abs(np.fft.rfft(row))
-        assert found == pytest.approx(sum((height / np.sqrt((heights**2).sum())) ** 4 for height in heights))
+        assert result == pytest.approx(sum((height / np.sqrt((heights**2).sum())) ** 4 for height in heights))
 
 
 def test_the_ratio_of_a_wave_is_one_of_two_waves_a_half_and_of_nothing_zero() -> None:
@@ -51,30 +51,30 @@ def test_the_ratio_of_a_wave_is_one_of_two_waves_a_half_and_of_nothing_zero() ->
 
 
 def test_periodic_neurons_survive_and_random_ones_go() -> None:
-    made = planted(0.7, 0.0)
-    before = made.network.head.weight.detach().clone()
-    made.algorithm.finish(made.network, pairs(), made.answer)
-    after = made.network.head.weight.detach()
+    built = planted(0.7, 0.0)
+    before = built.network.head.weight.detach().clone()
+    built.algorithm.finish(built.network, pairs(), built.answer)
+    after = built.network.head.weight.detach()
     assert torch.equal(after[0, :, :3], before[0, :, :3])
     assert (after[0, :, 3:] == 0).all()
     assert torch.equal(after[1], before[1])
 
 
 def test_the_pruned_network_answers_as_one_that_never_had_the_neurons() -> None:
-    made, data = planted(0.7), pairs()
-    made.algorithm.finish(made.network, data, made.answer)
+    built, data = planted(0.7), pairs()
+    built.algorithm.finish(built.network, data, built.answer)
     a, b = data.inputs[0].T
-    into, head = made.network.into.weight[0], made.network.head.weight[0]
+    into, head = built.network.into.weight[0], built.network.head.weight[0]
     hidden = (into[a] + into[P + b])[:, :3].square()
-    torch.testing.assert_close(made.answer(*data.inputs)[0], hidden @ head[:, :3].T, rtol=0, atol=1e-12)
+    torch.testing.assert_close(built.answer(*data.inputs)[0], hidden @ head[:, :3].T, rtol=0, atol=1e-12)
 
 
 def test_to_prune_twice_is_to_prune_once() -> None:
-    made = planted(0.7)
-    made.algorithm.finish(made.network, pairs(), made.answer)
-    once = made.network.head.weight.detach().clone()
-    made.algorithm.finish(made.network, pairs(), made.answer)
-    assert torch.equal(once, made.network.head.weight)
+    built = planted(0.7)
+    built.algorithm.finish(built.network, pairs(), built.answer)
+    once = built.network.head.weight.detach().clone()
+    built.algorithm.finish(built.network, pairs(), built.answer)
+    assert torch.equal(once, built.network.head.weight)
 
 
 def test_a_network_without_such_neurons_is_refused_before_it_is_trained() -> None:

@@ -20,7 +20,7 @@ class Followed:
     def __init__(self, algorithm: str, each: list[dict[str, float]], steps: int = 4) -> None:
         self.data = rows()
         self.training = Training(stack(algorithm, each, self.data, steps), self.data, steps)
-        self.plain = [weights(self.training.stack.network, place) for place in range(len(each))]
+        self.plain = [weights(self.training.stack.network, position) for position in range(len(each))]
         self.x, self.label = self.data.inputs[1], self.data.target[0]
         self.hot = F.one_hot(self.label, CLASSES).double()
 
@@ -29,14 +29,14 @@ class Followed:
 
     def follow(self, losses: list[Tensor]) -> None:
         """Descend each replica's loss, and compare what came of it."""
-        for place, loss in enumerate(losses):
-            descend(self.plain[place], loss)
-            torch.testing.assert_close(self.training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            self.compare(place)
+        for position, loss in enumerate(losses):
+            descend(self.plain[position], loss)
+            torch.testing.assert_close(self.training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            self.compare(position)
 
     def compare(self, place: int) -> None:
-        found: Weights = weights(self.training.stack.network, place)
-        for ours, theirs in zip(found, self.plain[place], strict=True):
+        result: Weights = weights(self.training.stack.network, place)
+        for ours, theirs in zip(result, self.plain[place], strict=True):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
@@ -47,11 +47,13 @@ def test_early_learning_regularisation_is_its_formula_over_four_steps() -> None:
     for _ in range(4):
         case.training.step()
         losses = []
-        for place, own in enumerate(each):
-            logits = case.logits(place)
+        for position, own in enumerate(each):
+            logits = case.logits(position)
             p = logits.softmax(-1).clamp(1e-4, 1 - 1e-4)
-            targets[place] = own["keep"] * targets[place] + (1 - own["keep"]) * (p / p.sum(-1, keepdim=True)).detach()
-            away = (1 - (p * targets[place]).sum(-1)).log().mean()
+            targets[position] = (
+                own["keep"] * targets[position] + (1 - own["keep"]) * (p / p.sum(-1, keepdim=True)).detach()
+            )
+            away = (1 - (p * targets[position]).sum(-1)).log().mean()
             losses.append(F.cross_entropy(logits, case.label) + own["strength"] * away)
         case.follow(losses)
         torch.testing.assert_close(case.training.stack.algorithm.believed, torch.stack(targets), rtol=0, atol=1e-10)
@@ -80,11 +82,11 @@ def test_self_distillation_mixes_the_label_with_the_answer_of_the_visit_before()
     for step in range(4):
         case.training.step()
         losses = []
-        for place, own in enumerate(each):
-            logits, share = case.logits(place), own["alpha"] * step / 4
-            target = (1 - share) * case.hot + share * past[place]
+        for position, own in enumerate(each):
+            logits, share = case.logits(position), own["alpha"] * step / 4
+            target = (1 - share) * case.hot + share * past[position]
             losses.append(-(target * logits.log_softmax(-1)).sum(-1).mean())
-            past[place] = logits.detach().softmax(-1)
+            past[position] = logits.detach().softmax(-1)
         case.follow(losses)
     assert settings("ps_kd")["alpha"] == 0.8
 
@@ -113,16 +115,16 @@ def test_sparse_over_parameterisation_is_its_formula_also_in_u_and_v() -> None:
     for _ in range(4):
         case.training.step()
         losses = []
-        for place, own in enumerate(each):
-            of_u, of_v = u[place].requires_grad_(), v[place].requires_grad_()
-            entropy, square = plain_sop(case.logits(place), case.hot, of_u, of_v)
+        for position, own in enumerate(each):
+            of_u, of_v = u[position].requires_grad_(), v[position].requires_grad_()
+            entropy, square = plain_sop(case.logits(position), case.hot, of_u, of_v)
             (fall,) = torch.autograd.grad(entropy, of_u, retain_graph=True)
             (drop,) = torch.autograd.grad(square, of_v, retain_graph=True)
             losses.append(entropy + square.detach())
             u = u.detach().clone()
             v = v.detach().clone()
-            u[place] -= own["u_lr"] * fall
-            v[place] -= own["v_lr"] * drop
+            u[position] -= own["u_lr"] * fall
+            v[position] -= own["v_lr"] * drop
         case.follow(losses)
         torch.testing.assert_close(algorithm.u, u, rtol=0, atol=1e-10)
         torch.testing.assert_close(algorithm.v, v, rtol=0, atol=1e-10)
@@ -146,12 +148,12 @@ def test_a_row_drawn_twice_in_a_batch_gets_the_sum_of_its_gradients_in_u() -> No
     weight = torch.zeros(1, ROWS, dtype=torch.float64)
     weight[0, 3] = 1
     alone = Data(data.inputs, data.target, data.lengths, weight)
-    made = [Training(stack("sop", [{"batch_size": size}], alone, 1, names=["a"]), alone, 1) for size in (1, 4)]
-    for training in made:
+    built = [Training(stack("sop", [{"batch_size": size}], alone, 1, names=["a"]), alone, 1) for size in (1, 4)]
+    for training in built:
         training.stack.algorithm.u += 0.1
         training.step()
-    torch.testing.assert_close(made[0].stack.algorithm.u, made[1].stack.algorithm.u, rtol=0, atol=1e-12)
-    assert made[0].stack.algorithm.u[0, 3] != pytest.approx(0.1)
+    torch.testing.assert_close(built[0].stack.algorithm.u, built[1].stack.algorithm.u, rtol=0, atol=1e-12)
+    assert built[0].stack.algorithm.u[0, 3] != pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -163,5 +165,5 @@ def test_memory_is_of_the_rows_that_were_drawn(name: str) -> None:
     drawn = training.sampler.batch(0).rows
     training.step()
     moved = (getattr(training.stack.algorithm, table) != before).any(-1)
-    for place in range(2):
-        assert moved[place].nonzero()[:, 0].tolist() == sorted(drawn[place].tolist())
+    for position in range(2):
+        assert moved[position].nonzero()[:, 0].tolist() == sorted(drawn[position].tolist())

@@ -17,10 +17,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
 @pytest.mark.parametrize(("command", "function"), [("algorithms", list_algorithms), ("networks", list_networks)])
 def test_a_listing_command_prints_one_record_for_each_file(command, function, farshift_json):
-    found: list[dict[str, Any]] = farshift_json("baselines", command)
-    assert found == json.loads(json.dumps(function()))
-    assert [one["name"] for one in found] == sorted(find_plugin_files(command))
-    assert all(one["title"] for one in found)
+    result: list[dict[str, Any]] = farshift_json("baselines", command)
+    assert result == json.loads(json.dumps(function()))
+    assert [item["name"] for item in result] == sorted(find_plugin_files(command))
+    assert all(item["title"] for item in result)
 
 
 def test_the_page_names_all_data_that_an_algorithm_may_look_at():
@@ -30,20 +30,20 @@ def test_the_page_names_all_data_that_an_algorithm_may_look_at():
 
 
 def test_every_baseline_is_made_of_parts_that_are_listed():
-    known = {one["name"] for one in list_algorithms()}, {one["name"] for one in list_networks()}
-    found = baselines().to_dicts()
-    assert len(found) > 50
-    for one in found:
-        assert one["estimator"] or (one["algorithm"] in known[0] and one["network"] in known[1]), one["name"]
-        assert set(one["touches"]) <= set(TOUCHABLE)
+    known = {item["name"] for item in list_algorithms()}, {item["name"] for item in list_networks()}
+    result = baselines().to_dicts()
+    assert len(result) > 50
+    for item in result:
+        assert item["estimator"] or (item["algorithm"] in known[0] and item["network"] in known[1]), item["name"]
+        assert set(item["touches"]) <= set(TOUCHABLE)
 
 
 def test_budgets_beside_those_of_the_papers(farshift_json):
-    found = {one["name"]: one for one in farshift_json("baselines", "list", "--budgets")}
-    assert set(found) == {one.name for one in baselines() if not one.estimator}
-    assert found["irm"]["full"] == 2000
-    assert found["irm"]["reference"].startswith("5,001 steps")
-    assert all(0 < one["quick"] <= one["full"] for one in found.values())
+    result = {item["name"]: item for item in farshift_json("baselines", "list", "--budgets")}
+    assert set(result) == {item.name for item in baselines() if not item.estimator}
+    assert result["irm"]["full"] == 2000
+    assert result["irm"]["reference"].startswith("5,001 steps")
+    assert all(0 < item["quick"] <= item["full"] for item in result.values())
 
 
 def test_what_a_recipe_says_of_the_papers_training_is_no_part_of_its_result():

@@ -24,10 +24,10 @@ def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
 
 def test_mtl_appends_the_moving_mean_of_each_environment() -> None:
     each = ({"ema": 0.3}, {"ema": 0.9})
-    made = begun("mtl", *each, common=PLAIN)
-    held = [torch.zeros(3, 6, dtype=torch.float64) for _ in each]
+    built = begun("mtl", *each, common=PLAIN)
+    locked = [torch.zeros(3, 6, dtype=torch.float64) for _ in each]
     for _ in range(3):
-        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+        batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
         losses = []
         for replica, (w, own) in enumerate(zip(before, each, strict=True)):
             risks, means = [], []
@@ -35,15 +35,15 @@ def test_mtl_appends_the_moving_mean_of_each_environment() -> None:
                 zip(batch.inputs[1][replica].chunk(3), batch.target[replica].chunk(3), strict=True)
             ):
                 z = encoded(w, x, "network.")
-                mean = own["ema"] * z.mean(0) + (1 - own["ema"]) * held[replica][environment]
+                mean = own["ema"] * z.mean(0) + (1 - own["ema"]) * locked[replica][environment]
                 beside = torch.cat([z, mean.expand_as(z)], dim=1)
                 risks.append(F.cross_entropy(beside @ w["head.weight"].T + w["head.bias"], y))
                 means.append(mean.detach())
-            held[replica] = torch.stack(means)
+            locked[replica] = torch.stack(means)
             losses.append(torch.stack(risks).mean())
-        made.step()
-        assert made.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
-        assert moved_along(made, before, losses)
+        built.step()
+        assert built.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
+        assert moved_along(built, before, losses)
 
 
 def test_mtl_reads_a_test_row_beside_the_mean_of_the_rows_given_with_it() -> None:
@@ -58,37 +58,37 @@ def test_mtl_reads_a_test_row_beside_the_mean_of_the_rows_given_with_it() -> Non
 
 def test_selfreg_pairs_each_row_with_one_of_its_class_and_every_row_is_a_partner_once() -> None:
     target = torch.randint(3, (4, 30), generator=torch.Generator().manual_seed(2))
-    found = selfreg.draw_partners(make_keys(["a", "b", "c", "d"]), target)
-    assert torch.equal(target.gather(1, found), target)
-    assert torch.equal(found.sort(dim=1).values, torch.arange(30).expand(4, 30))
-    assert 0 < (found == torch.arange(30)).float().mean() < 0.3
+    result = selfreg.draw_partners(make_keys(["a", "b", "c", "d"]), target)
+    assert torch.equal(target.gather(1, result), target)
+    assert torch.equal(result.sort(dim=1).values, torch.arange(30).expand(4, 30))
+    assert 0 < (result == torch.arange(30)).float().mean() < 0.3
     single = selfreg.draw_partners(make_keys(["a"]), torch.arange(5)[None])
     assert torch.equal(single, torch.arange(5)[None])
 
 
 def projected(layers: nn.Sequential, z: Tensor) -> Tensor:
-    found: Tensor = layers(z)
-    return found
+    result: Tensor = layers(z)
+    return result
 
 
 @pytest.mark.parametrize("train_projection", [True, False])
 def test_selfreg_draws_rows_to_partners_and_mixtures_of_partners(train_projection: bool) -> None:
-    made = begun("selfreg", {}, {"feature_weight": 1.5}, common=PLAIN | {"train_projection": train_projection})
+    built = begun("selfreg", {}, {"feature_weight": 1.5}, common=PLAIN | {"train_projection": train_projection})
     for step in range(2):
-        batch, clock = batch_of(made), clock_of(made)
+        batch, clock = batch_of(built), clock_of(built)
         first, second = (selfreg.draw_partners(clock.draw(name), batch.target) for name in ("first", "second"))
         share = selfreg.draw_beta(clock.draw("share"), (1,), 0.5)
-        before = [weights(made, replica) for replica in range(2)]
+        before = [weights(built, replica) for replica in range(2)]
         losses = []
         for replica, w in enumerate(before):
             z = encoded(w, batch.inputs[1][replica])
             o = z @ w["head.weight"].T + w["head.bias"]
             g = z
-            for place in range(3):
-                g = g @ w[f"projection.layers.{place}.weight"].T + w[f"projection.layers.{place}.bias"]
+            for position in range(3):
+                g = g @ w[f"projection.layers.{position}.weight"].T + w[f"projection.layers.{position}.bias"]
                 g = (g - g.mean(0)) / (g.var(0, correction=0) + 1e-5).sqrt()
-                g = g * w[f"projection.norms.{place}.weight"] + w[f"projection.norms.{place}.bias"]
-                g = torch.relu(g) if place < 2 else g
+                g = g * w[f"projection.norms.{position}.weight"] + w[f"projection.norms.{position}.bias"]
+                g = torch.relu(g) if position < 2 else g
             part, weight = share[replica], (0.3, 1.5)[replica]
             o1, o2, g1, g2 = o[first[replica]], o[second[replica]], g[first[replica]], g[second[replica]]
             risk = F.cross_entropy(o, batch.target[replica])
@@ -96,12 +96,12 @@ def test_selfreg_draws_rows_to_partners_and_mixtures_of_partners(train_projectio
             apart = apart + (1 - part) * F.mse_loss(o, part * o1 + (1 - part) * o2)
             apart = apart + (1 - part) * weight * F.mse_loss(z, part * g1 + (1 - part) * g2)
             losses.append(risk + min(1.0, risk.item()) * apart.squeeze())
-        made.step()
-        assert made.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
+        built.step()
+        assert built.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
         if train_projection:
-            assert moved_along(made, before, losses), step
+            assert moved_along(built, before, losses), step
         else:
-            after = weights(made, 0)
+            after = weights(built, 0)
             assert torch.equal(after["projection.layers.0.weight"], before[0]["projection.layers.0.weight"])
             assert not torch.equal(after["head.weight"], before[0]["head.weight"])
 
@@ -111,8 +111,8 @@ def test_lisa_partners_share_the_label_or_the_environment_and_not_both(within_cl
     drawn = torch.Generator().manual_seed(3)
     target, group = torch.randint(4, (50, 20), generator=drawn), torch.randint(3, (50, 20), generator=drawn)
     target[0], group[1] = 7, 0
-    found = lisa.draw_partners(
-        make_keys([str(place) for place in range(50)]), target, group, torch.full((50,), within_class)
+    result = lisa.draw_partners(
+        make_keys([str(position) for position in range(50)]), target, group, torch.full((50,), within_class)
     )
     alone = 0
     seen = set()
@@ -124,7 +124,7 @@ def test_lisa_partners_share_the_label_or_the_environment_and_not_both(within_cl
                 if (target[replica, other] == target[replica, row]) == within_class
                 and (group[replica, other] == group[replica, row]) != within_class
             ]
-            partner = int(found[replica, row])
+            partner = int(result[replica, row])
             alone += not fits
             assert partner in fits if fits else partner == row
             seen |= {(replica, row, partner)} if len(fits) > 1 else set()
@@ -134,14 +134,14 @@ def test_lisa_partners_share_the_label_or_the_environment_and_not_both(within_cl
 
 def test_lisa_trains_on_mixtures_of_rows_and_labels() -> None:
     each = ({"within_class": 0.0}, {"within_class": 1.0, "alpha": 0.5})
-    made = begun("lisa", *each, common=PLAIN)
+    built = begun("lisa", *each, common=PLAIN)
     for _ in range(2):
-        batch, clock = batch_of(made), clock_of(made)
+        batch, clock = batch_of(built), clock_of(built)
         which = torch.tensor([False, True])
         assert batch.group is not None
         partner = lisa.draw_partners(clock.draw("partners"), batch.target, batch.group, which)
-        share = lisa.draw_shares(made.stack.hyperparameters, clock.draw("shares"), 12)
-        before = [weights(made, replica) for replica in range(2)]
+        share = lisa.draw_shares(built.stack.hyperparameters, clock.draw("shares"), 12)
+        before = [weights(built, replica) for replica in range(2)]
         losses = []
         for replica, w in enumerate(before):
             x, y, total = batch.inputs[1][replica], F.one_hot(batch.target[replica], 3).double(), 0.0
@@ -151,8 +151,8 @@ def test_lisa_trains_on_mixtures_of_rows_and_labels() -> None:
                 logs = (z @ w["head.weight"].T + w["head.bias"]).log_softmax(0)
                 total = total - (logs * (part * y[row] + (1 - part) * y[other])).sum() / 12
             losses.append(total)
-        made.step()
-        assert moved_along(made, before, losses)
+        built.step()
+        assert moved_along(built, before, losses)
 
 
 def test_lisa_leaves_rows_as_they_are_where_the_drawn_strategy_has_no_partner_for_them() -> None:

@@ -68,7 +68,7 @@ def test_shares_of_actions_mix_what_each_would_have_made() -> None:
     stack, tape = torch.randn(1, 2, 4, CELL).double(), torch.randn(1, 2, 7, CELL).double()
     moves = TAPE.compute_moves(torch.tensor([[2, 3]]), 5, 7, jumps=True)
     few = shares[..., :3] / shares[..., :3].sum(dim=-1, keepdim=True)
-    for found, certain, weights in (
+    for result, certain, weights in (
         (STACK.push_and_pop(stack, few, value), lambda one: STACK.push_and_pop(stack, one, value), few),
         (
             TAPE.write_and_move(tape, moves, shares, value),
@@ -77,8 +77,8 @@ def test_shares_of_actions_mix_what_each_would_have_made() -> None:
         ),
     ):
         ones = torch.eye(weights.shape[-1]).double()
-        expected = sum(weights[..., a, None, None] * certain(one.expand_as(weights)) for a, one in enumerate(ones))
-        assert torch.allclose(found, expected, rtol=0, atol=1e-12)  # type: ignore[arg-type]
+        expected = sum(weights[..., a, None, None] * certain(item.expand_as(weights)) for a, item in enumerate(ones))
+        assert torch.allclose(result, expected, rtol=0, atol=1e-12)  # type: ignore[arg-type]
 
 
 def test_the_stack_holds_as_much_as_was_read_and_the_tape_twice_that() -> None:

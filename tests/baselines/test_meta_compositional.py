@@ -20,9 +20,11 @@ EACH = [{"inner_lr": 0.3, "meta_weight": 1.0}, {"inner_lr": 0.05, "meta_weight":
 
 
 def counted(ids: Sequence[int], grams: int) -> Counter[tuple[int, ...]]:
-    real = [one for one in ids if one]
+    real = [item for item in ids if item]
     sizes = range(1, grams + 1)
-    return Counter(tuple(real[place : place + size]) for size in sizes for place in range(len(real) - size + 1))
+    return Counter(
+        tuple(real[position : position + size]) for size in sizes for position in range(len(real) - size + 1)
+    )
 
 
 @pytest.mark.parametrize("grams", [1, 2, 3, 9])
@@ -30,39 +32,39 @@ def test_the_kernel_is_the_cosine_of_counted_n_grams(grams: int) -> None:
     torch.manual_seed(0)
     a, b = torch.randint(4, 7, (2, 3, 6)), torch.randint(4, 7, (2, 5, 4))
     a[:, 1, 2:], a[:, 2, :], b[:, 3, 1:] = 0, 0, 0
-    found = spectrum_kernel(a, b, grams)
+    result = spectrum_kernel(a, b, grams)
     for k in range(2):
         for i in range(3):
             for j in range(5):
                 x, y = (counted(side.tolist(), min(grams, 4)) for side in (a[k, i], b[k, j]))
                 dot = sum(x[gram] * y[gram] for gram in x)
                 norm = (sum(n * n for n in x.values()) * sum(n * n for n in y.values())) ** 0.5
-                assert float(found[k, i, j]) == pytest.approx(dot / norm if norm else 0.0, abs=1e-12)
+                assert float(result[k, i, j]) == pytest.approx(dot / norm if norm else 0.0, abs=1e-12)
 
 
 def test_meta_test_rows_are_like_their_rows_the_more_the_colder() -> None:
     alike = []
     for temperature in (10.0, 0.1, 0.01):
-        made = training("transformer", "meta_compositional", [{"temperature": temperature, "batch_size": 400}])
-        drawn = batch(made)
-        found = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
-        assert not (found.rows == drawn.rows).any(), "never the row itself"
-        source = made.data.inputs[0]
-        kernel = spectrum_kernel(source[drawn.rows[0]][None], source[found.rows[0]][None], 3)[0]
+        built = training("transformer", "meta_compositional", [{"temperature": temperature, "batch_size": 400}])
+        drawn = batch(built)
+        result = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
+        assert not (result.rows == drawn.rows).any(), "never the row itself"
+        source = built.data.inputs[0]
+        kernel = spectrum_kernel(source[drawn.rows[0]][None], source[result.rows[0]][None], 3)[0]
         alike.append(float(kernel.diagonal().mean()))
     assert alike[0] < alike[1] < alike[2]
 
 
 def test_meta_test_rows_are_drawn_from_the_softmax_of_the_kernel() -> None:
     own = {"temperature": 0.5, "batch_size": 3600, "pool_rows": 500}
-    made = training("transformer", "meta_compositional", [own])
-    drawn = batch(made)
-    found = made.stack.algorithm.similar(drawn, clock(made)).rows[0]  # type: ignore[operator]
-    source = made.data.inputs[0][None]
+    built = training("transformer", "meta_compositional", [own])
+    drawn = batch(built)
+    result = built.stack.algorithm.similar(drawn, clock(built)).rows[0]  # type: ignore[operator]
+    source = built.data.inputs[0][None]
     scores = spectrum_kernel(source[:, :1], source, 3)[0, 0] / 0.5
     scores[0] = -torch.inf
-    mine = torch.bincount(found[drawn.rows[0] == 0], minlength=36) / 100
-    torch.testing.assert_close(mine.double(), scores.softmax(0), rtol=0, atol=0.08)
+    ours = torch.bincount(result[drawn.rows[0] == 0], minlength=36) / 100
+    torch.testing.assert_close(ours.double(), scores.softmax(0), rtol=0, atol=0.08)
 
 
 def meta_loss(network: Any, train: Sequence[Tensor], test: Sequence[Tensor], own: Any, second: bool) -> Tensor:
@@ -81,34 +83,36 @@ def meta_loss(network: Any, train: Sequence[Tensor], test: Sequence[Tensor], own
 @pytest.mark.parametrize("network", ["transformer", "lstm"])
 @pytest.mark.parametrize("second", [False, True], ids=["first order", "second order"])
 def test_a_step_is_that_of_the_papers_objective_in_each_replica(network: str, second: bool) -> None:
-    made = training(network, "meta_compositional", [own | {"second_order": second} for own in EACH], 3)
+    built = training(network, "meta_compositional", [own | {"second_order": second} for own in EACH], 3)
     for _ in range(2):
-        before, drawn = [alone(made.stack.network, place) for place in range(2)], batch(made)
-        test = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
-        made.step()
-        for place, plain in enumerate(before):
-            pairs = [[x[place : place + 1] for x in one.inputs] for one in (drawn, test)]
+        before, drawn = [alone(built.stack.network, position) for position in range(2)], batch(built)
+        test = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
+        built.step()
+        for position, plain in enumerate(before):
+            pairs = [[x[position : position + 1] for x in item.inputs] for item in (drawn, test)]
             with sdpa_kernel(SDPBackend.MATH):
-                loss = meta_loss(plain, *pairs, EACH[place], second)
+                loss = meta_loss(plain, *pairs, EACH[position], second)
                 gradients = torch.autograd.grad(loss, list(plain.parameters()))
-            torch.testing.assert_close(made.losses[place], loss.detach(), rtol=0, atol=1e-10)
+            torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
             with torch.no_grad():
                 for p, g in zip(plain.parameters(), gradients, strict=True):
                     p -= 0.5 * g
-            check_alike(alone(made.stack.network, place), plain, 1e-10)
+            check_alike(alone(built.stack.network, position), plain, 1e-10)
 
 
 def test_without_an_inner_step_it_is_the_loss_of_both_batches() -> None:
-    made = training("lstm", "meta_compositional", [{"inner_lr": 0.0}])
-    drawn, network = batch(made), made.stack.network
-    test = made.stack.algorithm.similar(drawn, clock(made))  # type: ignore[operator]
-    expected = sum(risk(network(*one.inputs), one.target[0]) for one in (drawn, test))
-    torch.testing.assert_close(made.stack.algorithm.loss(network, drawn, clock(made))[0], expected, rtol=0, atol=1e-12)
+    built = training("lstm", "meta_compositional", [{"inner_lr": 0.0}])
+    drawn, network = batch(built), built.stack.network
+    test = built.stack.algorithm.similar(drawn, clock(built))  # type: ignore[operator]
+    expected = sum(risk(network(*item.inputs), item.target[0]) for item in (drawn, test))
+    torch.testing.assert_close(
+        built.stack.algorithm.loss(network, drawn, clock(built))[0], expected, rtol=0, atol=1e-12
+    )
 
 
 def test_replicas_are_the_same_alone_and_among_others() -> None:
     def make(which: Sequence[int]) -> Training:
-        each = [{"inner_lr": 0.1 * (place + 1)} for place in which]
-        return training("lstm", "meta_compositional", each, 6, [f"replica {place}" for place in which])
+        each = [{"inner_lr": 0.1 * (position + 1)} for position in which]
+        return training("lstm", "meta_compositional", each, 6, [f"replica {position}" for position in which])
 
     check_alone_as_among_many(make)

@@ -24,11 +24,11 @@ def test_an_algorithm_goes_on_another_network_at_that_networks_own_settings():
 
 
 def test_every_recipe_of_classes_takes_every_network_of_images():
-    swapped = [replace_network(one, "cnn") for one in load_recipes().values() if one.network in ("mlp", "linear")]
+    swapped = [replace_network(item, "cnn") for item in load_recipes().values() if item.network in ("mlp", "linear")]
     assert len(swapped) > 40
-    for one in swapped:
-        for benchmark in ("pacs/sketch", *one.on):
-            resolve_settings(one, benchmark)
+    for item in swapped:
+        for benchmark in ("pacs/sketch", *item.on):
+            resolve_settings(item, benchmark)
 
 
 def test_the_card_has_the_network_and_all_settings_in_force(tmp_path):

@@ -75,8 +75,8 @@ def test_stepwise_logits_equal_those_of_teaching(name: str) -> None:
     with torch.no_grad():
         state, logits = network.start(twice(SOURCE)), []
         for token in shift_right(twice(TARGET)).unbind(-1):
-            one, state = network.step(state, token)
-            logits.append(one)
+            item, state = network.step(state, token)
+            logits.append(item)
         expected = network(twice(SOURCE), twice(TARGET))
     assert torch.allclose(torch.stack(logits, dim=2), expected, rtol=0, atol=1e-12)
     assert all(value.shape[:2] == (2, 3) for value in state.values())
@@ -203,11 +203,11 @@ LEARNS = [
 
 @cache
 def learned(place: int) -> Any:
-    made, task, rows = LEARNS[place]
-    return trained(made, task, rows)
+    created, task, rows = LEARNS[place]
+    return trained(created, task, rows)
 
 
-@pytest.mark.parametrize("place", range(len(LEARNS)), ids=[made.network for made, _, _ in LEARNS])
+@pytest.mark.parametrize("place", range(len(LEARNS)), ids=[created.network for created, _, _ in LEARNS])
 def test_a_network_learns_a_tiny_task(place: int) -> None:
     _, task, rows = LEARNS[place]
     assert accuracy(learned(place), task, rows) == 1.0
@@ -219,8 +219,8 @@ def test_a_transducer_of_parity_holds_at_eight_times_the_length() -> None:
 
 def test_texts_come_back_in_the_order_asked_whatever_their_lengths() -> None:
     rows, order = commands(), np.random.default_rng(0).permutation(36)
-    asked = learned(0).predict({"command": rows.columns["command"][order]})
-    assert asked == rows.columns["actions"][order].tolist()
+    requested = learned(0).predict({"command": rows.columns["command"][order]})
+    assert requested == rows.columns["actions"][order].tolist()
     assert learned(0).predict({"command": words([])}) == []
 
 

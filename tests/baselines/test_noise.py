@@ -34,9 +34,9 @@ def test_draws_are_uniform_on_the_half_open_unit_interval(dtype: torch.dtype) ->
 
 def test_every_bit_is_set_half_of_the_time() -> None:
     drawn = draw_bits(MANY, 1000).numpy().view(np.uint64)
-    for place in range(64):
-        ones = int(((drawn >> np.uint64(place)) & np.uint64(1)).sum())
-        assert stats.binomtest(ones, drawn.size).pvalue > 1e-5, place
+    for position in range(64):
+        ones = int(((drawn >> np.uint64(position)) & np.uint64(1)).sum())
+        assert stats.binomtest(ones, drawn.size).pvalue > 1e-5, position
 
 
 @pytest.mark.parametrize("axis", ["replicas", "steps", "draws", "places", "columns"])
@@ -86,9 +86,9 @@ def test_beta_draws_are_of_their_distribution_and_of_their_key() -> None:
 @given(count=st.integers(0, 40), seed=st.integers(0, 2**40))
 @settings(max_examples=40, deadline=None)
 def test_permutations_are_permutations(count: int, seed: int) -> None:
-    found = draw_permutations(derive_stream(MANY[:3], "p", seed), count)
-    assert found.shape == (3, count)
-    assert all(sorted(row) == list(range(count)) for row in found.tolist())
+    result = draw_permutations(derive_stream(MANY[:3], "p", seed), count)
+    assert result.shape == (3, count)
+    assert all(sorted(row) == list(range(count)) for row in result.tolist())
 
 
 def test_every_permutation_is_as_likely() -> None:
@@ -123,8 +123,8 @@ def test_a_device_may_be_named_by_a_text_or_an_object() -> None:
 
 
 def test_streams_of_other_names_steps_and_draws_share_no_key() -> None:
-    found = [derive_stream(MANY, name, step, draw) for name in ("a", "b") for step in range(20) for draw in range(20)]
-    assert len(torch.cat(found).unique()) == 64 * 2 * 20 * 20
+    result = [derive_stream(MANY, name, step, draw) for name in ("a", "b") for step in range(20) for draw in range(20)]
+    assert len(torch.cat(result).unique()) == 64 * 2 * 20 * 20
 
 
 def test_a_counter_may_be_a_tensor() -> None:
@@ -138,7 +138,7 @@ def test_a_step_begun_again_draws_the_same_and_evaluation_is_silent_inside_only(
     noise.at(3)
     first = [noise.fresh() for _ in range(2)]
     noise.at(3)
-    assert all(torch.equal(one, noise.fresh()) for one in first)
+    assert all(torch.equal(item, noise.fresh()) for item in first)
     assert not torch.equal(*first)
     with noise.disabled():
         assert noise.silent

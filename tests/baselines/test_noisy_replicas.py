@@ -46,8 +46,8 @@ def trained(name: str, each: list[dict[str, Any]], names: list[str]) -> list[Ten
     steps = 50
     training = Training(stack(name, [COMMON | own for own in each], data, steps, names=names), data, steps)
     training.run()
-    made = training.stack
-    return [made.answer(*data.inputs), *made.network.parameters()]
+    built = training.stack
+    return [built.answer(*data.inputs), *built.network.parameters()]
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -56,9 +56,9 @@ def test_three_replicas_together_are_the_three_alone(name: str) -> None:
     together = trained(name, DIFFERENT[name], names)
     assert len(together[0]) == 3
     assert not torch.equal(together[0][0], together[0][1])
-    for place, own in enumerate(DIFFERENT[name]):
-        for ours, alone in zip(together, trained(name, [own], names[place : place + 1]), strict=True):
-            torch.testing.assert_close(ours[place], alone[0], rtol=0, atol=1e-12)
+    for position, own in enumerate(DIFFERENT[name]):
+        for ours, alone in zip(together, trained(name, [own], names[position : position + 1]), strict=True):
+            torch.testing.assert_close(ours[position], alone[0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", DIFFERENT)
@@ -73,21 +73,21 @@ def test_a_replica_that_leaves_takes_what_is_its_own_and_the_other_goes_on_as_if
         for training in (together, alone):
             training.step()
     torch.testing.assert_close(together.losses, alone.losses, rtol=0, atol=1e-10)
-    for one, other in zip(together.stack.network.parameters(), alone.stack.network.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+    for item, other in zip(together.stack.network.parameters(), alone.stack.network.parameters(), strict=True):
+        torch.testing.assert_close(item, other, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", sorted(DIFFERENT.keys() - IN_PIECES_OTHERWISE))
 def test_a_full_batch_in_pieces_is_the_full_batch(name: str) -> None:
     data = rows()
     each = [{"chunk": chunk, **DIFFERENT[name][0]} for chunk in (0, 5)]
-    whole, pieces = (Training(stack(name, [own], data, 6, names=["a"]), data, 6) for own in each)
-    assert whole.stack.algorithm.additive
+    full, pieces = (Training(stack(name, [own], data, 6, names=["a"]), data, 6) for own in each)
+    assert full.stack.algorithm.additive
     for _ in range(6):
-        whole.step()
+        full.step()
         pieces.step()
-    for one, other in zip(whole.stack.network.parameters(), pieces.stack.network.parameters(), strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+    for item, other in zip(full.stack.network.parameters(), pieces.stack.network.parameters(), strict=True):
+        torch.testing.assert_close(item, other, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [*DIFFERENT, "ipr_pruning"])

@@ -59,8 +59,8 @@ def test_no_rows_are_no_rows_of_features(column: np.ndarray) -> None:
 )
 def test_numbers_are_divided_by_their_greatest_size_whatever_it_is(values: np.ndarray, scaled: list) -> None:
     task = Task("classification", ("x",), "y", classes=2)
-    found = RowEncoding(task, {"x": values, "y": np.arange(2)}, how="numbers").inputs({"x": values})[1]
-    assert np.allclose(found.numpy(), scaled, rtol=1e-6)
+    result = RowEncoding(task, {"x": values, "y": np.arange(2)}, how="numbers").inputs({"x": values})[1]
+    assert np.allclose(result.numpy(), scaled, rtol=1e-6)
 
 
 def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
@@ -111,9 +111,9 @@ def test_a_percentile_beyond_a_class_s_share_of_the_rows_is_refused(algorithm: s
 def test_an_early_stage_is_not_stopped_early() -> None:
     """Forward correction, whose first stage only estimates the matrix: it is kept until the second."""
     data = rows()
-    held = rows(6, seed=3)
+    locked = rows(6, seed=3)
     training = Training(stack("forward_correction", [{"check_every": 1, "patience": 1}], data, 20), data, 20)
-    training.data.held_out["id_val"] = held
+    training.data.held_out["id_val"] = locked
     for _ in range(10):
         training.step()
     assert len(training.stack) == 1
@@ -163,11 +163,11 @@ def test_a_run_s_code_has_the_files_of_one_s_own_in_it(tmp_path: Path, monkeypat
     home = tmp_path / "baselines" / "optimisers"
     home.mkdir(parents=True)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    made = recipe("mlp")
-    digests = [compute_code_digest(made)]
+    built = recipe("mlp")
+    digests = [compute_code_digest(built)]
     for sign in (-1, 1):
         (home / "down.py").write_text(OWN.format(sign=sign))
-        digests.append(compute_code_digest(made))
+        digests.append(compute_code_digest(built))
     assert len(set(digests)) == 3
 
 
@@ -189,22 +189,22 @@ def test_additions_with_one_row_and_a_batch_larger_than_the_data_are_learned() -
 def test_a_parameter_whose_gradients_began_late_goes_on_from_a_saved_state() -> None:
     """A head that is switched on in the middle: its bias corrections are of its own steps."""
     hyperparameters = stack("erm", [{"optimiser": "adamw", "lr": 0.1}], rows()).hyperparameters
-    made = [[nn.Parameter(torch.ones(1, 2)), nn.Parameter(torch.ones(1, 3))] for _ in range(2)]
-    first, second = (optimiser(parameters, hyperparameters) for parameters in made)
+    built = [[nn.Parameter(torch.ones(1, 2)), nn.Parameter(torch.ones(1, 3))] for _ in range(2)]
+    first, second = (optimiser(parameters, hyperparameters) for parameters in built)
     for step in range(6):
         if step == 4:
             second.load(first.state())
             with torch.no_grad():
-                for mine, other in zip(*made, strict=True):
-                    other.copy_(mine)
-        for place, one in enumerate((first, second)):
-            if place and step < 4:
+                for own, other in zip(*built, strict=True):
+                    other.copy_(own)
+        for position, item in enumerate((first, second)):
+            if position and step < 4:
                 continue
-            made[place][0].grad = torch.full((1, 2), 1.0 + step)
-            made[place][1].grad = torch.full((1, 3), 1.0 - step) if step >= 2 else None
-            one.step(1.0)
-    for mine, other in zip(*made, strict=True):
-        assert torch.equal(mine, other)
+            built[position][0].grad = torch.full((1, 2), 1.0 + step)
+            built[position][1].grad = torch.full((1, 3), 1.0 - step) if step >= 2 else None
+            item.step(1.0)
+    for own, other in zip(*built, strict=True):
+        assert torch.equal(own, other)
 
 
 def optimiser(parameters: list[nn.Parameter], hyperparameters: Hyperparameters) -> Any:

@@ -25,10 +25,10 @@ STEPS = 7
 def weights(seed: int = 0) -> list[nn.Parameter]:
     """Parameters of three replicas; the matrices among them count as hidden ones."""
     generator = torch.Generator().manual_seed(seed)
-    made = [nn.Parameter(torch.randn(3, *shape, generator=generator, dtype=torch.float64)) for shape in SHAPES]
-    for place in HIDDEN:
-        made[place].is_hidden = True  # type: ignore[attr-defined]
-    return made
+    built = [nn.Parameter(torch.randn(3, *shape, generator=generator, dtype=torch.float64)) for shape in SHAPES]
+    for position in HIDDEN:
+        built[position].is_hidden = True  # type: ignore[attr-defined]
+    return built
 
 
 def gradients(step: int) -> list[Tensor]:
@@ -39,7 +39,7 @@ def gradients(step: int) -> list[Tensor]:
 def each_of(name: str, **own: tuple[float, ...]) -> list[dict[str, Any]]:
     """The settings of three replicas."""
     plain = read_settings(find_plugin_files("optimisers")[name]) | {"weight_decay": 0.0, "optimiser": name}
-    return [plain | {key: values[place] for key, values in own.items()} for place in range(3)]
+    return [plain | {key: values[position] for key, values in own.items()} for position in range(3)]
 
 
 def moved(name: str, each: list[dict[str, Any]], steps: range, held: list[nn.Parameter], state: Any = None) -> Any:
@@ -62,22 +62,22 @@ def test_each_replica_moves_by_its_own_rate_and_decay_as_a_plain_optimiser_does(
     name: str, decays: tuple[float, ...]
 ) -> None:
     each = each_of(name, weight_decay=decays)
-    held = weights()
-    moved(name, each, range(STEPS), held)
-    for place, own in enumerate(each):
-        alone = [nn.Parameter(p.detach()[place : place + 1].clone()) for p in weights()]
+    locked = weights()
+    moved(name, each, range(STEPS), locked)
+    for position, own in enumerate(each):
+        alone = [nn.Parameter(p.detach()[position : position + 1].clone()) for p in weights()]
         for hidden in HIDDEN:
             alone[hidden].is_hidden = True  # type: ignore[attr-defined]
         for step in range(STEPS):
             factor = 1 / (1 + step)
             if step == 0:
-                plain = PLAIN[name](alone, own | {"lr": RATES[place]})
-            slow(plain, RATES[place] * factor)
+                plain = PLAIN[name](alone, own | {"lr": RATES[position]})
+            slow(plain, RATES[position] * factor)
             for parameter, gradient in zip(alone, gradients(step), strict=True):
-                parameter.grad = gradient[place : place + 1]
+                parameter.grad = gradient[position : position + 1]
             plain.step()
-        for ours, other in zip(held, alone, strict=True):
-            torch.testing.assert_close(ours[place], other[0], rtol=0, atol=1e-13)
+        for ours, other in zip(locked, alone, strict=True):
+            torch.testing.assert_close(ours[position], other[0], rtol=0, atol=1e-13)
 
 
 def slow(plain: Any, rate: float) -> None:
@@ -95,32 +95,32 @@ def slow(plain: Any, rate: float) -> None:
 def test_betas_and_momenta_are_a_replicas_own(name: str) -> None:
     setting = {"adam": "beta2", "adamw": "beta2", "lion": "beta1"}.get(name, "momentum")
     values = (0.9, 0.5, 0.1)
-    held = weights()
-    moved(name, each_of(name, **{setting: values}), range(STEPS), held)
-    for place, value in enumerate(values):
+    locked = weights()
+    moved(name, each_of(name, **{setting: values}), range(STEPS), locked)
+    for position, value in enumerate(values):
         alike = weights()
         moved(name, each_of(name, **{setting: (value,) * 3}), range(STEPS), alike)
-        for ours, other in zip(held, alike, strict=True):
-            torch.testing.assert_close(ours[place], other[place], rtol=0, atol=1e-14)
+        for ours, other in zip(locked, alike, strict=True):
+            torch.testing.assert_close(ours[position], other[position], rtol=0, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_state_loaded_goes_on_in_every_bit(name: str) -> None:
     each = each_of(name, weight_decay=(0.0, 0.1, 0.2))
-    whole, halves = weights(), weights()
-    moved(name, each, range(STEPS), whole)
+    full, halves = weights(), weights()
+    moved(name, each, range(STEPS), full)
     state = moved(name, each, range(3), halves).state()
     moved(name, each, range(3, STEPS), halves, state)
-    assert all(torch.equal(a, b) for a, b in zip(whole, halves, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(full, halves, strict=True))
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_state_is_a_copy_with_the_replicas_first(name: str) -> None:
-    held = weights()
-    optimiser = moved(name, each_of(name), range(2), held)
+    locked = weights()
+    optimiser = moved(name, each_of(name), range(2), locked)
     state = optimiser.state()
     before = {key: value.clone() for key, value in state.items() if isinstance(value, Tensor)}
-    for parameter, gradient in zip(held, gradients(9), strict=True):
+    for parameter, gradient in zip(locked, gradients(9), strict=True):
         parameter.grad = gradient
     optimiser.step(1.0)
     assert before
@@ -129,23 +129,23 @@ def test_a_state_is_a_copy_with_the_replicas_first(name: str) -> None:
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_parameter_without_a_gradient_stays(name: str) -> None:
-    held = weights()
-    for place in (0, 1):
-        held[place].grad = gradients(0)[place]
+    locked = weights()
+    for position in (0, 1):
+        locked[position].grad = gradients(0)[position]
     each = each_of(name, weight_decay=(0.5, 0.5, 0.5))
     load_module("baselines/optimisers", name, "optimiser").Optimiser(
-        held, RATES, Hyperparameters(each, torch.float64)
+        locked, RATES, Hyperparameters(each, torch.float64)
     ).step(1.0)
-    changed = [not torch.equal(a, b) for a, b in zip(held, weights(), strict=True)]
+    changed = [not torch.equal(a, b) for a, b in zip(locked, weights(), strict=True)]
     assert changed == [True, True, False]
 
 
 def test_every_entry_of_lions_step_is_the_rate() -> None:
-    held = weights()
-    moved("lion", each_of("lion"), range(1), held)
-    for ours, before in zip(held, weights(), strict=True):
-        for place, rate in enumerate(RATES):
-            size = (ours - before)[place].abs()
+    locked = weights()
+    moved("lion", each_of("lion"), range(1), locked)
+    for ours, before in zip(locked, weights(), strict=True):
+        for position, rate in enumerate(RATES):
+            size = (ours - before)[position].abs()
             torch.testing.assert_close(size, torch.full_like(size, rate), rtol=0, atol=1e-14)
 
 
@@ -154,13 +154,13 @@ def test_orthogonalised_matrices_keep_their_singular_vectors_and_have_singular_v
     shape: tuple[int, int],
 ) -> None:
     drawn = torch.randn(3, *shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    found = orthogonalise_matrices(drawn)
+    result = orthogonalise_matrices(drawn)
     u, values, v = torch.linalg.svd(drawn, full_matrices=False)
-    aligned = u.mT @ found @ v.mT
+    aligned = u.mT @ result @ v.mT
     own = aligned.diagonal(dim1=1, dim2=2)
-    told = values > 0.05 * values.square().sum(1, keepdim=True).sqrt()
-    assert told.any()
-    assert ((own > 0.65) & (own < 1.25))[told].all()
+    output = values > 0.05 * values.square().sum(1, keepdim=True).sqrt()
+    assert output.any()
+    assert ((own > 0.65) & (own < 1.25))[output].all()
     assert (aligned - torch.diag_embed(own)).abs().max() < 1e-10
 
 
@@ -196,9 +196,9 @@ def test_muon_is_torchs_own_up_to_bfloat16() -> None:
 )
 def test_hidden_matrices_are_linear_maps_and_convolutions_but_not_heads(network: str, hidden: set[str]) -> None:
     data, sizes = case(network)
-    made = stack(network, [settings(network)], data, sizes, 1).network
-    mark_hidden(made)
-    assert {name for name, parameter in made.named_parameters() if is_hidden(parameter)} == hidden
+    built = stack(network, [settings(network)], data, sizes, 1).network
+    mark_hidden(built)
+    assert {name for name, parameter in built.named_parameters() if is_hidden(parameter)} == hidden
 
 
 def test_the_trainer_gives_muon_the_hidden_matrices() -> None:
@@ -208,6 +208,6 @@ def test_the_trainer_gives_muon_the_hidden_matrices() -> None:
     before = training.stack.network.hidden[0].weight.detach().clone()
     training.run()
     moved = torch.linalg.svdvals(training.stack.network.hidden[0].weight.detach() - before)[0]
-    told = moved[moved > 0.1 * moved[0]]
-    assert len(told) > 1
-    assert told.min() > 0.5 * told.max()
+    output = moved[moved > 0.1 * moved[0]]
+    assert len(output) > 1
+    assert output.min() > 0.5 * output.max()

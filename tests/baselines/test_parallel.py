@@ -54,9 +54,9 @@ def weights(trained: Training) -> np.ndarray:
 
 def by_processes(count: int, folder: Path, go: Callable[[World], np.ndarray]) -> list[np.ndarray]:
     """What each of several processes that exchange gradients comes to."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    with socket.socket() as result:
+        result.bind(("127.0.0.1", 0))
+        port = result.getsockname()[1]
 
     def one(rank: int) -> None:
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank)}
@@ -123,8 +123,8 @@ def test_dropout_draws_other_masks_in_each_process(tmp_path: Path) -> None:
 
 
 def test_the_first_process_decides(tmp_path: Path) -> None:
-    found = by_processes(2, tmp_path, lambda world: np.array(broadcast_from_first([world.rank + 5], world)))
-    assert [one.tolist() for one in found] == [[5], [5]]
+    result = by_processes(2, tmp_path, lambda world: np.array(broadcast_from_first([world.rank + 5], world)))
+    assert [item.tolist() for item in result] == [[5], [5]]
 
 
 @pytest.mark.parametrize(
@@ -170,14 +170,14 @@ def test_farshift_run_under_torchrun_gives_the_run_of_one_process(tmp_path: Path
     done = launched(tmp_path / "two", "mlp")
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("run: ") == 1, "one process speaks"
-    two, one = (
+    two, item = (
         fs.read_run(tmp_path / "two"),
         run_baseline("mlp", "modadd97/xi35", seeds=2, steps=20, out=tmp_path / "one"),
     )
     assert sorted(path.name for path in two.path.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
-    found, expected = two.predictions(), one.predictions()
-    assert found.select(["row_id", "seed", "part"]).equals(expected.select(["row_id", "seed", "part"]))
-    scores = [np.array(table["scores"].to_pylist()) for table in (found, expected)]
+    result, expected = two.predictions(), item.predictions()
+    assert result.select(["row_id", "seed", "part"]).equals(expected.select(["row_id", "seed", "part"]))
+    scores = [np.array(table["scores"].to_pylist()) for table in (result, expected)]
     assert np.abs(scores[0] - scores[1]).max() < 1e-4
 
 

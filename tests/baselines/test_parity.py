@@ -19,22 +19,22 @@ def test_an_algorithm_computes_what_released_code_does(reference: Reference) -> 
 
 def test_each_reference_is_of_an_algorithm_and_says_where_its_numbers_come_from() -> None:
     assert len(REFERENCES) >= 20
-    for one in REFERENCES:
-        assert one.algorithm in find_plugin_files("algorithms"), one.name
-        assert len(one.commit) == 40
-        assert (one.path.parents[1] / "drivers" / f"{one.driver}.py").is_file()
-        assert one.difference <= one.within
+    for item in REFERENCES:
+        assert item.algorithm in find_plugin_files("algorithms"), item.name
+        assert len(item.commit) == 40
+        assert (item.path.parents[1] / "drivers" / f"{item.driver}.py").is_file()
+        assert item.difference <= item.within
 
 
 def test_every_algorithm_is_held_to_released_numbers_or_says_why_not() -> None:
-    missing = list_missing_references({one.algorithm for one in REFERENCES})
+    missing = list_missing_references({item.algorithm for item in REFERENCES})
     silent = [name for name, reason in missing.items() if not reason]
     assert silent == [], f"store numbers, or end the docstring with a paragraph '{NO_REFERENCE} ..'"
 
 
 def test_an_algorithm_that_is_held_does_not_say_that_it_is_not() -> None:
     assert [
-        one.algorithm for one in REFERENCES if read_missing_reason(find_plugin_files("algorithms")[one.algorithm])
+        item.algorithm for item in REFERENCES if read_missing_reason(find_plugin_files("algorithms")[item.algorithm])
     ] == []
 
 

@@ -31,8 +31,8 @@ from PIL import Image, ImageEnhance, ImageOps
 from .small_pictures import BILINEAR, ROWS, by_pillow, draws, levels, smooth, tensor
 
 ALL = {
-    one.__name__.rpartition(".")[2]: one
-    for one in (augmix, domainbed, flip_crop, randaugment, wilds, wilds_rxrx1, wilds_strong)
+    item.__name__.rpartition(".")[2]: item
+    for item in (augmix, domainbed, flip_crop, randaugment, wilds, wilds_rxrx1, wilds_strong)
 }
 
 
@@ -43,10 +43,10 @@ def defaults(name: str, **more: Any) -> dict[str, Any]:
 def test_jitter_draws_its_factors_uniformly_and_its_order_at_random() -> None:
     given = draws(20000)
     bright, contrast, saturation, turn = jitter.draw_factors(given, 0.3)
-    for one in (bright, contrast, saturation):
-        assert 0.7 <= one.min() < 0.701
-        assert 1.299 < one.max() < 1.3
-        assert float(one.std()) == pytest.approx(0.6 / 12**0.5, abs=0.003)
+    for item in (bright, contrast, saturation):
+        assert 0.7 <= item.min() < 0.701
+        assert 1.299 < item.max() < 1.3
+        assert float(item.std()) == pytest.approx(0.6 / 12**0.5, abs=0.003)
     assert -0.3 <= turn.min() < -0.299
     assert 0.299 < turn.max() < 0.3
     assert abs(float(torch.corrcoef(torch.stack([bright, contrast]))[0, 1])) < 0.03
@@ -58,10 +58,10 @@ def test_jitter_draws_its_factors_uniformly_and_its_order_at_random() -> None:
 def test_domainbed_s_is_its_operations_one_after_the_other() -> None:
     """Each picture alone, by Pillow, with the parameters that were drawn."""
     pictures, given = smooth(side := 24, side, side, seed=3), draws(24, **defaults("domainbed"))
-    found = levels(domainbed.changed(tensor(pictures), given))
-    top, left, height, width = (one.tolist() for one in _random_crop.draw_windows(given, (side, side), 0.7))
+    result = levels(domainbed.changed(tensor(pictures), given))
+    top, left, height, width = (item.tolist() for item in _random_crop.draw_windows(given, (side, side), 0.7))
     flips, greys = given.chance("flip", 0.5).tolist(), given.chance("grey", 0.1).tolist()
-    factors = [one.tolist() for one in jitter.draw_factors(given.named("jitter"), 0.3)]
+    factors = [item.tolist() for item in jitter.draw_factors(given.named("jitter"), 0.3)]
     order = given.named("jitter").order("order", 4).tolist()
 
     def one(picture: Image.Image, n: int) -> Image.Image:
@@ -79,11 +79,11 @@ def test_domainbed_s_is_its_operations_one_after_the_other() -> None:
                 picture = kind(picture).enhance(factors[number][n])
         return picture.convert("L").convert("RGB") if greys[n] else picture
 
-    gap = np.abs(found - by_pillow(pictures, one))
+    gap = np.abs(result - by_pillow(pictures, one))
     assert sum(greys) > 0
     assert np.quantile(gap, 0.99) < 8, "Pillow keeps a hue in 8 bits"
     assert gap.mean() < 2
-    colourless = found[np.array(greys)]
+    colourless = result[np.array(greys)]
     assert np.ptp(colourless, axis=-1).max() == 0
 
 
@@ -92,9 +92,9 @@ def test_a_picture_is_augmented_the_same_alone_or_among_many(name: str) -> None:
     x = tensor(smooth(ROWS, 24, 24))
     settings = defaults(name)
     many = ALL[name].changed(x, draws(**settings))
-    for place in range(ROWS):
-        alone = ALL[name].changed(x[place : place + 1], draws(1, start=place, **settings))
-        assert torch.equal(alone[0], many[place])
+    for position in range(ROWS):
+        alone = ALL[name].changed(x[position : position + 1], draws(1, start=position, **settings))
+        assert torch.equal(alone[0], many[position])
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -123,10 +123,10 @@ def test_a_setting_of_a_replica_is_that_of_its_rows() -> None:
     keys, rows = torch.tensor([1, 2]), torch.arange(4).repeat(2, 1)
     given = Draws.of(keys, 0, rows, "0/domainbed", settings)
     x = tensor(smooth(4, 24, 24)).repeat(2, 1, 1, 1)
-    found = domainbed.changed(x, given)
+    result = domainbed.changed(x, given)
     plain = _images.flip_images(x, given.chance("flip", 0.5))
-    torch.testing.assert_close(found[:4], plain[:4], atol=1e-5, rtol=0)
-    assert (found[4:] - plain[4:]).abs().amax((1, 2, 3)).min() > 0.01
+    torch.testing.assert_close(result[:4], plain[:4], atol=1e-5, rtol=0)
+    assert (result[4:] - plain[4:]).abs().amax((1, 2, 3)).min() > 0.01
 
 
 @pytest.mark.parametrize(("module", "count"), [(randaugment, 14), (wilds_strong, 14)])
@@ -139,12 +139,12 @@ def test_operations_are_drawn_evenly(module: Any, count: int) -> None:
 
 def test_at_magnitude_0_randaugment_only_spreads_levels_or_does_nothing() -> None:
     x = tensor(smooth(200, 16, 16))
-    found = randaugment.changed(x, draws(200, operations=1, magnitude=0.0))
-    same = (found - x).abs().amax((1, 2, 3)) < 1e-6
+    result = randaugment.changed(x, draws(200, operations=1, magnitude=0.0))
+    same = (result - x).abs().amax((1, 2, 3)) < 1e-6
     spread = torch.stack(
         [
-            (found - one(x)).abs().amax((1, 2, 3)) < 1e-6
-            for one in (_levels.stretch_contrast, _levels.equalise_histogram)
+            (result - item(x)).abs().amax((1, 2, 3)) < 1e-6
+            for item in (_levels.stretch_contrast, _levels.equalise_histogram)
         ]
     ).any(0)
     assert (same | spread).all()
@@ -164,7 +164,7 @@ def test_a_rectangle_of_wilds_is_the_one_that_pillow_draws() -> None:
     from PIL import ImageDraw
 
     given, black = draws(200), np.zeros((200, 32, 32, 3), np.uint8)
-    found = levels(wilds_strong.cut_out(tensor(black), given))
+    result = levels(wilds_strong.cut_out(tensor(black), given))
     side = (given.uniform("side", 0, 0.5) * 32).tolist()
     middle = [given.uniform(f"middle {axis}", 0, 32).tolist() for axis in "xy"]
 
@@ -174,24 +174,24 @@ def test_a_rectangle_of_wilds_is_the_one_that_pillow_draws() -> None:
         ImageDraw.Draw(picture).rectangle(corner, (125, 123, 114))
         return picture
 
-    gap = np.abs(found - by_pillow(black, one)).max((1, 2, 3))
+    gap = np.abs(result - by_pillow(black, one)).max((1, 2, 3))
     assert (gap > 0.01).mean() < 0.02
 
 
 def test_augmix_is_the_mixture_of_its_chains() -> None:
     x, given = tensor(smooth()), draws(**defaults("augmix", chain_depth=1))
-    found = augmix.changed(x, given)
+    result = augmix.changed(x, given)
     share = augmix.draw_chain_weights(given, 3)
     torch.testing.assert_close(share.sum(1), torch.ones(ROWS, dtype=torch.float64))
-    kept = given.uniform("kept")
-    wanted = torch.zeros_like(x)
+    stored = given.uniform("kept")
+    expected = torch.zeros_like(x)
     for n in range(ROWS):
         for chain in range(3):
             at = given.named(f"chain {chain}").named("operation 0").picked(torch.tensor([n]))
             operation = augmix.OPERATIONS[int(at.below("operation", 9))]
-            wanted[n] += float(share[n, chain]) * operation(x[n : n + 1], at)[0]
-        wanted[n] = float(kept[n]) * x[n] + (1 - float(kept[n])) * wanted[n]
-    torch.testing.assert_close(found, wanted)
+            expected[n] += float(share[n, chain]) * operation(x[n : n + 1], at)[0]
+        expected[n] = float(stored[n]) * x[n] + (1 - float(stored[n])) * expected[n]
+    torch.testing.assert_close(result, expected)
 
 
 def test_augmix_s_weights_and_depths_are_those_of_its_distributions() -> None:
@@ -209,10 +209,10 @@ def test_augmix_s_weights_and_depths_are_those_of_its_distributions() -> None:
 def test_turns_of_cells_are_numpy_s() -> None:
     x, given = tensor(smooth(24, 16, 16)), draws(24)
     quarters, flips = given.below("quarters", 4), given.chance("flip", 0.5)
-    found = wilds_rxrx1.changed(x, given)
+    result = wilds_rxrx1.changed(x, given)
     for n in range(24):
         turned = np.rot90(x[n].numpy(), int(quarters[n]), (1, 2))
-        assert np.array_equal(found[n].numpy(), turned[..., ::-1] if flips[n] else turned)
+        assert np.array_equal(result[n].numpy(), turned[..., ::-1] if flips[n] else turned)
     assert len(quarters.unique()) == 4
     with pytest.raises(ModelError, match="it needs square images, and these are 4 x 5"):
         wilds_rxrx1.changed(torch.zeros(1, 3, 4, 5), draws(1))
@@ -220,24 +220,24 @@ def test_turns_of_cells_are_numpy_s() -> None:
 
 def test_shifts_are_windows_of_a_picture_with_a_black_border() -> None:
     x, given = tensor(smooth(200, 16, 16)), draws(200, shift=0.125)
-    found = flip_crop.changed(x, given)
+    result = flip_crop.changed(x, given)
     padded = torch.nn.functional.pad(_images.flip_images(x, given.chance("flip", 0.5)), (2, 2, 2, 2))
     down, across = (given.below(name, 5) for name in ("down", "across"))
     for n in range(200):
         v, u = int(down[n]), int(across[n])
-        assert torch.equal(found[n], padded[n, :, v : v + 16, u : u + 16])
+        assert torch.equal(result[n], padded[n, :, v : v + 16, u : u + 16])
     assert len(down.unique()) == len(across.unique()) == 5
 
 
 def test_a_wilds_window_has_the_share_that_is_asked() -> None:
     x, given = tensor(smooth(ROWS, 24, 24)), draws(wilds_crop=0.75)
-    found = wilds.changed(x, given)
+    result = wilds.changed(x, given)
     top, left = (given.below(name, 7) for name in ("top", "left"))
     flip = _images.flip_images(x, given.chance("flip", 0.5))
     for n in range(ROWS):
         v, u = int(top[n]), int(left[n])
-        one = Image.fromarray((levels(flip)[n]).round().astype(np.uint8)).crop((u, v, u + 18, v + 18))
-        assert np.abs(levels(found)[n] - np.asarray(one.resize((24, 24), BILINEAR), float)).max() <= 1.001
+        item = Image.fromarray((levels(flip)[n]).round().astype(np.uint8)).crop((u, v, u + 18, v + 18))
+        assert np.abs(levels(result)[n] - np.asarray(item.resize((24, 24), BILINEAR), float)).max() <= 1.001
 
 
 def test_mixup_is_a_line_between_a_row_and_its_partner() -> None:
@@ -249,14 +249,14 @@ def test_mixup_is_a_line_between_a_row_and_its_partner() -> None:
         "0/mixup",
         Hyperparameters([{"mixup_alpha": 0.4}, {"mixup_alpha": 2.0}]),
     )
-    found, partner, share = mixup.mixed(x, given)
+    result, partner, share = mixup.mixed(x, given)
     for replica in range(2):
         assert sorted(partner[replica].tolist()) == list(range(6))
         assert len(share[replica].unique()) == 1
         for n in range(6):
-            kept = float(share[replica, n])
-            wanted = kept * x[replica, n] + (1 - kept) * x[replica, int(partner[replica, n])]
-            torch.testing.assert_close(found[replica, n], wanted)
+            stored = float(share[replica, n])
+            expected = stored * x[replica, n] + (1 - stored) * x[replica, int(partner[replica, n])]
+            torch.testing.assert_close(result[replica, n], expected)
 
 
 @pytest.mark.parametrize(("module", "setting"), [(mixup, "mixup_alpha"), (cutmix, "cutmix_alpha")])
@@ -282,9 +282,9 @@ def test_cutmix_pastes_a_rectangle_whose_area_is_the_labels_share() -> None:
             Hyperparameters([dict(cutmix.SETTINGS)]),
         )
         x = torch.arange(5.0).view(1, 5, 1, 1, 1).expand(1, 5, 2, 20, 30)
-        found, partner, share = cutmix.mixed(x, given)
+        result, partner, share = cutmix.mixed(x, given)
         for n in range(5):
-            other = found[0, n, 0] == partner[0, n]
+            other = result[0, n, 0] == partner[0, n]
             if int(partner[0, n]) != n:
                 assert float(1 - other.double().mean()) == pytest.approx(float(share[0, n]))
                 rows, columns = other.any(1).nonzero(), other.any(0).nonzero()
@@ -307,10 +307,10 @@ SPECTROGRAMS: dict[str, Any] = dict(specaugment.SETTINGS) | {"time_warp": 5, "fr
 def test_bands_are_blanked_to_the_mean_and_no_wider_than_they_may_be() -> None:
     x = torch.rand(300, 40, 16)
     settings = SPECTROGRAMS | {"time_warp": 0, "frequency_bands": 1, "time_bands": 1}
-    found = specaugment.changed(x, draws(300, **settings))
-    blank = found != x
+    result = specaugment.changed(x, draws(300, **settings))
+    blank = result != x
     mean = x.double().mean((1, 2)).float()
-    torch.testing.assert_close(found[blank], mean[:, None, None].expand_as(x)[blank])
+    torch.testing.assert_close(result[blank], mean[:, None, None].expand_as(x)[blank])
     frequency, time = blank.all(1).sum(1), blank.all(2).sum(1)
     assert frequency.min() == 0
     assert frequency.max() == 4
@@ -322,13 +322,13 @@ def test_bands_are_blanked_to_the_mean_and_no_wider_than_they_may_be() -> None:
 
 def test_time_is_bent_about_one_point() -> None:
     line = torch.arange(40.0)[None, :, None].expand(200, 40, 3)
-    found = specaugment.warp_time(line, draws(200), 5)
-    assert (found[:, 0] == 0).all()
-    assert (found[:, -1] == 39).all()
-    steps = found[:, 1:, 0] - found[:, :-1, 0]
+    result = specaugment.warp_time(line, draws(200), 5)
+    assert (result[:, 0] == 0).all()
+    assert (result[:, -1] == 39).all()
+    steps = result[:, 1:, 0] - result[:, :-1, 0]
     assert steps.min() > 0
-    assert all(len(one.round(decimals=3).unique()) <= 3 for one in steps), "two slopes, and the step where they meet"
-    assert 3 < (found - line).abs().amax((1, 2)).max() < 5
+    assert all(len(item.round(decimals=3).unique()) <= 3 for item in steps), "two slopes, and the step where they meet"
+    assert 3 < (result - line).abs().amax((1, 2)).max() < 5
 
 
 def test_a_spectrogram_is_augmented_the_same_alone_or_among_many() -> None:

@@ -27,9 +27,9 @@ def tree() -> Recipe:
 
 
 def column(files: list[bytes]) -> np.ndarray:
-    found = np.empty(len(files), object)
-    found[:] = files
-    return found
+    result = np.empty(len(files), object)
+    result[:] = files
+    return result
 
 
 def test_encoded_pictures_are_numbers_of_one_image_shape():
@@ -86,22 +86,22 @@ def test_a_broken_training_picture_is_named_by_its_row_before_anything_is_traine
     rows = Numbered(image=column(BROKEN), kind=np.arange(8) % 2)
     with pytest.raises(BadData, match=r"^row 00000000000000a5: its image cannot be decoded: "):
         Baseline(made, TASK, 0, "toy/toy").fit(rows, None, Budget())
-    whole = Numbered(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    full = Numbered(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
     if made.network:
         with pytest.raises(BadData, match="row 00000000000000a5: "):
-            Baseline(made, TASK, 0, "toy/toy").fit(whole, rows, Budget())
+            Baseline(made, TASK, 0, "toy/toy").fit(full, rows, Budget())
 
 
 @pytest.mark.parametrize("made", [recipe("cnn", 3, batch_size=2, side=8), tree()])
 def test_a_broken_picture_that_is_asked_about_has_no_answer_and_the_others_have_theirs(cache, made):
-    whole = Rows(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    full = Rows(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
     model = Baseline(made, TASK, 0, "toy/toy")
-    model.fit(whole, None, Budget())
-    clean, found = model.predict(whole.only("image")), model.predict({"image": column(BROKEN)})
+    model.fit(full, None, Budget())
+    clean, result = model.predict(full.only("image")), model.predict({"image": column(BROKEN)})
     here = np.arange(8) != 5
-    assert found.status.tolist() == [ANSWERED] * 5 + [FAILED] + [ANSWERED] * 2
-    np.testing.assert_array_equal(found.prediction[here], clean.prediction[here])
-    np.testing.assert_allclose(found.scores[here], clean.scores[here], atol=1e-6)
-    np.testing.assert_allclose(found.scores.sum(axis=1), 1, atol=1e-6)
+    assert result.status.tolist() == [ANSWERED] * 5 + [FAILED] + [ANSWERED] * 2
+    np.testing.assert_array_equal(result.prediction[here], clean.prediction[here])
+    np.testing.assert_allclose(result.scores[here], clean.scores[here], atol=1e-6)
+    np.testing.assert_allclose(result.scores.sum(axis=1), 1, atol=1e-6)
     nothing = model.predict({"image": column([b"none", b""])})
     assert nothing.status.tolist() == [FAILED, FAILED]

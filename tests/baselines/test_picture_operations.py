@@ -122,26 +122,26 @@ def test_levels_of_one_value_stay() -> None:
 def test_hue_is_turned_as_colorsys_does() -> None:
     x = tensor(smooth(4, 6, 5)).double()
     turn = torch.tensor([-0.3, 0.0, 0.2, 0.5], dtype=torch.float64)
-    found = _images.adjust_hue(x, turn)
+    result = _images.adjust_hue(x, turn)
     for n in range(4):
         for v in range(6):
             for u in range(5):
                 h, s, value = colorsys.rgb_to_hsv(*x[n, :, v, u].tolist())
-                wanted = colorsys.hsv_to_rgb((h + float(turn[n])) % 1, s, value)
-                np.testing.assert_allclose(found[n, :, v, u].numpy(), wanted, atol=1e-9)
+                expected = colorsys.hsv_to_rgb((h + float(turn[n])) % 1, s, value)
+                np.testing.assert_allclose(result[n, :, v, u].numpy(), expected, atol=1e-9)
 
 
 def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
     pictures = smooth()
     given = draws()
     top, left, height, width = _random_crop.draw_windows(given, (24, 20), 0.3)
-    found = levels(_images.crop_images(tensor(pictures), top, left, height, width))
+    result = levels(_images.crop_images(tensor(pictures), top, left, height, width))
 
     def one(picture: Image.Image, n: int) -> Image.Image:
         box = (int(left[n]), int(top[n]), int(left[n] + width[n]), int(top[n] + height[n]))
         return picture.crop(box).resize((20, 24), BILINEAR)
 
-    assert np.abs(found - by_pillow(pictures, one)).max() <= 1 + 1e-3
+    assert np.abs(result - by_pillow(pictures, one)).max() <= 1 + 1e-3
 
 
 def test_windows_have_the_areas_and_ratios_that_they_should() -> None:

@@ -39,29 +39,29 @@ def test_a_place_is_the_column_less_the_padding_before_its_row() -> None:
 
 
 def test_sinusoids_are_those_of_the_paper() -> None:
-    found = compute_sinusoids(torch.tensor([0, 3, 1000]), 6, torch.float64)
-    for row, place in zip(found.tolist(), (0, 3, 1000), strict=True):
-        angles = [place / 10_000 ** (2 * i / 6) for i in range(3)]
+    result = compute_sinusoids(torch.tensor([0, 3, 1000]), 6, torch.float64)
+    for row, position in zip(result.tolist(), (0, 3, 1000), strict=True):
+        angles = [position / 10_000 ** (2 * i / 6) for i in range(3)]
         assert row == pytest.approx([*map(math.sin, angles), *map(math.cos, angles)], abs=1e-12)
     assert compute_sinusoids(torch.arange(2), 5, torch.float64).shape == (2, 5)
 
 
 def test_half_precision_tells_far_neighbours_apart() -> None:
-    found = compute_sinusoids(torch.tensor([1000, 1001]), 8, torch.bfloat16)
+    result = compute_sinusoids(torch.tensor([1000, 1001]), 8, torch.bfloat16)
     exact = compute_sinusoids(torch.tensor([1000, 1001]), 8, torch.float64)
-    assert found.dtype == torch.bfloat16
-    assert torch.allclose(found.double(), exact, atol=5e-3)
+    assert result.dtype == torch.bfloat16
+    assert torch.allclose(result.double(), exact, atol=5e-3)
 
 
 @pytest.mark.parametrize("name", ADDED)
 def test_what_is_added_to_a_token_is_a_matter_of_its_place_alone(name: str) -> None:
     encoding = made(name)
-    whole = encoding.added(zeros(8))
-    assert torch.equal(encoding.added(zeros(3), first=5), whole[:, :, 5:])
+    full = encoding.added(zeros(8))
+    assert torch.equal(encoding.added(zeros(3), first=5), full[:, :, 5:])
     moved = encoding.added(zeros(8), skipped=torch.tensor([[0, 3]]))
-    assert torch.equal(moved[:, 0], whole[:, 0])
-    assert torch.equal(moved[:, 1, 3:], whole[:, 1, :5])
-    assert len(torch.unique(whole[0, 0], dim=0)) == 8
+    assert torch.equal(moved[:, 0], full[:, 0])
+    assert torch.equal(moved[:, 1, 3:], full[:, 1, :5])
+    assert len(torch.unique(full[0, 0], dim=0)) == 8
 
 
 def test_no_positions_leave_everything_as_it_is() -> None:
@@ -95,10 +95,10 @@ def test_alibis_slopes_are_those_of_the_paper() -> None:
 
 
 def test_alibi_lowers_scores_by_slope_times_distance() -> None:
-    found = made("alibi").bias(0, 3)
-    assert found.shape == (1, 2, 3, 3)
-    assert (found[0, 0] * 16).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
-    assert (found[0, 1] * 256).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
+    result = made("alibi").bias(0, 3)
+    assert result.shape == (1, 2, 3, 3)
+    assert (result[0, 0] * 16).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
+    assert (result[0, 1] * 256).tolist() == [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
 
 
 def test_t5s_buckets_of_an_encoder_are_those_computed_by_hand() -> None:
@@ -138,13 +138,13 @@ def test_t5s_buckets_of_a_causal_decoder_are_those_of_the_formula() -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_t5_adds_the_weight_of_the_bucket(causal: bool) -> None:
     encoding = made("t5_relative", causal)
-    found = encoding.bias(2, 3)
-    assert found.shape == (1, 2, 3, 5)
+    result = encoding.bias(2, 3)
+    assert result.shape == (1, 2, 3, 5)
     for head in range(2):
         for query in range(3):
             for key in range(5):
                 bucket = int(encoding.buckets(torch.tensor(key - (query + 2))))
-                assert found[0, head, query, key] == encoding.weight[0, head, bucket]
+                assert result[0, head, query, key] == encoding.weight[0, head, bucket]
 
 
 @pytest.mark.parametrize("name", ["alibi", "t5_relative"])
@@ -157,11 +157,11 @@ def test_biases_do_not_change_when_all_positions_shift(name: str) -> None:
 def test_rope_turns_pairs_of_features_as_complex_numbers() -> None:
     x = torch.randn(1, 1, 3, 8, dtype=torch.float64)
     turned = made("rope").turned(x, first=4)
-    for place in range(3):
+    for position in range(3):
         for pair in range(4):
-            before = complex(x[0, 0, place, pair], x[0, 0, place, pair + 4])
-            after = complex(turned[0, 0, place, pair], turned[0, 0, place, pair + 4])
-            angle = (4 + place) / 10_000 ** (2 * pair / 8)
+            before = complex(x[0, 0, position, pair], x[0, 0, position, pair + 4])
+            after = complex(turned[0, 0, position, pair], turned[0, 0, position, pair + 4])
+            angle = (4 + position) / 10_000 ** (2 * pair / 8)
             assert after == pytest.approx(before * cmath.exp(1j * angle), abs=1e-12)
 
 
@@ -194,50 +194,50 @@ def drawn(encoding: Any, count: int, replicas: int = 1, skipped: Tensor | None =
 def test_randomised_places_increase_within_the_range_and_differ_from_step_to_step() -> None:
     seen = set()
     for step in range(20):
-        found = drawn(noisy(["a"], step), 10)
-        assert (found.diff(dim=-1) > 0).all()
-        assert torch.equal(found[:, 0], found[:, 1])
-        seen.add(tuple(found[0, 0].tolist()))
+        result = drawn(noisy(["a"], step), 10)
+        assert (result.diff(dim=-1) > 0).all()
+        assert torch.equal(result[:, 0], result[:, 1])
+        seen.add(tuple(result[0, 0].tolist()))
     assert len(seen) == 20
     assert drawn(noisy(["a"]), 64)[0, 0].tolist() == list(range(64))
 
 
 def test_randomised_places_are_a_uniform_subset() -> None:
     # The i-th smallest of 5 of 64 places is (i + 1) * 65 / 6 - 1 on average.
-    found = torch.stack([drawn(noisy(["a"], step), 5)[0, 0] for step in range(600)]).double()
+    result = torch.stack([drawn(noisy(["a"], step), 5)[0, 0] for step in range(600)]).double()
     expected = torch.arange(1, 6) * 65 / 6 - 1
-    error = found.std(dim=0) / 600**0.5
-    assert ((found.mean(dim=0) - expected).abs() < 4 * error).all()
+    error = result.std(dim=0) / 600**0.5
+    assert ((result.mean(dim=0) - expected).abs() < 4 * error).all()
 
 
 def test_a_replica_draws_its_own_places_alone_or_among_many() -> None:
     together = drawn(noisy(["a", "b", "c"]), 10, replicas=3)
     assert len({tuple(row.tolist()) for row in together[:, 0]}) == 3
-    for place, name in enumerate("abc"):
-        assert torch.equal(drawn(noisy([name]), 10)[0], together[place])
+    for position, name in enumerate("abc"):
+        assert torch.equal(drawn(noisy([name]), 10)[0], together[position])
 
 
 def test_a_replica_s_places_do_not_depend_on_how_far_others_are_padded() -> None:
     alone, among = noisy(["a"]), noisy(["a", "b"])
     among.longest = among.longest.repeat(2)
-    mine = drawn(alone, 4)
+    own = drawn(alone, 4)
     both = among.added(zeros(9, 2), columns=torch.tensor([4, 9]))
     assert torch.equal(both[0, :, :4], alone_again(4)[0])
     assert among.longest.tolist() == [4, 9]
     assert alone.longest.tolist() == [4]
-    assert mine.shape[-1] == 4
+    assert own.shape[-1] == 4
 
 
 def alone_again(count: int) -> Tensor:
-    found: Tensor = noisy(["a"]).added(zeros(count))
-    return found
+    result: Tensor = noisy(["a"]).added(zeros(count))
+    return result
 
 
 def test_padding_before_a_row_takes_none_of_its_random_places() -> None:
-    whole = drawn(noisy(["a"]), 10)
+    full = drawn(noisy(["a"]), 10)
     moved = drawn(noisy(["a"]), 10, skipped=torch.tensor([[0, 3]]))
-    assert torch.equal(moved[0, 0], whole[0, 0])
-    assert torch.equal(moved[0, 1, 3:], whole[0, 1, :7])
+    assert torch.equal(moved[0, 0], full[0, 0])
+    assert torch.equal(moved[0, 1, 3:], full[0, 1, :7])
 
 
 def test_in_evaluation_places_are_as_far_apart_as_in_the_longest_training_text_on_average() -> None:
@@ -264,10 +264,10 @@ def test_an_encoding_of_ones_own_is_one_file(tmp_path: Path, monkeypatch: pytest
         "        return x + first\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    found = made("counted")
-    assert isinstance(found, Position)
-    assert found.added(zeros(1), first=7).unique().tolist() == [7]
-    assert found.bias(0, 1) is None
+    result = made("counted")
+    assert isinstance(result, Position)
+    assert result.added(zeros(1), first=7).unique().tolist() == [7]
+    assert result.bias(0, 1) is None
 
 
 def test_an_unknown_encoding_is_named_with_those_like_it() -> None:

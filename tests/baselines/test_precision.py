@@ -27,15 +27,15 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.mark.parametrize("network", ["mlp", "cnn", "resnet", "transformer", "decoder_transformer"])
 def test_in_bfloat16_weights_and_gradients_stay_in_single_precision_and_come_near(network: str) -> None:
     data, sizes = case(network, 16)
-    made = stack(network, [settings(network)] * 2, data, sizes, 1, torch.float32).network
+    built = stack(network, [settings(network)] * 2, data, sizes, 1, torch.float32).network
     inputs = tuple(x.float() if x.is_floating_point() else x for x in data.inputs)
-    found: list[list[Tensor]] = []
+    result: list[list[Tensor]] = []
     for dtype in (torch.float32, torch.bfloat16):
         with Precision(dtype, "cpu").applied():
-            logits = made(*(x.expand(2, *x.shape) for x in inputs))
+            logits = built(*(x.expand(2, *x.shape) for x in inputs))
         assert logits.dtype == dtype
-        found.append([*torch.autograd.grad(logits.float().square().mean(), [*made.parameters()])])
-    exact, rough = (torch.cat([x.flatten() for x in gradients]) for gradients in found)
+        result.append([*torch.autograd.grad(logits.float().square().mean(), [*built.parameters()])])
+    exact, rough = (torch.cat([x.flatten() for x in gradients]) for gradients in result)
     assert rough.dtype == torch.float32
     assert 0 < (rough - exact).norm() < 0.1 * exact.norm()
 
@@ -56,9 +56,9 @@ def test_one_replica_alone_multiplies_as_it_does_among_others_to_the_bit(rows: i
     layers = [Linear(inputs, outputs) for _ in range(3)]
     x, slope = torch.randn(3, rows, inputs), torch.randn(3, rows, outputs)
     alone = []
-    for place, layer in enumerate(layers):
-        y = layer(x[place : place + 1])
-        alone.append([y, *torch.autograd.grad(y, [*layer.parameters()], slope[place : place + 1])])
+    for position, layer in enumerate(layers):
+        y = layer(x[position : position + 1])
+        alone.append([y, *torch.autograd.grad(y, [*layer.parameters()], slope[position : position + 1])])
     together: Any = stack_networks(layers)
     y = together(x)
     for ours, each in zip(

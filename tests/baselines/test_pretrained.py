@@ -34,8 +34,8 @@ KINDS = ("resnet", "convnext", "vit", "dinov2", "clip")
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("weights")
-    found = {kind: str(tiny_vision.saved(home / kind, kind)) for kind in KINDS}
-    return found | {"bert": str(tiny_hf.classifier(home / "bert"))}
+    result = {kind: str(tiny_vision.saved(home / kind, kind)) for kind in KINDS}
+    return result | {"bert": str(tiny_hf.classifier(home / "bert"))}
 
 
 def pictures() -> tuple[Data, Sizes]:
@@ -52,8 +52,8 @@ def pictures() -> tuple[Data, Sizes]:
 def settled(algorithm: str, weights: str, **own: Any) -> dict[str, Any]:
     from farshift.baselines.recipe import resolve_settings
 
-    made = make_fine_tuned(find_recipe(algorithm), weights, side=8)
-    return resolve_settings(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
+    built = make_fine_tuned(find_recipe(algorithm), weights, side=8)
+    return resolve_settings(built, "b", {"batch_size": 4, "lr": 1e-2, **own})
 
 
 def trained(names: list[str], algorithm: str, weights: str, steps: int = STEPS, **own: Any) -> Training:
@@ -90,8 +90,8 @@ def test_a_fresh_network_gives_the_models_own_features(kind: str, folders: dict[
         network = tiny_vision.network(kind)
         network = network.vision_model if kind == "clip" else network
         expected = network.eval()(pixel_values=images).pooler_output.flatten(1)
-    for one in features:
-        torch.testing.assert_close(one, expected, atol=1e-5, rtol=1e-4)
+    for item in features:
+        torch.testing.assert_close(item, expected, atol=1e-5, rtol=1e-4)
     assert not stack.answer(*data.inputs).any()
 
 
@@ -145,22 +145,22 @@ def test_layers_move_at_their_share_of_the_rate(folders: dict[str, str]) -> None
     """By plain descent: after one step each weight has gone its share of what it goes without decay."""
     own = {"optimiser": "sgd", "momentum": 0.0, "freeze": "none"}
     before = start(folders["vit"])
-    whole, slow = (parts(trained(["a"], "erm", folders["vit"], steps=2, layer_decay=d, **own)) for d in (1.0, 0.5))
-    assert torch.equal(whole["head.weight"].sign(), slow["head.weight"].sign())
-    one = trained(["a"], "erm", folders["vit"], steps=1, layer_decay=0.5, **own)
+    full, slow = (parts(trained(["a"], "erm", folders["vit"], steps=2, layer_decay=d, **own)) for d in (1.0, 0.5))
+    assert torch.equal(full["head.weight"].sign(), slow["head.weight"].sign())
+    item = trained(["a"], "erm", folders["vit"], steps=1, layer_decay=0.5, **own)
     depths = dict(
-        zip((name for name, _ in one.stack.network.named_parameters()), one.stack.network.depths(), strict=True)
+        zip((name for name, _ in item.stack.network.named_parameters()), item.stack.network.depths(), strict=True)
     )
     assert depths["body.model.embeddings.cls_token"] == 0
     assert depths["body.model.layers.0.mlp.fc1.weight"] == 1
     assert depths["body.model.layers.1.mlp.fc1.weight"] == 2
     assert depths["body.model.layernorm.weight"] == 3
     assert depths["head.weight"] == 4
-    shares = {name: p.rate_share.item() for name, p in one.stack.network.named_parameters()}
+    shares = {name: p.rate_share.item() for name, p in item.stack.network.named_parameters()}
     assert shares["body.model.embeddings.cls_token"] == 0.5**4
     assert shares["head.weight"] == 1
     name = "body.model.layers.1.mlp.fc1.weight"
-    assert (slow[name] - before[name]).norm() < (whole[name] - before[name]).norm()
+    assert (slow[name] - before[name]).norm() < (full[name] - before[name]).norm()
 
 
 def test_lora_moves_low_rank_updates_and_the_head_and_can_be_merged(folders: dict[str, str]) -> None:
@@ -183,26 +183,26 @@ def test_lora_moves_low_rank_updates_and_the_head_and_can_be_merged(folders: dic
 
 def test_wise_ft_lies_between_the_pretrained_and_the_last_weights(folders: dict[str, str]) -> None:
     before, last = start(folders["vit"]), parts(trained(["a"], "wise-ft", folders["vit"], alpha=1.0))
-    found = parts(trained(["a"], "wise-ft", folders["vit"], alpha=0.3))
-    for name, value in found.items():
+    result = parts(trained(["a"], "wise-ft", folders["vit"], alpha=0.3))
+    for name, value in result.items():
         torch.testing.assert_close(value, before[name].lerp(last[name], 0.3) if name != "decay" else value)
 
 
 def test_wise_ft_keeps_the_probed_head_as_its_start(folders: dict[str, str]) -> None:
     probed = parts(trained(["a"], "erm", folders["vit"], steps=2, freeze="body"))
-    found = parts(trained(["a"], "wise-ft", folders["vit"], alpha=0.0, probe_steps=2))
+    result = parts(trained(["a"], "wise-ft", folders["vit"], alpha=0.0, probe_steps=2))
     for name, value in probed.items():
-        torch.testing.assert_close(found[name], value)
+        torch.testing.assert_close(result[name], value)
 
 
 def test_lines_scales_the_change_by_block(folders: dict[str, str]) -> None:
     before, last = start(folders["vit"]), parts(trained(["a"], "wise-ft", folders["vit"], alpha=1.0))
-    found = parts(trained(["a"], "lines", folders["vit"], alpha=0.2, beta=0.8))
+    result = parts(trained(["a"], "lines", folders["vit"], alpha=0.2, beta=0.8))
     shares = {"embeddings.cls_token": 0, "layers.0.mlp.fc1.weight": 1, "layers.1.mlp.fc1.weight": 2}
     for name, depth in shares.items():
         name = f"body.model.{name}"
-        torch.testing.assert_close(found[name], before[name].lerp(last[name], 0.2 + 0.8 * depth / 4))
-    torch.testing.assert_close(found["head.weight"], last["head.weight"])
+        torch.testing.assert_close(result[name], before[name].lerp(last[name], 0.2 + 0.8 * depth / 4))
+    torch.testing.assert_close(result["head.weight"], last["head.weight"])
 
 
 def test_a_text_model_reads_its_own_tokens(folders: dict[str, str]) -> None:
@@ -222,8 +222,8 @@ def test_a_text_model_reads_its_own_tokens(folders: dict[str, str]) -> None:
 
     together, alone = run(["a", "b"]), run(["b"])
     assert abs(together.outcome.losses[1] - alone.outcome.losses[0]) < 1e-6
-    one, two = (coding.inputs({"command": words(texts)}) for texts in (["run"], ["run", "look right twice"]))
-    torch.testing.assert_close(alone.stack.answer(*one)[0, 0], alone.stack.answer(*two)[0, 0], atol=1e-5, rtol=1e-4)
+    item, two = (coding.inputs({"command": words(texts)}) for texts in (["run"], ["run", "look right twice"]))
+    torch.testing.assert_close(alone.stack.answer(*item)[0, 0], alone.stack.answer(*two)[0, 0], atol=1e-5, rtol=1e-4)
 
 
 COMMANDS = ["walk left", "run", "look right twice and jump", "jump", "walk " * 20] * 4
@@ -247,20 +247,20 @@ def test_cached_tokens_are_those_that_transformers_gives(cache: Any, times: int,
     with silence_transformers():
         own = AutoTokenizer.from_pretrained(folders["bert"])
         expected = own(COMMANDS, truncation=True, max_length=16)["input_ids"]
-    assert [[one - 1 for one in row.tolist() if one] for row in data.inputs[0].to_tensor()] == expected
+    assert [[item - 1 for item in row.tolist() if item] for row in data.inputs[0].to_tensor()] == expected
     assert data.lengths.tolist() == [len(ids) for ids in expected]
-    asked = coding.inputs({"command": words(COMMANDS)})[0]
-    assert torch.equal(asked, data.inputs[0].to_tensor())
+    requested = coding.inputs({"command": words(COMMANDS)})[0]
+    assert torch.equal(requested, data.inputs[0].to_tensor())
     assert coding.tokenizer.startswith("tokenizers ")
 
 
 def text_losses(data: Data, coding: Any, settings: dict[str, Any], steps: int = 4) -> list[float]:
     stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, steps)
-    training, found = Training(stack, data, steps), []
+    training, result = Training(stack, data, steps), []
     for _ in range(steps):
         training.step()
-        found.append(float(training.losses[0]))
-    return found
+        result.append(float(training.losses[0]))
+    return result
 
 
 @pytest.mark.parametrize("more", [0, 9])
@@ -283,12 +283,12 @@ def test_texts_are_asked_by_length_and_answered_in_their_order(
     coding, data, settings = text_rows(folders["bert"], batch_size=4)
     stack = ReplicaStack("pretrained", "erm", [settings], ["r"], coding.sizes, "classification", data, 4)
     Training(stack, data, 4).run()
-    asked = {"command": words(COMMANDS)}
-    expected = stack.answer(*coding.inputs(asked))[0].softmax(-1).numpy()
+    requested = {"command": words(COMMANDS)}
+    expected = stack.answer(*coding.inputs(requested))[0].softmax(-1).numpy()
     for tokens in (pretrained.TOKENS_AT_ONCE, 48, 1):
         monkeypatch.setattr(pretrained, "TOKENS_AT_ONCE", tokens)
-        (found,) = predict.predict_batch(coding, stack, asked)
-        np.testing.assert_allclose(found.scores, expected, atol=1e-6)
+        (result,) = predict.predict_batch(coding, stack, requested)
+        np.testing.assert_allclose(result.scores, expected, atol=1e-6)
 
 
 def test_pooled_batches_hold_texts_of_like_length(folders: dict[str, str]) -> None:
@@ -299,13 +299,13 @@ def test_pooled_batches_hold_texts_of_like_length(folders: dict[str, str]) -> No
     sampler = Sampler(data, stack.keys, stack.hyperparameters, False)
     batches = [sampler.batch(step) for step in range(5)]
     lengths = [data.lengths[batch.rows[0]] for batch in batches]
-    assert sorted(int(one) for batch in batches for one in batch.rows[0]) == list(range(20))
-    by_length = sorted(one.tolist() for one in lengths)
-    assert [length for one in by_length for length in one] == sorted(data.lengths.tolist())
+    assert sorted(int(item) for batch in batches for item in batch.rows[0]) == list(range(20))
+    by_length = sorted(item.tolist() for item in lengths)
+    assert [length for item in by_length for length in item] == sorted(data.lengths.tolist())
     # The same batches drawn by hand, with all their padding, give the same losses.
-    whole = text_losses(data, coding, settings, 5)
+    full = text_losses(data, coding, settings, 5)
     wider = replace(data, inputs=(torch.nn.functional.pad(data.inputs[0].to_tensor(), (0, 3)), data.inputs[1]))
-    assert whole == text_losses(wider, coding, settings, 5)
+    assert full == text_losses(wider, coding, settings, 5)
 
 
 def test_what_cannot_be_is_refused(folders: dict[str, str]) -> None:

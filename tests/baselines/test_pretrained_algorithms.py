@@ -62,12 +62,12 @@ def test_the_overlap_is_that_of_the_paper() -> None:
     """By its definition, one product at a time."""
     generator = torch.Generator().manual_seed(0)
     weight, down, up = (torch.randn(2, *size, generator=generator) for size in ((5, 4), (6, 4), (5, 6)))
-    found = compute_overlap(weight, down, up, groups=3)
+    result = compute_overlap(weight, down, up, groups=3)
     for k in range(2):
         updates = [up[k][:, 2 * g : 2 * g + 2] @ down[k][2 * g : 2 * g + 2] for g in range(3)]
         expected = sum((weight[k] @ update.T).abs().sum() for update in updates)
-        expected += sum((one @ other.T).abs().sum() for one, other in combinations(updates, 2))
-        torch.testing.assert_close(found[k], expected)
+        expected += sum((item @ other.T).abs().sum() for item, other in combinations(updates, 2))
+        torch.testing.assert_close(result[k], expected)
 
 
 def test_orthogonality_is_what_the_penalty_makes(folders: dict[str, str]) -> None:
@@ -106,8 +106,8 @@ def test_dfr_fits_the_head_to_pretrained_features_balanced_over_groups(folders: 
         return Rows(image=pixels, kind=np.arange(count) % 2, group=np.arange(count) // 2 % 2)
 
     task = Task("classification", ("image",), "kind", classes=2)
-    made = make_fine_tuned(find_recipe("dfr"), folders["vit"], side=8, freeze="body")
-    model = Baseline(made, task, 0, "toy/toy", {"batch_size": 8, "draws": 2})
+    built = make_fine_tuned(find_recipe("dfr"), folders["vit"], side=8, freeze="body")
+    model = Baseline(built, task, 0, "toy/toy", {"batch_size": 8, "draws": 2})
     train, val = rows(24), rows(40)
     model.fit(train, val, Budget(steps=2))
     scores = model.predict(val.only("image")).scores
@@ -128,8 +128,8 @@ def frozen_features(weights: str, train: Rows, val: Rows) -> np.ndarray:
     )
     pixels = torch.from_numpy(val.numpy()["image"].reshape(1, 40, 192).astype(np.float32) / 255)
     with torch.no_grad():
-        found: np.ndarray = network.eval().encode(network.embed(torch.zeros(1, 40, 0), pixels))[0].double().numpy()
-    return found
+        result: np.ndarray = network.eval().encode(network.embed(torch.zeros(1, 40, 0), pixels))[0].double().numpy()
+    return result
 
 
 def test_a_weaker_pretrained_teacher_labels_the_rows_of_a_pretrained_student(folders: dict[str, str]) -> None:

@@ -48,24 +48,24 @@ def sound(number: int, rate: int = RATE) -> bytes:
 
 
 def column(values: list[Any]) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     home = tmp_path_factory.mktemp("weights")
-    found = {kind: str(tiny_hf.one_way(home / kind, kind)) for kind in KINDS[:2]}
-    return found | {norm: str(tiny_vision.sounds(home / norm, norm=norm)) for norm in KINDS[2:]}
+    result = {kind: str(tiny_hf.one_way(home / kind, kind)) for kind in KINDS[:2]}
+    return result | {norm: str(tiny_vision.sounds(home / norm, norm=norm)) for norm in KINDS[2:]}
 
 
 def given(kind: str, folders: dict[str, str], **own: Any) -> tuple[Any, Data, dict[str, Any]]:
     texts = kind in KINDS[:2]
     x = words(TEXTS) if texts else column([sound(number) for number in range(ROWS)])
     rows = {"x": x, "turn": np.arange(ROWS) % 2}
-    made = make_fine_tuned(find_recipe("erm"), folders[kind], inputs="tokens" if texts else "sounds")
-    settings = resolve_settings(made, "b", {"batch_size": 4, "lr": 1e-2, **own})
+    built = make_fine_tuned(find_recipe("erm"), folders[kind], inputs="tokens" if texts else "sounds")
+    settings = resolve_settings(built, "b", {"batch_size": 4, "lr": 1e-2, **own})
     coding = choose_encoding(Task("classification", ("x",), "turn", classes=2), rows, settings)
     group = torch.arange(ROWS) // 2 % 2
     return coding, Data.of(coding.encode(rows), torch.ones(ROWS), group), settings
@@ -101,15 +101,15 @@ def test_a_text_is_the_state_of_its_last_token(kind: str, folders: dict[str, str
 
     stack, data = stack_of(kind, folders, ["a"])
     stack.ready()
-    found = stack.features(*data.inputs)[0]
+    result = stack.features(*data.inputs)[0]
     with silence_transformers(), torch.no_grad():
         model, own = AutoModel.from_pretrained(folders[kind]).eval(), AutoTokenizer.from_pretrained(folders[kind])
         for row, text in enumerate(TEXTS):
             alone = model(**own(text, return_tensors="pt", return_token_type_ids=False)).last_hidden_state[0, -1]
-            torch.testing.assert_close(found[row], alone, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(result[row], alone, atol=1e-5, rtol=1e-4)
     mean, _ = stack_of(kind, folders, ["a"], pooling="mean")
     mean.ready()
-    assert not torch.allclose(mean.features(*data.inputs)[0], found, atol=1e-3)
+    assert not torch.allclose(mean.features(*data.inputs)[0], result, atol=1e-3)
 
 
 def test_a_text_without_tokens_is_answered(folders: dict[str, str]) -> None:
@@ -126,7 +126,7 @@ def test_a_sound_is_the_mean_over_its_frames(kind: str, folders: dict[str, str])
 
     stack, data = stack_of(kind, folders, ["a"])
     stack.ready()
-    found = stack.features(*data.inputs)[0]
+    result = stack.features(*data.inputs)[0]
     assert data.inputs[1].shape == (ROWS, 90)
     with silence_transformers(), torch.no_grad():
         model = AutoModel.from_pretrained(folders[kind]).eval()
@@ -136,7 +136,7 @@ def test_a_sound_is_the_mean_over_its_frames(kind: str, folders: dict[str, str])
             more = {"attention_mask": heard} if kind == "layer" else {}
             states = model(x[None], **more).last_hidden_state[0]
             frames = int(model._get_feat_extract_output_lengths(torch.tensor(length)))
-            torch.testing.assert_close(found[row], states[:frames].mean(dim=0), atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(result[row], states[:frames].mean(dim=0), atol=1e-5, rtol=1e-4)
 
 
 def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folders: dict[str, str]) -> None:
@@ -152,28 +152,28 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
 
 def test_training_sounds_are_decoded_once(folders: dict[str, str], cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, before, _ = given("layer", folders)
-    asked: list[str] = []
+    requested: list[str] = []
     plain = audio_samples.read_samples
-    monkeypatch.setattr(audio_samples, "read_samples", lambda *given: (asked.append(given[-1]), plain(*given))[1])
+    monkeypatch.setattr(audio_samples, "read_samples", lambda *given: (requested.append(given[-1]), plain(*given))[1])
     _, again, _ = given("layer", folders)
     assert torch.equal(before.inputs[1], again.inputs[1])
-    assert not asked
+    assert not requested
     monkeypatch.setattr(audio_samples, "KEPT_BYTES", 0)
     _, fresh, _ = given("layer", folders)
-    assert len(asked) == 2 * ROWS
+    assert len(requested) == 2 * ROWS
     assert torch.equal(before.inputs[1], fresh.inputs[1])
 
 
 def test_long_sounds_are_answered_some_at_a_time(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     stack, data = stack_of("group", folders, ["a"])
     stack.ready()
-    whole = stack.features(*data.inputs)
-    asked: list[int] = []
+    full = stack.features(*data.inputs)
+    requested: list[int] = []
     plain = pretrained.Network.encode
-    monkeypatch.setattr(pretrained.Network, "encode", lambda self, x: (asked.append(x.shape[1]), plain(self, x))[1])
+    monkeypatch.setattr(pretrained.Network, "encode", lambda self, x: (requested.append(x.shape[1]), plain(self, x))[1])
     monkeypatch.setattr(pretrained, "SAMPLES_AT_ONCE", 5 * 90)
-    torch.testing.assert_close(stack.features(*data.inputs), whole, atol=1e-6, rtol=0)
-    assert asked == [5, 5, 2]
+    torch.testing.assert_close(stack.features(*data.inputs), full, atol=1e-6, rtol=0)
+    assert requested == [5, 5, 2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -199,7 +199,7 @@ def test_what_is_frozen_probed_or_adapted_is_what_was_asked(kind: str, folders: 
 def test_low_rank_updates_can_be_merged(kind: str, folders: dict[str, str]) -> None:
     training = trained(kind, folders, ["a", "b"], lora_rank=2)
     network = training.stack.network
-    adapted = {name.rpartition(".")[2] for name, one in network.named_modules() if isinstance(one, Lora)}
+    adapted = {name.rpartition(".")[2] for name, item in network.named_modules() if isinstance(item, Lora)}
     assert adapted == ({"c_attn"} if kind == "gpt2" else {"q_proj", "v_proj"})
     answers = training.stack.answer(*training.data.inputs)
     merge_lora(network)
@@ -224,10 +224,10 @@ def test_layers_are_counted_from_the_blocks(kind: str, folders: dict[str, str]) 
 )
 def test_algorithms_train_them(kind: str, algorithm: str, folders: dict[str, str]) -> None:
     coding, data, _ = given(kind, folders)
-    made = make_fine_tuned(
+    built = make_fine_tuned(
         find_recipe(algorithm.replace("_", "-")), folders[kind], inputs="tokens" if kind == "gpt2" else "sounds"
     )
-    settings = resolve_settings(made, "b", {"batch_size": 4})
+    settings = resolve_settings(built, "b", {"batch_size": 4})
     stack = ReplicaStack("pretrained", algorithm, [settings], ["r"], coding.sizes, "classification", data, STEPS)
     training = Training(stack, data, STEPS)
     training.run()
@@ -243,17 +243,17 @@ def test_what_they_read_is_found_out_and_stands_among_what_a_seed_spent(
     x = words(TEXTS) if kind == "llama" else column([sound(number) for number in range(ROWS)])
     model = Baseline(chosen, Task("classification", ("x",), "turn", classes=2), 0, "toy/toy", {"batch_size": 4})
     remarks = model.fit(Rows(x=x, turn=np.arange(ROWS) % 2), None, Budget("quick", 2))
-    said = remarks["tokenizer"] if kind == "llama" else remarks["decoder"]
-    assert said.startswith("tokenizers " if kind == "llama" else "SciPy ")
+    output = remarks["tokenizer"] if kind == "llama" else remarks["decoder"]
+    assert output.startswith("tokenizers " if kind == "llama" else "SciPy ")
     assert model.predict({"x": x}).scores.shape == (ROWS, 2)
     assert len(list_entries("tokens")) == (kind == "llama")
 
 
 def test_inputs_of_another_kind_are_refused(folders: dict[str, str]) -> None:
     task = Task("classification", ("x",), "turn", classes=2)
-    made = make_fine_tuned(find_recipe("erm"), folders["group"], inputs="sounds")
+    built = make_fine_tuned(find_recipe("erm"), folders["group"], inputs="sounds")
     with pytest.raises(ModelError, match="inputs = 'sounds' needs one audio input"):
-        choose_encoding(task, {"x": words(TEXTS), "turn": np.arange(ROWS) % 2}, resolve_settings(made, "b", {}))
+        choose_encoding(task, {"x": words(TEXTS), "turn": np.arange(ROWS) % 2}, resolve_settings(built, "b", {}))
     text = make_fine_tuned(find_recipe("erm"), folders["gpt2"], inputs="sounds")
     files = {"x": column([sound(0)]), "turn": np.arange(1)}
     with pytest.raises(ModelError, match="read no audio"):

@@ -37,73 +37,73 @@ every = pytest.mark.parametrize("name", MAKERS)
 def prompts(replicas: int, pairs: list[int]) -> Tensor:
     """A prompt for each number of pairs, (K, n, lines, inputs + 2)."""
     draw = torch.Generator().manual_seed(0)
-    made = torch.randn(replicas, len(pairs), LINES, INPUTS + 2, generator=draw, dtype=torch.float64)
-    made[..., -1] = 1
+    created = torch.randn(replicas, len(pairs), LINES, INPUTS + 2, generator=draw, dtype=torch.float64)
+    created[..., -1] = 1
     for row, count in enumerate(pairs):
-        made[:, row, count : LINES - 1] = 0
-    made[..., -1, INPUTS:] = 0
-    return made
+        created[:, row, count : LINES - 1] = 0
+    created[..., -1, INPUTS:] = 0
+    return created
 
 
 def outputs(network: Any, made: Tensor) -> Tensor:
-    found: Tensor = network(torch.zeros(*made.shape[:2], 0, dtype=torch.int64), made.flatten(2))
-    return found
+    result: Tensor = network(torch.zeros(*made.shape[:2], 0, dtype=torch.int64), made.flatten(2))
+    return result
 
 
 @pytest.mark.parametrize("penalty", [0.3, 1e-9])
 def test_ridge_is_numpys_on_the_pairs_of_each_row(penalty: float) -> None:
-    made = prompts(2, [1, 2, 3, 4])
-    found = outputs(built(lambda: prompt_ridge.Network(SIZES, {"penalty": penalty}), 2), made)
+    created = prompts(2, [1, 2, 3, 4])
+    result = outputs(built(lambda: prompt_ridge.Network(SIZES, {"penalty": penalty}), 2), created)
     for replica in range(2):
         for row, count in enumerate([1, 2, 3, 4]):
-            pairs, query = made[replica, row, :count].numpy(), made[replica, row, -1, :INPUTS].numpy()
+            pairs, query = created[replica, row, :count].numpy(), created[replica, row, -1, :INPUTS].numpy()
             x, y = pairs[:, :INPUTS], pairs[:, INPUTS]
             stacked = np.concatenate([x, np.sqrt(penalty) * np.eye(INPUTS)])
             weights = np.linalg.lstsq(stacked, np.concatenate([y, np.zeros(INPUTS)]), rcond=None)[0]
-            assert found[replica, row].item() == pytest.approx(query @ weights, abs=1e-5)
+            assert result[replica, row].item() == pytest.approx(query @ weights, abs=1e-5)
 
 
 @every
 def test_no_order_of_the_pairs_changes_an_answer(name: str) -> None:
-    network, made = built(MAKERS[name], 2), prompts(2, [4, 4])
-    moved = made[:, :, [2, 0, 3, 1, 4]]
-    assert torch.allclose(outputs(network, moved), outputs(network, made), rtol=0, atol=1e-10)
+    network, created = built(MAKERS[name], 2), prompts(2, [4, 4])
+    moved = created[:, :, [2, 0, 3, 1, 4]]
+    assert torch.allclose(outputs(network, moved), outputs(network, created), rtol=0, atol=1e-10)
 
 
 @every
 def test_lines_without_a_pair_change_no_answer(name: str) -> None:
-    network, made = built(MAKERS[name], 2), prompts(2, [2, 3])
-    junk = made.clone()
-    empty = (made[..., -1] == 0) & (torch.arange(LINES) < LINES - 1)
+    network, created = built(MAKERS[name], 2), prompts(2, [2, 3])
+    junk = created.clone()
+    empty = (created[..., -1] == 0) & (torch.arange(LINES) < LINES - 1)
     junk[..., :-1][empty] = 7.0
-    assert torch.allclose(outputs(network, junk), outputs(network, made), rtol=0, atol=1e-10)
+    assert torch.allclose(outputs(network, junk), outputs(network, created), rtol=0, atol=1e-10)
 
 
 def test_a_position_tells_one_order_from_another() -> None:
-    network, made = (
+    network, created = (
         built(lambda: prompt_transformer.Network(SIZES, SMALL | {"position": "sinusoidal"}), 1),
         prompts(1, [4]),
     )
-    assert (outputs(network, made[:, :, [2, 0, 3, 1, 4]]) - outputs(network, made)).abs().max() > 1e-4
+    assert (outputs(network, created[:, :, [2, 0, 3, 1, 4]]) - outputs(network, created)).abs().max() > 1e-4
 
 
 @every
 def test_three_replicas_train_as_each_alone(name: str) -> None:
-    made = prompts(3, [1, 2, 3, 4, 4, 4])
+    created = prompts(3, [1, 2, 3, 4, 4, 4])
     target = torch.randn(3, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
 
     def trained(network: Any, here: slice) -> Any:
         optimiser = torch.optim.AdamW(network.parameters(), lr=1e-2)
         for _ in range(20):
             optimiser.zero_grad()
-            (outputs(network, made[here])[..., 0] - target[here]).square().mean(dim=1).sum().backward()
+            (outputs(network, created[here])[..., 0] - target[here]).square().mean(dim=1).sum().backward()
             optimiser.step()
         return torch.cat([parameter.detach().flatten(1) for parameter in network.parameters()], dim=1)
 
     together = trained(built(MAKERS[name], 3), slice(0, 3))
-    for place in range(3):
-        alone = trained(select_replicas(built(MAKERS[name], 3), [place]), slice(place, place + 1))
-        assert (together[place] - alone[0]).abs().max() < 1e-10
+    for position in range(3):
+        alone = trained(select_replicas(built(MAKERS[name], 3), [position]), slice(position, position + 1))
+        assert (together[position] - alone[0]).abs().max() < 1e-10
 
 
 def test_the_penalty_is_learnt_and_comes_to_the_noises_variance() -> None:
@@ -113,14 +113,14 @@ def test_the_penalty_is_learnt_and_comes_to_the_noises_variance() -> None:
     weights = torch.randn(1, rows, 1, INPUTS, generator=draw, dtype=torch.float64)
     y = (x * weights).sum(-1, keepdim=True)
     y = y + torch.randn(y.shape, generator=draw, dtype=torch.float64)
-    made = torch.cat([x, y, torch.ones_like(y)], dim=-1)
+    created = torch.cat([x, y, torch.ones_like(y)], dim=-1)
     target = y[..., -1, 0]
-    made[..., -1, INPUTS:] = 0
+    created[..., -1, INPUTS:] = 0
     network = built(lambda: prompt_ridge.Network(SIZES, {"penalty": 10.0}), 1)
     optimiser = torch.optim.Adam(network.parameters(), lr=0.1)
     for _ in range(120):
         optimiser.zero_grad()
-        (outputs(network, made)[..., 0] - target).square().mean().backward()
+        (outputs(network, created)[..., 0] - target).square().mean().backward()
         optimiser.step()
     assert network.log_penalty.exp().item() == pytest.approx(1.0, rel=0.2)
 
@@ -151,10 +151,10 @@ def test_on_the_benchmark_ridge_on_the_prompt_errs_less_on_longer_prompts_and_a_
     on = "in_context_regression_lengths/prompt_length"
 
     def regret(name: str) -> tuple[float, float, float]:
-        found = fs.score(run_baseline(name, on, seeds=1, budget="quick", out=tmp_path / name))
-        worst = found.metrics["worst_group_squared_regret@1"].ood
+        result = fs.score(run_baseline(name, on, seeds=1, budget="quick", out=tmp_path / name))
+        worst = result.metrics["worst_group_squared_regret@1"].ood
         assert is_measured(worst)
-        return found.id.value, found.ood.value, worst.value
+        return result.id.value, result.ood.value, worst.value
 
     id, ood, worst = regret("prompt-ridge")
     assert ood < 0.7 < id < 1.5

@@ -33,10 +33,10 @@ def settings(recipe: Recipe, name: str, benchmark: str) -> dict[str, Any]:
 
 
 def test_domainbed_s_defaults_are_those_of_its_registry() -> None:
-    found = settings(tuned(), "domainbed", "pacs/sketch")
+    result = settings(tuned(), "domainbed", "pacs/sketch")
     expected = {"lr": 5e-5, "weight_decay": 0.0, "batch_size": 32, "dropout": 0.0, "augment": "domainbed"}
     expected |= {"optimiser": "adam", "frozen_norm": True, "each_environment": True, "weights": WEIGHTS, "side": 224}
-    assert {name: found[name] for name in expected} == expected
+    assert {name: result[name] for name in expected} == expected
     assert given(tuned(), "domainbed", "pacs/sketch").steps("full", "pacs/sketch") == 5001
     small = given(find_recipe("irm"), "domainbed", "rotated_mnist/angle_15")
     assert small.network == "cnn"
@@ -47,19 +47,19 @@ def test_domainbed_s_defaults_are_those_of_its_registry() -> None:
 
 def test_an_algorithm_s_own_settings_remain() -> None:
     own = resolve_settings(find_recipe("coral"), "pacs/sketch")
-    found = settings(tuned("coral"), "domainbed", "pacs/sketch")
+    result = settings(tuned("coral"), "domainbed", "pacs/sketch")
     from farshift.baselines.recipe import find_plugin_files, read_settings
 
     names = read_settings(find_plugin_files("algorithms")["coral"]).keys() - {"lr", "batch_size"}
-    assert {name: found[name] for name in names} == {name: own[name] for name in names}
+    assert {name: result[name] for name in names} == {name: own[name] for name in names}
 
 
 def test_epochs_are_counted_over_the_rows_that_are_trained_on() -> None:
-    made = given(find_recipe("erm"), "wilds", "wilds_camelyon17/official", rows=302_436)
-    assert made.network == "resnet"
-    assert made.steps("full", "") == 10 * math.ceil(302_436 / 32)
-    assert made.steps("quick", "") == find_recipe("erm").steps("quick", "")
-    assert resolve_settings(made, "")["momentum"] == 0.9
+    built = given(find_recipe("erm"), "wilds", "wilds_camelyon17/official", rows=302_436)
+    assert built.network == "resnet"
+    assert built.steps("full", "") == 10 * math.ceil(302_436 / 32)
+    assert built.steps("quick", "") == find_recipe("erm").steps("quick", "")
+    assert resolve_settings(built, "")["momentum"] == 0.9
 
 
 @pytest.mark.parametrize("name", load_all_published())
@@ -67,35 +67,40 @@ def test_every_entry_fits_a_recipe_and_says_where_it_was_read(name: str) -> None
     for entry in load_all_published()[name].on:
         benchmark = entry.benchmarks[0].replace("*", "one")
         recipe = find_recipe(entry.algorithms[0] if entry.algorithms else "erm")
-        found = find_published(name, benchmark, recipe.algorithm or "")
-        made = given(make_fine_tuned(recipe, WEIGHTS) if found.pretrained else recipe, name, benchmark)
+        result = find_published(name, benchmark, recipe.algorithm or "")
+        built = given(make_fine_tuned(recipe, WEIGHTS) if result.pretrained else recipe, name, benchmark)
         assert (
-            resolve_settings(made, benchmark).items() >= {n: v for n, v in found.settings.items() if n != "lr"}.items()
+            resolve_settings(built, benchmark).items()
+            >= {n: v for n, v in result.settings.items() if n != "lr"}.items()
         )
-        assert all("line" in where or where.endswith(".py") for where in found.where.values())
-        assert made.steps("full", benchmark) > 0
+        assert all("line" in where or where.endswith(".py") for where in result.where.values())
+        assert built.steps("full", benchmark) > 0
     assert "/blob/" in load_all_published()[name].source
-    assert {one["setting"] for one in list_published() if one["published"] == name} >= {"lr", "batch_size", "optimiser"}
+    assert {item["setting"] for item in list_published() if item["published"] == name} >= {
+        "lr",
+        "batch_size",
+        "optimiser",
+    }
 
 
 def test_its_search_space_is_the_published_one() -> None:
-    made = given(tuned(), "domainbed", "pacs/sketch")
-    found = list(draw_settings("erm", "pacs/sketch", 2001, made).values())
-    assert found[0] == {}
-    rate, batch, dropout = (np.array([one[name] for one in found[1:]]) for name in ("lr", "batch_size", "dropout"))
+    built = given(tuned(), "domainbed", "pacs/sketch")
+    result = list(draw_settings("erm", "pacs/sketch", 2001, built).values())
+    assert result[0] == {}
+    rate, batch, dropout = (np.array([item[name] for item in result[1:]]) for name in ("lr", "batch_size", "dropout"))
     assert np.histogram(np.log10(rate), bins=3, range=(-5, -3.5))[0] == pytest.approx([2000 / 3] * 3, abs=90)
     assert batch.min() == 8
     assert batch.max() == math.floor(2**5.5) == 45
-    assert all(type(one["batch_size"]) is int for one in found[1:])
+    assert all(type(item["batch_size"]) is int for item in result[1:])
     # int(2 ** uniform) of 8 to 45 is below 16 two times in five.
     assert (batch < 16).mean() == pytest.approx(0.4, abs=0.04)
     assert set(dropout.tolist()) == {0.0, 0.1, 0.5}
     narrow = list(
         draw_settings("erm", "domain_net/clipart", 300, given(tuned(), "domainbed", "domain_net/clipart")).values()
     )
-    assert max(one["batch_size"] for one in narrow[1:]) == 31
+    assert max(item["batch_size"] for item in narrow[1:]) == 31
     small = draw_settings("irm", "colored_mnist/red", 5, given(find_recipe("irm"), "domainbed", "colored_mnist/red"))
-    assert all("weight_decay" not in one for one in small.values())
+    assert all("weight_decay" not in item for item in small.values())
     with pytest.raises(FarshiftError, match="wilds publishes no ranges for waterbirds/official"):
         draw_settings("erm", "waterbirds/official", 5, given(tuned(), "wilds", "waterbirds/official"))
 
@@ -121,8 +126,8 @@ def test_a_rate_shrinks_by_the_same_factor_each_epoch() -> None:
     schedule = torch.optim.lr_scheduler.StepLR(optimiser, step_size=1, gamma=0.96)
     for epoch in range(6):
         for step in range(5):
-            found = geometric.factor(5 * epoch + step, 30, {"decays": 6, "decay_percent": 96})
-            assert found == pytest.approx(optimiser.param_groups[0]["lr"])
+            result = geometric.factor(5 * epoch + step, 30, {"decays": 6, "decay_percent": 96})
+            assert result == pytest.approx(optimiser.param_groups[0]["lr"])
         optimiser.step()
         schedule.step()
 

@@ -28,20 +28,20 @@ WORDS = (EOS, 4, 5)
 
 def writer(seeds: Sequence[int] = (0,), aligned: bool = False, name: str = "transformer") -> Any:
     """Untrained networks of the words 4 and 5, with weights large enough to be opinionated."""
-    made = []
+    built = []
     for seed in seeds:
         torch.manual_seed(seed)
         file = load_module("baselines/networks", name, "network")
         network = file.Network(Sizes(6, source=7, aligned=aligned), settings(name, "erm", **TINY[name])).double()
         for weight in network.parameters():
             weight.data.mul_(2)
-        made.append(network.eval())
-    return stack_networks(made)
+        built.append(network.eval())
+    return stack_networks(built)
 
 
 def chances(network: Any, source: Tensor, limit: int) -> dict[tuple[int, ...], float]:
     """The log-probability of every answer of at most `limit` tokens, by teaching each."""
-    found = {}
+    result = {}
     for length in range(1, limit + 1):
         for text in product(WORDS, repeat=length):
             if EOS in text[:-1] or (length < limit and text[-1] != EOS):
@@ -50,12 +50,12 @@ def chances(network: Any, source: Tensor, limit: int) -> dict[tuple[int, ...], f
             logits = network(source, target)[0, 0]
             logits = logits[:, list(WORDS)].log_softmax(-1)
             places = torch.tensor([WORDS.index(token) for token in text])
-            found[text] = float(logits.gather(1, places[:, None]).sum())
-    return found
+            result[text] = float(logits.gather(1, places[:, None]).sum())
+    return result
 
 
 def text(ids: Tensor) -> tuple[int, ...]:
-    return tuple(one for one in ids.tolist() if one != PAD)
+    return tuple(item for item in ids.tolist() if item != PAD)
 
 
 def test_a_beam_as_wide_as_there_are_answers_finds_them_all_in_order() -> None:
@@ -67,7 +67,7 @@ def test_a_beam_as_wide_as_there_are_answers_finds_them_all_in_order() -> None:
             assert len(all_) == 15
             ranked = sorted(all_, key=all_.__getitem__, reverse=True)
             assert [text(ids) for ids in out[0, row]] == ranked
-            torch.testing.assert_close(scores[0, row].tolist(), [all_[one] for one in ranked], rtol=0, atol=1e-10)
+            torch.testing.assert_close(scores[0, row].tolist(), [all_[item] for item in ranked], rtol=0, atol=1e-10)
 
 
 def test_answers_that_there_are_not_have_no_chance() -> None:
@@ -87,8 +87,8 @@ def test_a_beam_of_one_is_greedy_decoding(name: str, aligned: bool) -> None:
 def test_beams_of_stacked_networks_are_those_of_each_alone() -> None:
     out, scores = search_beams(writer((0, 1)), SOURCE.expand(2, -1, -1), 4, 3)
     for seed in range(2):
-        one, likely = search_beams(writer((seed,)), SOURCE, 4, 3)
-        assert torch.equal(out[seed], one[0])
+        item, likely = search_beams(writer((seed,)), SOURCE, 4, 3)
+        assert torch.equal(out[seed], item[0])
         torch.testing.assert_close(scores[seed], likely[0], rtol=0, atol=1e-12)
 
 
@@ -101,54 +101,54 @@ def test_samples_come_as_often_as_the_network_says_at_its_temperature() -> None:
         first = logits[0, 0, list(WORDS)]
         for temperature in (0.5, 3.0):
             out = sample_answers(network, source, 2, torch.tensor([temperature]), make_keys(["a"]))[0]
-            found = torch.bincount(out[:, 0], minlength=6)[list(WORDS)] / count
-            torch.testing.assert_close(found.double(), (first / temperature).softmax(0), rtol=0, atol=0.03)
+            result = torch.bincount(out[:, 0], minlength=6)[list(WORDS)] / count
+            torch.testing.assert_close(result.double(), (first / temperature).softmax(0), rtol=0, atol=0.03)
         assert (out[out[:, 0] == EOS, 1] == PAD).all()
         assert (out[:, 1] != BOS).all()
 
 
 def test_a_verdict_is_read_after_the_whole_answer() -> None:
-    made = training("transformer", "re_ranking", [{}])
-    network, drawn = made.stack.network, batch(made)
+    built = training("transformer", "re_ranking", [{}])
+    network, drawn = built.stack.network, batch(built)
     source, target = drawn.inputs
     verdicts = network.judge_answers(source, target)
     for row in range(4):
         length = int((target[0, row] != PAD).sum())
-        whole = target[:, row : row + 1, :length]
-        features = network.judge.features(source[:, row : row + 1], whole)[0, 0, -1]
+        full = target[:, row : row + 1, :length]
+        features = network.judge.features(source[:, row : row + 1], full)[0, 0, -1]
         expected = features @ network.verdict.weight[0, 0] + network.verdict.bias[0, 0]
         torch.testing.assert_close(verdicts[0, row], expected, rtol=0, atol=1e-10)
         # An answer that was cut off is judged as if it ended there, which the judge reads only after it.
-        cut = network.judge_answers(source[:, row : row + 1], whole[..., :-1])
+        cut = network.judge_answers(source[:, row : row + 1], full[..., :-1])
         torch.testing.assert_close(cut[0, 0], verdicts[0, row], rtol=0, atol=1e-10)
 
 
 def test_first_the_writer_learns_then_the_judge() -> None:
-    made = training("lstm", "re_ranking", [{"judge_percent": 50}] * 2, 4)
-    assert made.stages == (2, 2)
-    start = alone(made.stack.network, 0)
+    built = training("lstm", "re_ranking", [{"judge_percent": 50}] * 2, 4)
+    assert built.stages == (2, 2)
+    start = alone(built.stack.network, 0)
     for _ in range(2):
-        made.step()
-    middle = alone(made.stack.network, 0)
+        built.step()
+    middle = alone(built.stack.network, 0)
     check_alike(start.judge, middle.judge, 0)
     assert not torch.equal(start.writer.head.weight, middle.writer.head.weight)
     for _ in range(2):
-        made.step()
-    check_alike(middle.writer, alone(made.stack.network, 0).writer, 0)
-    assert not torch.equal(middle.verdict.weight, alone(made.stack.network, 0).verdict.weight)
+        built.step()
+    check_alike(middle.writer, alone(built.stack.network, 0).writer, 0)
+    assert not torch.equal(middle.verdict.weight, alone(built.stack.network, 0).verdict.weight)
 
 
 def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None:
     each = [{"temperature": 0.7}, {"temperature": 2.0}]
-    made = training("lstm", "re_ranking", each, 4)
-    algorithm, network, drawn = made.stack.algorithm, made.stack.network, batch(made)
-    later = type(clock(made))(0, 1, 1, 3, made.stack.keys)
-    losses, longest = algorithm.loss(network, drawn, later), int(made.data.lengths.max())
-    for place in range(2):
-        plain = alone(network, place)
-        source, target = (x[place : place + 1] for x in drawn.inputs)
-        one = later.draw("re_ranking")[place : place + 1]
-        answers = sample_answers(plain.writer, source, longest, torch.tensor([each[place]["temperature"]]), one)
+    built = training("lstm", "re_ranking", each, 4)
+    algorithm, network, drawn = built.stack.algorithm, built.stack.network, batch(built)
+    later = type(clock(built))(0, 1, 1, 3, built.stack.keys)
+    losses, longest = algorithm.loss(network, drawn, later), int(built.data.lengths.max())
+    for position in range(2):
+        plain = alone(network, position)
+        source, target = (x[position : position + 1] for x in drawn.inputs)
+        item = later.draw("re_ranking")[position : position + 1]
+        answers = sample_answers(plain.writer, source, longest, torch.tensor([each[position]["temperature"]]), item)
         total = torch.zeros((), dtype=torch.float64)
         for row in range(4):
             right = float(text(answers[0, row]) == text(target[0, row]))
@@ -156,21 +156,23 @@ def test_the_judges_loss_is_that_of_its_verdicts_on_samples_and_truths() -> None
                 verdict = plain.judge_answers(source[:, row : row + 1], written[:, row : row + 1])[0, 0]
                 chance = torch.sigmoid(verdict)
                 total = total - (truth * chance.log() + (1 - truth) * (1 - chance).log()) / 8
-        torch.testing.assert_close(losses[place], total, rtol=0, atol=1e-10)
+        torch.testing.assert_close(losses[position], total, rtol=0, atol=1e-10)
 
 
 def test_the_answer_is_the_one_most_likely_to_be_given_and_judged_right() -> None:
-    made = training("transformer", "re_ranking", [{"answers": 3}] * 2)
-    network = made.stack.network.eval()
-    source = made.data.inputs[0][:5].expand(2, -1, -1)
+    built = training("transformer", "re_ranking", [{"answers": 3}] * 2)
+    network = built.stack.network.eval()
+    source = built.data.inputs[0][:5].expand(2, -1, -1)
     with torch.no_grad():
-        found = network.generate(source, 6)
+        result = network.generate(source, 6)
         candidates, scores = search_beams(network.writer, source, 6, 3)
         for k in range(2):
             for row in range(5):
-                verdicts = [network.judge_answers(source, candidates[:, :, one])[k, row].sigmoid() for one in range(3)]
-                chances_ = [float(scores[k, row, one].exp() * verdicts[one]) for one in range(3)]
-                assert torch.equal(found[k, row], candidates[k, row, chances_.index(max(chances_))])
+                verdicts = [
+                    network.judge_answers(source, candidates[:, :, item])[k, row].sigmoid() for item in range(3)
+                ]
+                chances_ = [float(scores[k, row, item].exp() * verdicts[item]) for item in range(3)]
+                assert torch.equal(result[k, row], candidates[k, row, chances_.index(max(chances_))])
 
 
 def test_a_judge_that_is_sure_overrules_the_writer() -> None:
@@ -189,22 +191,22 @@ def test_one_answer_is_the_writers_own() -> None:
 
 def test_re_ranked_replicas_are_the_same_alone_and_among_others() -> None:
     def make(which: Sequence[int]) -> Training:
-        each = [{"temperature": 1.0 + place, "judge_percent": 50} for place in which]
-        return training("lstm", "re_ranking", each, 6, [f"replica {place}" for place in which])
+        each = [{"temperature": 1.0 + position, "judge_percent": 50} for position in which]
+        return training("lstm", "re_ranking", each, 6, [f"replica {position}" for position in which])
 
     check_alone_as_among_many(make)
 
 
 def test_a_network_that_does_not_write_token_by_token_is_refused() -> None:
-    made = recipe("lstm_aligned", 2, batch_size=4).model_copy(update={"algorithm": "re_ranking"})
+    built = recipe("lstm_aligned", 2, batch_size=4).model_copy(update={"algorithm": "re_ranking"})
     with pytest.raises(ModelError, match="such as lstm or transformer"):
-        trained(made, PARITY, bits(8, 4))
+        trained(built, PARITY, bits(8, 4))
 
 
 def test_a_re_ranked_network_learns_a_tiny_task() -> None:
     fast = {"lr": 0.01, "batch_size": 36, "clip": 1.0, "width": 24, "judge_percent": 20}
-    made = recipe("lstm", 150, **fast).model_copy(update={"algorithm": "re_ranking"})
-    assert accuracy(trained(made, TURN, commands()), TURN, commands()) > 0.9
+    built = recipe("lstm", 150, **fast).model_copy(update={"algorithm": "re_ranking"})
+    assert accuracy(trained(built, TURN, commands()), TURN, commands()) > 0.9
 
 
 def test_probabilities_of_candidates_are_of_the_words_alone() -> None:

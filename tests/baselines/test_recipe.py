@@ -77,7 +77,7 @@ def test_every_shipped_recipe_is_read_and_listed_by_name() -> None:
     ],
 )
 def test_each_benchmark_has_one_plain_baseline_and_one_meant_to_help(benchmark: str, plain: str, helps: str) -> None:
-    roles = [(made.role_on(benchmark), name) for name, made in load_recipes().items() if made.role_on(benchmark)]
+    roles = [(built.role_on(benchmark), name) for name, built in load_recipes().items() if built.role_on(benchmark)]
     assert sorted(roles, key=str) == sorted([("plain", plain), ("helps", helps)], key=str)
 
 
@@ -111,9 +111,9 @@ def test_an_unknown_setting_of_one_benchmark_is_refused_too(mine: Path) -> None:
 
 
 def test_an_unknown_setting_of_an_estimator_offers_the_nearest() -> None:
-    made = find_recipe("knn").model_copy(update={"settings": {"n_neighbours": 3}})
+    built = find_recipe("knn").model_copy(update={"settings": {"n_neighbours": 3}})
     with pytest.raises(BadDefinition, match="did you mean n_neighbors"):
-        trained(made, ADD, additions())
+        trained(built, ADD, additions())
 
 
 @pytest.mark.parametrize(
@@ -140,26 +140,26 @@ def test_two_recipes_of_one_name_are_refused(mine: Path) -> None:
 
 def test_steps_and_settings_may_differ_on_one_benchmark(mine: Path) -> None:
     write(mine, settings="lr = 0.5", more='[on."a/b"]\nsettings = { lr = 0.25 }\nquick = { steps = 3 }\n')
-    made = find_recipe("my-own")
-    assert (made.steps("quick", "a/b"), made.steps("full", "a/b"), made.steps("quick", "a/c")) == (3, 20, 10)
-    assert (made.settings_on("a/b")["lr"], made.settings_on("a/c")["lr"]) == (0.25, 0.5)
+    built = find_recipe("my-own")
+    assert (built.steps("quick", "a/b"), built.steps("full", "a/b"), built.steps("quick", "a/c")) == (3, 20, 10)
+    assert (built.settings_on("a/b")["lr"], built.settings_on("a/c")["lr"]) == (0.25, 0.5)
     with pytest.raises(UnknownName, match="no budget named 'quik'"):
-        made.steps("quik", "a/b")
+        built.steps("quik", "a/b")
 
 
 def test_settings_may_differ_under_one_budget(mine: Path) -> None:
     more = 'settings = { lr = 0.1, width = 16 }\n[on."a/b"]\nsettings = { lr = 0.25 }\nfull = { steps = 3, settings = { width = 4 } }\n'
     write(mine, settings="lr = 0.5", more=more)
-    made = find_recipe("my-own")
-    assert made.for_budget("quick") == made
-    assert made.for_budget("quick").settings_on("a/c") == {"lr": 0.5}
-    full = made.for_budget("full")
+    built = find_recipe("my-own")
+    assert built.for_budget("quick") == built
+    assert built.for_budget("quick").settings_on("a/c") == {"lr": 0.5}
+    full = built.for_budget("full")
     assert full.settings_on("a/c") == {"lr": 0.1, "width": 16}
     assert full.settings_on("a/b") == {"lr": 0.25, "width": 4}, "those of a benchmark stand above those of a budget"
     assert full.for_budget("full") == full
-    lone = replace_network(made, "linear").for_budget("full")
+    lone = replace_network(built, "linear").for_budget("full")
     assert lone.settings_on("a/b") == {"lr": 0.25}, "another network has no width"
-    assert make_fine_tuned(made, "org/name").for_budget("full").settings_on("a/b")["lr"] == 5e-5
+    assert make_fine_tuned(built, "org/name").for_budget("full").settings_on("a/b")["lr"] == 5e-5
 
 
 def test_an_unknown_setting_of_one_budget_is_refused_too(mine: Path) -> None:

@@ -39,9 +39,9 @@ def theirs(kind: str, ours: Recurrent, replica: int = 0) -> nn.RNNBase:
     """torch's network with one replica's weights."""
     layers, directions = len(ours.layers), ours.layers[0].directions
     built = KINDS[kind][1](3, 4, layers, batch_first=True, bidirectional=directions == 2).double()
-    for place, layer in enumerate(ours.layers):
+    for position, layer in enumerate(ours.layers):
         for way in range(directions):
-            name = f"l{place}" + "_reverse" * way
+            name = f"l{position}" + "_reverse" * way
             bias = layer.bias[replica, way].detach()
             inside = torch.zeros(3 * 4).double() if kind == "gru" else torch.zeros_like(bias)
             if kind == "gru":
@@ -84,14 +84,14 @@ def test_outputs_states_and_gradients_equal_torchs_with_packed_sequences(kind: s
         scored = zip((expected, *layered), weigh, strict=True)
         sum((part * weight[replica]).sum() for part, weight in scored).backward()  # type: ignore[union-attr]
         assert close(gradients[0][replica], alone.grad)  # type: ignore[arg-type]
-        found = dict(zip((name for name, _ in ours.named_parameters()), gradients[1:], strict=True))
-        for place in range(2):
+        result = dict(zip((name for name, _ in ours.named_parameters()), gradients[1:], strict=True))
+        for position in range(2):
             for way in range(1 + bidirectional):
-                name = f"l{place}" + "_reverse" * way
-                for mine, other in (("into", "weight_ih"), ("again", "weight_hh")):
-                    gradient = ours_in_their_order(found[f"layers.{place}.{mine}"][replica, way], kind).T
+                name = f"l{position}" + "_reverse" * way
+                for own, other in (("into", "weight_ih"), ("again", "weight_hh")):
+                    gradient = ours_in_their_order(result[f"layers.{position}.{own}"][replica, way], kind).T
                     assert close(gradient, getattr(built, f"{other}_{name}").grad)
-                bias = found[f"layers.{place}.bias"][replica, way]
+                bias = result[f"layers.{position}.bias"][replica, way]
                 theirs_ = getattr(built, f"bias_ih_{name}").grad
                 assert close(ours_in_their_order(bias[: len(theirs_)], kind), theirs_)
                 if kind == "gru":
@@ -101,10 +101,10 @@ def test_outputs_states_and_gradients_equal_torchs_with_packed_sequences(kind: s
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_sequence_may_be_read_in_two_halves_with_the_state_between(kind: str) -> None:
     ours, x = made(kind, layers=2), torch.randn(1, 4, 6, 3, dtype=torch.float64)
-    whole, end = ours(x)
+    full, end = ours(x)
     first, between = ours(x[:, :, :2])
     second, after = ours(x[:, :, 2:], states=between)
-    assert close(torch.cat([first, second], dim=2), whole)
+    assert close(torch.cat([first, second], dim=2), full)
     assert all(close(a, b) for a, b in zip(after, end, strict=True))
 
 
@@ -152,17 +152,17 @@ def test_the_gradient_that_can_be_differentiated_equals_the_hand_written_one(kin
 
 def test_a_tensor_given_as_hidden_state_and_cell_gets_both_gradients_once() -> None:
     x, into, again, bias, h, _ = inputs("lstm")
-    one = torch.autograd.grad(recurrence.lstm(x, into, again, bias, h, h)[0].sum(), h, create_graph=True)[0]
+    item = torch.autograd.grad(recurrence.lstm(x, into, again, bias, h, h)[0].sum(), h, create_graph=True)[0]
     h_, c_ = h.detach().requires_grad_(), h.detach().requires_grad_()
     apart = torch.autograd.grad(recurrence.lstm(x, into, again, bias, h_, c_)[0].sum(), [h_, c_])
-    assert close(one, apart[0] + apart[1])
+    assert close(item, apart[0] + apart[1])
 
 
 def test_an_lstm_of_which_only_the_cells_are_used_has_their_gradient() -> None:
     given = inputs("lstm")
-    found = torch.autograd.grad(recurrence.lstm(*given)[1].sum(), given)
+    result = torch.autograd.grad(recurrence.lstm(*given)[1].sum(), given)
     expected = torch.autograd.grad(recurrence.lstm_by_steps(*given)[1].sum(), given)
-    assert all(close(a, b) for a, b in zip(found, expected, strict=True))
+    assert all(close(a, b) for a, b in zip(result, expected, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)

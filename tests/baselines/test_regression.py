@@ -34,10 +34,10 @@ ON_ALL = sorted(
 
 
 def answers(model: Baseline, rows: Rows) -> Any:
-    found = model.predict(rows.only("x"))
-    assert isinstance(found, Answers)
-    assert found.scores is None
-    return found.prediction
+    result = model.predict(rows.only("x"))
+    assert isinstance(result, Answers)
+    assert result.scores is None
+    return result.prediction
 
 
 def parameters(algorithm: str, *each: dict[str, Any], **common: Any) -> Tensor:
@@ -54,15 +54,15 @@ def test_numbers_are_learnt_in_units_of_training_and_answered_in_their_own() -> 
     encoded = numbers.encode(labels)
     assert encoded.dtype == torch.float32
     assert (float(encoded.mean()), float(encoded.std(correction=0))) == pytest.approx((0, 1))
-    (found,) = numbers.answers(encoded[None, :, None], True)
-    assert found.prediction.tolist() == pytest.approx(labels.tolist())
+    (result,) = numbers.answers(encoded[None, :, None], True)
+    assert result.prediction.tolist() == pytest.approx(labels.tolist())
 
 
 @pytest.mark.parametrize("labels", [[7.0, 7.0], [-1e300, 1e300], [0.0, 5e-324]], ids=["equal", "large", "small"])
 def test_numbers_of_any_size_come_back(labels: list[float]) -> None:
     numbers = Numbers(np.array(labels))
-    (found,) = numbers.answers(numbers.encode(np.array(labels))[None, :, None], True)
-    assert found.prediction.tolist() == pytest.approx(labels, rel=1e-6)
+    (result,) = numbers.answers(numbers.encode(np.array(labels))[None, :, None], True)
+    assert result.prediction.tolist() == pytest.approx(labels, rel=1e-6)
 
 
 def test_labels_that_are_no_numbers_are_refused() -> None:
@@ -81,11 +81,11 @@ def test_published_settings_may_ask_for_numbers_as_they_are() -> None:
 @pytest.mark.parametrize("scaled", [True, False])
 def test_a_linear_network_comes_to_ordinary_least_squares(scaled: bool) -> None:
     rows, rate = measured(), 0.05 if scaled else 1.0
-    made = recipe("linear", 1500, batch_size=0, lr=rate, schedule="cosine", weight_decay=0.0, scaled=scaled)
-    found = answers(trained(made, NUMBER, rows), rows)
+    built = recipe("linear", 1500, batch_size=0, lr=rate, schedule="cosine", weight_decay=0.0, scaled=scaled)
+    result = answers(trained(built, NUMBER, rows), rows)
     x = np.concatenate([rows.columns["x"], np.ones((len(rows), 1))], axis=1)
     best, *_ = np.linalg.lstsq(x, rows.columns["y"], rcond=None)
-    assert found == pytest.approx(x @ best, abs=0.05)
+    assert result == pytest.approx(x @ best, abs=0.05)
 
 
 def test_irm_penalises_the_slope_of_each_environments_squared_error_by_a_scale_of_its_outputs() -> None:
@@ -116,8 +116,8 @@ def test_the_mix_of_two_squared_errors_has_the_gradient_of_the_error_to_the_mixe
     outputs = torch.randn(2, 4, 1, dtype=torch.float64, requires_grad=True)
     own, other = torch.randn(2, 2, 4, dtype=torch.float64)
     mixed = 0.3 * compute_task_loss(outputs, own) + 0.7 * compute_task_loss(outputs, other)
-    wanted = compute_task_loss(outputs, 0.3 * own + 0.7 * other)
-    assert torch.allclose(*(torch.autograd.grad(one.sum(), outputs)[0] for one in (mixed, wanted)))
+    expected = compute_task_loss(outputs, 0.3 * own + 0.7 * other)
+    assert torch.allclose(*(torch.autograd.grad(item.sum(), outputs)[0] for item in (mixed, expected)))
 
 
 @pytest.mark.parametrize("algorithm", ON_ALL)
@@ -129,7 +129,7 @@ def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
 
 
 def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path) -> None:
-    whole = parameters("vrex", {}, {"lr": 0.03})
+    full = parameters("vrex", {}, {"lr": 0.03})
     begun = training("vrex", {}, {"lr": 0.03})
     for _ in range(5):
         begun.step()
@@ -138,16 +138,16 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path)
     assert resume_training(later, tmp_path / "half.npz", "this")
     while not later.done:
         later.step()
-    found = torch.cat([parameter.detach().flatten(1) for parameter in later.stack.network.parameters()], dim=1)
-    assert torch.equal(found, whole)
+    result = torch.cat([parameter.detach().flatten(1) for parameter in later.stack.network.parameters()], dim=1)
+    assert torch.equal(result, full)
 
 
 def test_replicas_that_are_trained_together_answer_as_alone() -> None:
-    rows, made = measured(), recipe("mlp", 30, lr=0.01, width=8)
+    rows, built = measured(), recipe("mlp", 30, lr=0.01, width=8)
     members = [Member(0, {}), Member(1, {}), Member(0, {"lr": 0.1})]
-    fit = ReplicaGroup(made, NUMBER, members, "toy/toy").fit(FitInput(rows, None), Budget("quick"))
+    fit = ReplicaGroup(built, NUMBER, members, "toy/toy").fit(FitInput(rows, None), Budget("quick"))
     for member in members:
-        alone = Baseline(made, NUMBER, member.seed, "toy/toy", member.settings)
+        alone = Baseline(built, NUMBER, member.seed, "toy/toy", member.settings)
         alone.fit(rows, None, Budget("quick"))
         together = fit.predict(member, rows.only("x"))
         assert isinstance(together, Answers)
@@ -156,20 +156,20 @@ def test_replicas_that_are_trained_together_answer_as_alone() -> None:
 
 def test_early_stopping_keeps_the_least_squared_error() -> None:
     rows, others = measured(), measured(seed=1)
-    made = recipe("mlp", 200, lr=1.0, width=8, check_every=5, patience=3, batch_size=0)
-    model = Baseline(made, NUMBER, 0, "toy/toy")
+    built = recipe("mlp", 200, lr=1.0, width=8, check_every=5, patience=3, batch_size=0)
+    model = Baseline(built, NUMBER, 0, "toy/toy")
     remarks = model.fit(rows, others, Budget("quick"))
     assert remarks["steps"] < 200
-    kept = np.square(answers(model, others) - others.columns["y"]).mean()
+    stored = np.square(answers(model, others) - others.columns["y"]).mean()
     past = Baseline(recipe("mlp", int(remarks["steps"]), lr=1.0, width=8, batch_size=0), NUMBER, 0, "toy/toy")
     past.fit(rows, others, Budget("quick"))
-    assert kept < np.square(answers(past, others) - others.columns["y"]).mean()
+    assert stored < np.square(answers(past, others) - others.columns["y"]).mean()
 
 
 def test_rows_are_mixed_by_an_augmentation_with_their_numbers() -> None:
     rows = measured()
-    found = answers(trained(recipe("linear", 800, augment="mixup", lr=0.1, batch_size=0), NUMBER, rows), rows)
-    assert np.corrcoef(found, rows.columns["y"])[0, 1] > 0.95
+    result = answers(trained(recipe("linear", 800, augment="mixup", lr=0.1, batch_size=0), NUMBER, rows), rows)
+    assert np.corrcoef(result, rows.columns["y"])[0, 1] > 0.95
 
 
 def test_networks_of_classes_do_numbers_and_those_of_texts_do_not() -> None:
@@ -208,5 +208,5 @@ def test_the_setting_of_least_error_on_validation_rows_is_chosen(tmp_path: Path)
     run = run_baseline("linear", on, out=tmp_path / "both", settings=settings, **given)
     fast = run_baseline("linear", on, out=tmp_path / "fast", settings={"fast": settings["fast"]}, **given)
     slow = run_baseline("linear", on, out=tmp_path / "slow", settings={"slow": settings["slow"]}, **given)
-    found, better, worse = (fs.score(one).id.value for one in (run, fast, slow))
-    assert found == better < worse
+    result, better, worse = (fs.score(item).id.value for item in (run, fast, slow))
+    assert result == better < worse

@@ -29,7 +29,7 @@ def error(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
 
 def hessian(gradient: Tensor, head: nn.Module) -> Tensor:
     """All second derivatives by the head's parameters, (5, 5)."""
-    return torch.stack([flat_gradient(one, head.parameters()) for one in gradient])
+    return torch.stack([flat_gradient(item, head.parameters()) for item in gradient])
 
 
 class Fishr:
@@ -61,8 +61,8 @@ def aligned(model: nn.Sequential, given: Environments, settings: dict[str, Any],
     """The gradients of environments aligned, and their Hessians: as products with the gradients, or by their
     diagonals."""
     errors = [error(model, x, y) for x, y in given]
-    gradients = [flat_gradient(one, model[2].parameters()) for one in [*errors, torch.stack(errors).mean()]]
-    hessians = [hessian(one, model[2]) for one in gradients]
+    gradients = [flat_gradient(item, model[2].parameters()) for item in [*errors, torch.stack(errors).mean()]]
+    hessians = [hessian(item, model[2]) for item in gradients]
     curved = [h @ g if products else h.diagonal() for h, g in zip(hessians, gradients, strict=True)]
     penalty = torch.zeros((), dtype=torch.float64)
     for own, gradient in zip(curved[:-1], gradients[:-1], strict=True):
@@ -100,8 +100,8 @@ def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
     features, outputs = (torch.randn(7, size, dtype=torch.float64, generator=drawn) for size in (4, 1))
     directions = torch.randn(3, 1, 4, dtype=torch.float64, generator=drawn)
     weight, labels = torch.randn(1, 4, dtype=torch.float64, generator=drawn), outputs[:, 0]
-    whole = torch.autograd.functional.hessian(lambda w: (features @ w[0] - labels).square().mean(), weight)
-    expected = torch.einsum("aibj,sbj->sai", whole, directions)
+    full = torch.autograd.functional.hessian(lambda w: (features @ w[0] - labels).square().mean(), weight)
+    expected = torch.einsum("aibj,sbj->sai", full, directions)
     torch.testing.assert_close(compute_hessian_products(SquaredErrorCurvature(outputs), features, directions), expected)
 
 

@@ -44,8 +44,8 @@ def test_the_same_run_is_recorded_as_the_same_bytes(run, tmp_path):
 
 def test_a_recorded_result_is_compared_with_a_run(run, tmp_path):
     record_run(run, tmp_path)
-    found = fs.compare(run, find_recorded_run(ON, "mlp", tmp_path))
-    assert found.id.value == 0
+    result = fs.compare(run, find_recorded_run(ON, "mlp", tmp_path))
+    assert result.id.value == 0
 
 
 def test_results_are_listed_by_benchmark_and_name(run, tmp_path):
@@ -118,7 +118,7 @@ def test_shipped_results_are_of_the_benchmark_as_it_is(on):
 
 
 def test_every_benchmark_of_the_core_suite_has_results_and_many_have_thirty():
-    counts = {one.name: sum(on == one.name for on, _ in list_results()) for one in load_suite("core")}
+    counts = {item.name: sum(on == item.name for on, _ in list_results()) for item in load_suite("core")}
     assert min(counts.values()) >= 2
     assert sum(count >= 4 for count in counts.values()) >= 12
     assert sum(count >= 30 for count in counts.values()) >= 5
@@ -127,11 +127,11 @@ def test_every_benchmark_of_the_core_suite_has_results_and_many_have_thirty():
 
 def test_recorded_results_are_listed_best_first(farshift, farshift_json):
     listed = farshift_json("baselines", "results", "--on", "xor_clusters/eta10")
-    values = [one["ood"]["value"] for one in listed]
+    values = [item["ood"]["value"] for item in listed]
     assert values == sorted(values, reverse=True)
-    assert {one["model"] for one in listed} == {name for on, name in list_results() if on == "xor_clusters/eta10"}
+    assert {item["model"] for item in listed} == {name for on, name in list_results() if on == "xor_clusters/eta10"}
     shown = farshift("baselines", "results", "--on", "xor_clusters/eta10")
-    places = [shown.stdout.index(f" {one['model']} ") for one in listed]
+    places = [shown.stdout.index(f" {item['model']} ") for item in listed]
     assert places == sorted(places)
     assert "nothing to do" not in shown.stderr
 
@@ -158,10 +158,10 @@ def test_every_kept_score_is_of_the_file_that_is_there():
 
 def test_kept_scores_are_what_the_predictions_come_to():
     names = {name for on, name in list_results() if on == ON}
-    kept = read_recorded_scores(ON)
-    assert set(kept) == names
+    stored = read_recorded_scores(ON)
+    assert set(stored) == names
     for name in sorted(names)[::8]:
-        assert kept[name].to_dict() == RecordedScore.of(rescore_recorded(ON, name)).to_dict(), name
+        assert stored[name].to_dict() == RecordedScore.of(rescore_recorded(ON, name)).to_dict(), name
 
 
 def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
@@ -181,9 +181,9 @@ def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
 
 def test_errors_are_listed_in_their_own_unit(farshift, farshift_json):
     listed = farshift_json("baselines", "results", "--on", "interventions/held_out")
-    values = [one["ood"]["value"] for one in listed]
+    values = [item["ood"]["value"] for item in listed]
     assert values == sorted(values)
     shown = farshift("baselines", "results", "--on", "interventions/held_out").stdout
-    for one in listed:
-        assert f"{one['ood']['value']:.3f} [{one['ood']['low']:.3f}, " in shown
+    for item in listed:
+        assert f"{item['ood']['value']:.3f} [{item['ood']['low']:.3f}, " in shown
     assert f" {100 * values[0]:.1f} [" not in shown

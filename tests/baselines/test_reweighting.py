@@ -60,29 +60,29 @@ def test_an_epoch_of_the_second_stage_holds_each_wrong_row_as_often_as_it_counts
 
 
 def test_two_means_of_each_class_are_those_of_scikit_learn_where_classes_have_two_clumps() -> None:
-    made = np.random.default_rng(3)
+    built = np.random.default_rng(3)
     target = np.arange(60) % 3
-    clump = made.integers(0, 2, 60)
-    points = made.normal(size=(60, 3)) + 8 * clump[:, None] * np.eye(3)[target] + 5 * target[:, None]
-    found = cluster_in_two(torch.from_numpy(points)[None], torch.from_numpy(target)[None])[0].numpy()
-    for one in range(3):
-        oracle = KMeans(2, n_init=10, random_state=0).fit(points[target == one]).labels_
-        mine = found[target == one]
-        assert (mine == (oracle == oracle[0])).all() or (mine != (oracle == oracle[0])).all()
+    clump = built.integers(0, 2, 60)
+    points = built.normal(size=(60, 3)) + 8 * clump[:, None] * np.eye(3)[target] + 5 * target[:, None]
+    result = cluster_in_two(torch.from_numpy(points)[None], torch.from_numpy(target)[None])[0].numpy()
+    for item in range(3):
+        oracle = KMeans(2, n_init=10, random_state=0).fit(points[target == item]).labels_
+        own = result[target == item]
+        assert (own == (oracle == oracle[0])).all() or (own != (oracle == oracle[0])).all()
 
 
 def test_two_means_end_where_every_point_is_nearest_to_the_mean_of_its_own_cluster() -> None:
-    made = torch.Generator().manual_seed(2)
-    points = torch.randn(2, 50, 4, generator=made, dtype=torch.float64)
-    target = torch.randint(4, (2, 50), generator=made)
+    built = torch.Generator().manual_seed(2)
+    points = torch.randn(2, 50, 4, generator=built, dtype=torch.float64)
+    target = torch.randint(4, (2, 50), generator=built)
     side = cluster_in_two(points, target)
     checked = 0
     for replica in range(2):
-        for one in range(4):
-            own = points[replica][target[replica] == one]
-            mine = side[replica][target[replica] == one]
-            centres = torch.stack([own[~mine].mean(0), own[mine].mean(0)])
-            assert torch.equal(torch.cdist(own, centres).argmin(1).bool(), mine)
+        for item in range(4):
+            own = points[replica][target[replica] == item]
+            ours = side[replica][target[replica] == item]
+            centres = torch.stack([own[~ours].mean(0), own[ours].mean(0)])
+            assert torch.equal(torch.cdist(own, centres).argmin(1).bool(), ours)
             checked += len(own)
     assert checked == 100
 
@@ -98,15 +98,15 @@ def test_a_class_of_equal_points_is_one_cluster_and_none_of_its_rows_counts_more
 
 
 def test_the_harder_cluster_of_each_class_is_the_one_with_the_higher_mean_loss() -> None:
-    made = torch.Generator().manual_seed(4)
-    losses = torch.rand(2, 40, generator=made, dtype=torch.float64)
-    side, target = torch.rand(2, 40, generator=made) > 0.5, torch.randint(3, (2, 40), generator=made)
-    found = find_harder_rows(losses, side, target, 3)
+    built = torch.Generator().manual_seed(4)
+    losses = torch.rand(2, 40, generator=built, dtype=torch.float64)
+    side, target = torch.rand(2, 40, generator=built) > 0.5, torch.randint(3, (2, 40), generator=built)
+    result = find_harder_rows(losses, side, target, 3)
     for replica in range(2):
-        for one in range(3):
-            own = target[replica] == one
+        for item in range(3):
+            own = target[replica] == item
             means = [losses[replica][own & (side[replica] == half)].mean() for half in (False, True)]
-            assert torch.equal(found[replica][own], side[replica][own] == bool(means[1] > means[0]))
+            assert torch.equal(result[replica][own], side[replica][own] == bool(means[1] > means[0]))
 
 
 def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
@@ -115,9 +115,9 @@ def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
     for _ in range(4):
         training.step()
     assert training.stages == (4, 6)
-    taken = training.data.weight
-    assert set(taken.flatten().tolist()) == {1.0, 2.0}
-    assert not torch.equal(taken[0], taken[1])
+    accepted = training.data.weight
+    assert set(accepted.flatten().tolist()) == {1.0, 2.0}
+    assert not torch.equal(accepted[0], accepted[1])
     again = begun("useful", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 80}, data=data, steps=10)
     for _ in range(4):
         again.step()
@@ -125,15 +125,15 @@ def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
     target = data.target.expand(2, -1)
     losses = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, -1)
     late = find_harder_rows(losses, cluster_in_two(logits, target), target, 3)
-    assert torch.equal(taken == 2, late)
+    assert torch.equal(accepted == 2, late)
 
 
 def test_the_generalised_cross_entropy_is_the_absolute_error_at_one_and_the_cross_entropy_near_nought() -> None:
     p = torch.tensor([[0.1, 0.5, 0.9]] * 3, dtype=torch.float64)
-    found = generalised_cross_entropy(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
-    assert near(found[0], 1 - p[0])
-    assert near(found[1], 2 * (1 - p[1].sqrt()))
-    assert near(found[2], -p[2].log(), 1e-7)
+    result = generalised_cross_entropy(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
+    assert near(result[0], 1 - p[0])
+    assert near(result[1], 2 * (1 - p[1].sqrt()))
+    assert near(result[2], -p[2].log(), 1e-7)
 
 
 def biased_and_debiased(w: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
@@ -156,27 +156,27 @@ def test_hard_rows_of_the_biased_network_count_more_for_the_other_as_in_the_pape
         rows = batch_of(training).rows
         training.step()
         for replica, own in enumerate(each):
-            w, (hard, kept) = plain[replica], averages[replica]
+            w, (hard, stored) = plain[replica], averages[replica]
             some = rows[replica].tolist()
             debiased, biased = biased_and_debiased(w, data.inputs[1][some])
             losses = [F.cross_entropy(z, data.target[0][some], reduction="none") for z in (biased, debiased)]
-            for average, loss in ((hard, losses[0]), (kept, losses[1])):
+            for average, loss in ((hard, losses[0]), (stored, losses[1])):
                 for row, now in zip(some, loss.tolist(), strict=True):
                     average[row] = own["ema"] * average[row] + (1 - own["ema"]) * now if average[row] else now
             total = torch.zeros((), dtype=torch.float64)
-            for place, row in enumerate(some):
+            for position, row in enumerate(some):
                 of_class = [other for other in range(12) if label[other] == label[row]]
-                b, d = (average[row] / max(average[other] for other in of_class) for average in (hard, kept))
-                p = torch.exp(-losses[0][place])
-                total = total + (1 - p ** own["q"]) / own["q"] + b / (b + d + 1e-8) * losses[1][place]
+                b, d = (average[row] / max(average[other] for other in of_class) for average in (hard, stored))
+                p = torch.exp(-losses[0][position])
+                total = total + (1 - p ** own["q"]) / own["q"] + b / (b + d + 1e-8) * losses[1][position]
             slopes = torch.autograd.grad(total / len(some), list(w.values()))
             plain[replica] = {
                 name: (value - 0.1 * slope).detach().requires_grad_()
                 for (name, value), slope in zip(w.items(), slopes, strict=True)
             }
     for replica in range(2):
-        found = weights(training, replica)
-        assert all(near(found[name], value) for name, value in plain[replica].items())
+        result = weights(training, replica)
+        assert all(near(result[name], value) for name, value in plain[replica].items())
 
 
 def test_what_is_predicted_is_the_debiased_networks() -> None:
@@ -194,12 +194,12 @@ def test_the_generalised_cross_entropy_needs_a_q_above_nought() -> None:
 
 
 def test_the_heads_are_those_of_scikit_learn_on_each_subset_and_their_mean() -> None:
-    made = torch.Generator().manual_seed(8)
-    x = torch.randn(2, 60, 4, generator=made, dtype=torch.float64)
-    label = torch.randint(3, (60,), generator=made)
+    built = torch.Generator().manual_seed(8)
+    x = torch.randn(2, 60, 4, generator=built, dtype=torch.float64)
+    label = torch.randint(3, (60,), generator=built)
     x[..., 0] += label
     x = (x - x.mean(1, keepdim=True)) / x.std(1, correction=0, keepdim=True)
-    rows = (torch.rand(2, 60, 2, generator=made) < 0.7).double()
+    rows = (torch.rand(2, 60, 2, generator=built) < 0.7).double()
     rows[:, :, 1] = 1
     strength = torch.tensor([0.02, 0.1], dtype=torch.float64)
     weight, bias = fit_heads(x, F.one_hot(label, 3).double(), rows, strength)
@@ -212,9 +212,9 @@ def test_the_heads_are_those_of_scikit_learn_on_each_subset_and_their_mean() -> 
             oracle.fit(x[replica].numpy()[some], label.numpy()[some])
             coefficients.append(oracle.coef_)
             intercepts.append(oracle.intercept_ - oracle.intercept_.mean())
-        mine = bias[replica] - bias[replica].mean()
+        own = bias[replica] - bias[replica].mean()
         assert np.allclose(weight[replica].numpy(), np.mean(coefficients, axis=0), atol=1e-4)
-        assert np.allclose(mine.numpy(), np.mean(intercepts, axis=0), atol=1e-3)
+        assert np.allclose(own.numpy(), np.mean(intercepts, axis=0), atol=1e-3)
     assert (weight[1] == 0).any(), "the penalty leaves weights out"
 
 

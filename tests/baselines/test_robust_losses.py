@@ -61,9 +61,9 @@ def test_generalised_cross_entropy_is_its_formula_with_truncation() -> None:
 
 def test_generalised_cross_entropy_goes_from_cross_entropy_to_the_mean_absolute_error() -> None:
     data = rows()
-    made = stack("gce", [{"q": 1e-9, "truncation": 0.0}, {"q": 1.0, "truncation": 0.0}], data, names=["a", "a"])
-    training = Training(made, data, 4)
-    logits = made.answer(*data.inputs)[0]
+    built = stack("gce", [{"q": 1e-9, "truncation": 0.0}, {"q": 1.0, "truncation": 0.0}], data, names=["a", "a"])
+    training = Training(built, data, 4)
+    logits = built.answer(*data.inputs)[0]
     training.step()
     entropy = F.cross_entropy(logits, data.target[0])
     absolute = (logits.softmax(-1) - F.one_hot(data.target[0], CLASSES)).abs().sum(-1).mean() / 2
@@ -99,9 +99,9 @@ def tempered(scores: list[float], t: float) -> list[float]:
 @pytest.mark.parametrize("t", [1.0, 1.0001, 1.2, 2.0, 4.0])
 def test_the_tempered_softmax_sums_to_one_and_equals_a_bracketed_search(t: float) -> None:
     scores = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 5
-    found = tempered_log_softmax(scores, torch.tensor(t, dtype=torch.float64).view(1, 1, 1)).exp()
+    result = tempered_log_softmax(scores, torch.tensor(t, dtype=torch.float64).view(1, 1, 1)).exp()
     expected = torch.tensor([tempered(row, t) for row in scores.flatten(0, 1).tolist()], dtype=torch.float64)
-    torch.testing.assert_close(found.flatten(0, 1), expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(result.flatten(0, 1), expected, rtol=0, atol=1e-10)
 
 
 def test_the_tempered_softmax_converges_for_a_thousand_equal_and_for_far_apart_scores() -> None:
@@ -124,8 +124,8 @@ def test_the_bi_tempered_loss_is_the_bregman_divergence_of_its_definition() -> N
     )
     of_one = {"dtype": torch.float64}
     logs = tempered_log_softmax(torch.tensor([[scores]], **of_one), torch.full((1, 1, 1), t2, **of_one))
-    found = bregman_divergence(logs, torch.tensor([[2]]), torch.full((1, 1, 1), t1, **of_one))
-    assert float(found) == pytest.approx(expected, abs=1e-12)
+    result = bregman_divergence(logs, torch.tensor([[2]]), torch.full((1, 1, 1), t1, **of_one))
+    assert float(result) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_gradient_of_the_bi_tempered_loss_is_exact() -> None:
@@ -140,11 +140,11 @@ def test_the_gradient_of_the_bi_tempered_loss_is_exact() -> None:
 def test_the_bi_tempered_loss_at_temperature_one_is_cross_entropy_and_predicts_its_tempered_softmax() -> None:
     check_steps("bi_tempered", [{"t1": 1.0, "t2": 1.0}] * 2, lambda logits, label, _: F.cross_entropy(logits, label))
     data = rows()
-    made = stack("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
-    made.ready()
-    scores = made.network(*(x[None] for x in data.inputs))[0].tolist()
+    built = stack("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
+    built.ready()
+    scores = built.network(*(x[None] for x in data.inputs))[0].tolist()
     expected = torch.tensor([tempered(row, 2.0) for row in scores], dtype=torch.float64)
-    torch.testing.assert_close(made.answer(*data.inputs)[0].softmax(-1), expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(built.answer(*data.inputs)[0].softmax(-1), expected, rtol=0, atol=1e-10)
 
 
 def test_bootstrapping_mixes_the_label_with_the_belief() -> None:
@@ -173,8 +173,8 @@ def corrected(name: str, logits: Tensor, label: Tensor, **given: float) -> Tenso
     """The corrected loss under a matrix that is known, of every row."""
     algorithm: Any = stack(name, [given], rows()).algorithm
     algorithm.transition = TRANSITION[None]
-    found: Tensor = algorithm.corrected(logits[None], label[None])[0]
-    return found
+    result: Tensor = algorithm.corrected(logits[None], label[None])[0]
+    return result
 
 
 def some_answers() -> tuple[Tensor, Tensor]:
@@ -193,8 +193,8 @@ def test_backward_correction_weighs_every_label_by_the_inverse_matrix() -> None:
     expected = (torch.linalg.inv(TRANSITION)[label] * -logits.log_softmax(-1)).sum(-1)
     torch.testing.assert_close(corrected("backward_correction", logits, label), expected, rtol=0, atol=1e-12)
     half = torch.linalg.inv((TRANSITION + torch.eye(3, dtype=torch.float64)) / 2)
-    found = corrected("backward_correction", logits, label, identity=0.5)
-    torch.testing.assert_close(found, (half[label] * -logits.log_softmax(-1)).sum(-1), rtol=0, atol=1e-12)
+    result = corrected("backward_correction", logits, label, identity=0.5)
+    torch.testing.assert_close(result, (half[label] * -logits.log_softmax(-1)).sum(-1), rtol=0, atol=1e-12)
 
 
 def test_backward_correction_is_unbiased() -> None:

@@ -36,7 +36,7 @@ def home(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """PACS in small: four domains, two classes, ten pictures of each."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    names = [f"{place}/{kind}/{n}.jpg" for place in DOMAINS for kind in ("dog", "horse") for n in range(10)]
+    names = [f"{position}/{kind}/{n}.jpg" for position in DOMAINS for kind in ("dog", "horse") for n in range(10)]
     folder(tmp_path / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
     (tmp_path / "draft.toml").write_text(SPLIT)
     tiny_vision.saved(tmp_path / "tiny-resnet", "resnet")
@@ -60,15 +60,15 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
         if entry["kind"] == "features"
     ]
     assert entry["name"].startswith("tiny-resnet-")
-    made = {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")}
+    built = {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")}
     done = farshift("run", "mlp", "--encoder", "./tiny-resnet", *run[:-3], "--out", "again", "--json")
     assert done.returncode == 0, done.stderr
-    assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == made
+    assert {path: path.stat().st_mtime_ns for path in cache.glob("features/*/*.arrow")} == built
     known = read_run("runs/coral")
     assert known.card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
     stated = [
-        _declare_pretraining(ModelCard(pretraining=said), [known]).pretraining
-        for said in (("unknown",), (), ("imagenet",))
+        _declare_pretraining(ModelCard(pretraining=output), [known]).pretraining
+        for output in (("unknown",), (), ("imagenet",))
     ]
     assert stated == [("unknown",), ("tiny-resnet",), ("imagenet", "tiny-resnet")]
 
@@ -119,10 +119,10 @@ def test_a_decoder_only_text_model_is_trained_further_on_texts_of_ones_own(farsh
     for out in ("first", "second"):
         done = farshift("run", "erm", "--fine-tune", "./tiny-llama", *run, "--out", out)
         assert done.returncode == 0, done.stderr
-    one, other = (read_run(out) for out in ("first", "second"))
-    assert one.predictions().equals(other.predictions())
-    assert one.card.spent.by_seed["seed_1"]["tokenizer"].startswith("tokenizers ")
-    assert one.card.model.extra["pretrained"] == [{"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}]
+    item, other = (read_run(out) for out in ("first", "second"))
+    assert item.predictions().equals(other.predictions())
+    assert item.card.spent.by_seed["seed_1"]["tokenizer"].startswith("tokenizers ")
+    assert item.card.model.extra["pretrained"] == [{"name": "tiny-llama", "digest": digest_encoder("./tiny-llama")}]
     assert list(cache.glob("tokens/tiny-llama-*/*.arrow"))
 
 

@@ -54,9 +54,9 @@ def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(ex
         run = run_baseline("mlp", NAME, out=tmp_path / "there", stream=at, **HOW)
     assert run.card.model.extra["streamed"] == at
     assert outcome(run) == expected, "with the server gone, it is scored by what was kept of the rows"
-    kept = list(get_cache_root().rglob("*.arrow"))
-    assert {path.parent.name for path in kept if "train" in path.name}, "labels of the training rows"
-    assert not any(bytes(row["image"][0]) in path.read_bytes() for path in kept), "and none of their pictures"
+    stored = list(get_cache_root().rglob("*.arrow"))
+    assert {path.parent.name for path in stored if "train" in path.name}, "labels of the training rows"
+    assert not any(bytes(row["image"][0]) in path.read_bytes() for path in stored), "and none of their pictures"
 
 
 @pytest.mark.slow

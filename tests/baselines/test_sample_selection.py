@@ -31,30 +31,32 @@ def both(network: Any, place: int) -> tuple[list[Tensor], list[Tensor]]:
 
 def check(training: Training, plain: list[tuple[list[Tensor], list[Tensor]]], losses: list[Tensor]) -> None:
     """The replica stack's losses and both networks' weights are the plain ones."""
-    for place, loss in enumerate(losses):
-        torch.testing.assert_close(training.losses[place], loss, rtol=0, atol=1e-10)
-        for ours, theirs in zip(both(training.stack.network, place), plain[place], strict=True):
-            for one, other in zip(ours, theirs, strict=True):
-                torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+    for position, loss in enumerate(losses):
+        torch.testing.assert_close(training.losses[position], loss, rtol=0, atol=1e-10)
+        for ours, theirs in zip(both(training.stack.network, position), plain[position], strict=True):
+            for item, other in zip(ours, theirs, strict=True):
+                torch.testing.assert_close(item, other, rtol=0, atol=1e-10)
 
 
 def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest() -> None:
     each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.3, "gradual_percent": 0.0}]
-    kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
+    stored = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
     data = rows()
     x, label = data.inputs[1], data.target[0]
     training = Training(stack("co_teaching", each, data), data, 4)
-    plain = [both(training.stack.network, place) for place in range(2)]
+    plain = [both(training.stack.network, position) for position in range(2)]
     assert not torch.equal(plain[0][0][0], plain[0][1][0])
     for step in range(4):
         training.step()
         losses = []
-        for place in range(2):
-            errors = [F.cross_entropy(answered(some, x), label, reduction="none") for some in plain[place]]
-            easiest = [sorted(range(ROWS), key=error.tolist().__getitem__)[: kept[place][step]] for error in errors]
+        for position in range(2):
+            errors = [F.cross_entropy(answered(some, x), label, reduction="none") for some in plain[position]]
+            easiest = [
+                sorted(range(ROWS), key=error.tolist().__getitem__)[: stored[position][step]] for error in errors
+            ]
             first, second = errors[0][easiest[1]].mean(), errors[1][easiest[0]].mean()
-            descend(plain[place][0], first)
-            descend(plain[place][1], second)
+            descend(plain[position][0], first)
+            descend(plain[position][1], second)
             losses.append((first + second).detach())
         check(training, plain, losses)
     assert settings("co_teaching")["gradual_percent"] == 5.0
@@ -64,15 +66,15 @@ def test_co_teaching_plus_descends_on_the_easiest_rows_of_disagreement() -> None
     each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.9, "gradual_percent": 0.0}]
     data = rows()
     x, label = data.inputs[1], data.target[0]
-    training = Training(stack("co_teaching_plus", [{**one, "warm_percent": 25} for one in each], data), data, 4)
-    plain = [both(training.stack.network, place) for place in range(2)]
+    training = Training(stack("co_teaching_plus", [{**item, "warm_percent": 25} for item in each], data), data, 4)
+    plain = [both(training.stack.network, position) for position in range(2)]
     sizes = set()
     for step in range(4):
         training.step()
         losses = []
-        for place, forget in enumerate(((0.0, 0.25, 0.5, 0.5), (0.9, 0.9, 0.9, 0.9))):
-            logits = [answered(some, x) for some in plain[place]]
-            errors = [F.cross_entropy(one, label, reduction="none") for one in logits]
+        for position, forget in enumerate(((0.0, 0.25, 0.5, 0.5), (0.9, 0.9, 0.9, 0.9))):
+            logits = [answered(some, x) for some in plain[position]]
+            errors = [F.cross_entropy(item, label, reduction="none") for item in logits]
             apart = list(range(ROWS))
             if step >= 1:
                 apart = [row for row in apart if logits[0][row].argmax() != logits[1][row].argmax()]
@@ -82,8 +84,8 @@ def test_co_teaching_plus_descends_on_the_easiest_rows_of_disagreement() -> None
             first, second = (
                 error[theirs].sum() / max(1, len(theirs)) for error, theirs in zip(errors, easiest[::-1], strict=True)
             )
-            descend(plain[place][0], first)
-            descend(plain[place][1], second)
+            descend(plain[position][0], first)
+            descend(plain[position][1], second)
             losses.append((first + second).detach())
         check(training, plain, losses)
     assert any(0 < most < ROWS for most, _ in sizes), "some rows are agreed upon"
@@ -96,26 +98,26 @@ def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() 
     data = rows()
     x, label = data.inputs[1], data.target[0]
     prior = np.bincount(label, minlength=CLASSES) / ROWS
-    training = Training(stack("cores", [{**one, **shared} for one in each], data), data, 4)
-    plain = [weights(training.stack.network, place) for place in range(2)]
+    training = Training(stack("cores", [{**item, **shared} for item in each], data), data, 4)
+    plain = [weights(training.stack.network, position) for position in range(2)]
     left_out = 0
     for step in range(4):
         training.step()
-        for place, one in enumerate(each):
-            b = one["confidence"] * (0, 0, 0.5, 1)[step]
+        for position, item in enumerate(each):
+            b = item["confidence"] * (0, 0, 0.5, 1)[step]
             parts = []
-            for row, logits in enumerate(answered(plain[place], x)):
+            for row, logits in enumerate(answered(plain[position], x)):
                 surprise = [-torch.log(p + 1e-8) for p in logits.softmax(0)]
                 own = -logits.log_softmax(0)[label[row]]
                 if step < 2 or own <= sum(surprise) / CLASSES:
                     parts.append(
-                        own - b * sum(share * each_one for share, each_one in zip(prior, surprise, strict=True))
+                        own - b * sum(share * term for share, term in zip(prior, surprise, strict=True))
                     )
             left_out += ROWS - len(parts)
             loss = sum(parts) / len(parts)
-            descend(plain[place], loss)
-            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, place), plain[place], strict=True):
+            descend(plain[position], loss)
+            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, position), plain[position], strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
     assert 0 < left_out < 4 * ROWS
     with pytest.raises(ModelError, match="sieve_percent = 101 of cores"):
@@ -125,24 +127,24 @@ def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() 
 def test_jocor_descends_on_the_rows_whose_joint_loss_is_smallest() -> None:
     each = [{"forget": 0.5, "gradual_percent": 50.0, "agreement": 0.1}, {"forget": 0.3, "gradual_percent": 0.0}]
     each[1]["agreement"] = 0.85
-    kept = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
+    stored = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
     data = rows()
     x, label = data.inputs[1], data.target[0]
     training = Training(stack("jocor", each, data), data, 4)
-    plain = [both(training.stack.network, place) for place in range(2)]
+    plain = [both(training.stack.network, position) for position in range(2)]
     for step in range(4):
         training.step()
         losses = []
-        for place, own in enumerate(each):
-            logits = [answered(some, x) for some in plain[place]]
-            errors = sum(F.cross_entropy(one, label, reduction="none") for one in logits)
-            logs = [one.log_softmax(1) for one in logits]
+        for position, own in enumerate(each):
+            logits = [answered(some, x) for some in plain[position]]
+            errors = sum(F.cross_entropy(item, label, reduction="none") for item in logits)
+            logs = [item.log_softmax(1) for item in logits]
             apart = sum(
-                F.kl_div(one, other, log_target=True, reduction="none").sum(1) for one, other in (logs, logs[::-1])
+                F.kl_div(item, other, log_target=True, reduction="none").sum(1) for item, other in (logs, logs[::-1])
             )
             joint = (1 - own["agreement"]) * errors + own["agreement"] * apart
-            loss = joint[sorted(range(ROWS), key=joint.tolist().__getitem__)[: kept[place][step]]].mean()
-            parameters = [weight for some in plain[place] for weight in some]
+            loss = joint[sorted(range(ROWS), key=joint.tolist().__getitem__)[: stored[position][step]]].mean()
+            parameters = [weight for some in plain[position] for weight in some]
             descend(parameters, loss)
             losses.append(loss.detach())
         check(training, plain, losses)
@@ -161,9 +163,9 @@ def test_the_mean_of_no_row_is_zero_and_pulls_at_nothing() -> None:
     batch = Batch(
         (), torch.zeros(2, 3).long(), torch.arange(3).expand(2, -1), weight=torch.tensor([[1.0, 2.0, 1.0]] * 2)
     )
-    found = compute_selected_mean(errors, torch.tensor([[False] * 3, [True, True, False]]), batch)
-    (gradient,) = torch.autograd.grad(100 * found.sum(), errors)
-    assert found.tolist() == [0, 1]
+    result = compute_selected_mean(errors, torch.tensor([[False] * 3, [True, True, False]]), batch)
+    (gradient,) = torch.autograd.grad(100 * result.sum(), errors)
+    assert result.tolist() == [0, 1]
     torch.testing.assert_close(gradient, torch.tensor([[0.0] * 3, [100 / 3, 200 / 3, 0.0]], dtype=torch.float64))
 
 
@@ -176,8 +178,8 @@ def losses_of_two_kinds() -> Tensor:
 
 def test_the_mixture_of_losses_is_that_of_scikit_learn_from_the_same_beginning() -> None:
     values = losses_of_two_kinds()
-    found = compute_lower_posterior(values)
-    for place, row in enumerate(values.numpy()):
+    result = compute_lower_posterior(values)
+    for position, row in enumerate(values.numpy()):
         middle = (row.min() + row.max()) / 2
         for _ in range(ROUNDS):
             upper = row > middle
@@ -196,12 +198,12 @@ def test_the_mixture_of_losses_is_that_of_scikit_learn_from_the_same_beginning()
         with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model.fit(row[:, None])
         expected = model.predict_proba(row[:, None])[:, model.means_.argmin()]
-        np.testing.assert_allclose(found[place].numpy(), expected, atol=1e-9)
+        np.testing.assert_allclose(result[position].numpy(), expected, atol=1e-9)
 
 
 def test_the_mixture_tells_two_kinds_of_losses_apart_and_bears_equal_ones() -> None:
-    found = compute_lower_posterior(losses_of_two_kinds())
-    assert ((found[0] > 0.5) == (torch.arange(100) < 60)).all()
+    result = compute_lower_posterior(losses_of_two_kinds())
+    assert ((result[0] > 0.5) == (torch.arange(100) < 60)).all()
     assert torch.isfinite(compute_lower_posterior(torch.full((1, 5), 0.25))).all()
 
 
@@ -231,19 +233,19 @@ def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_
     hot = F.one_hot(label, CLASSES).double()
     training = Training(stack("dividemix", each, data), data, 4)
     keys = training.stack.keys
-    plain = [both(training.stack.network, place) for place in range(2)]
+    plain = [both(training.stack.network, position) for position in range(2)]
     divided = 0
     for step in range(4):
         training.step()
         losses = []
-        for place, own in enumerate(each):
-            pair = plain[place]
+        for position, own in enumerate(each):
+            pair = plain[position]
             logits = [answered(some, x) for some in pair]
             if step == 0:
-                parts = [F.cross_entropy(one, label) for one in logits]
+                parts = [F.cross_entropy(item, label) for item in logits]
             else:
-                clean = [clean_by(F.cross_entropy(one, label, reduction="none").detach()) for one in logits]
-                clock = mixing(keys[place : place + 1], step)
+                clean = [clean_by(F.cross_entropy(item, label, reduction="none").detach()) for item in logits]
+                clock = mixing(keys[position : position + 1], step)
                 parts = [
                     plain_mixmatch(
                         pair, which, x, hot, clean[1 - which], own, clock(which, own["alpha"]), (step - 1) / 2
@@ -280,13 +282,13 @@ def plain_mixmatch(
     """The loss of one network, row by row."""
     share, order = drawn
     with torch.no_grad():
-        mine, other = (answered(pair[one], x).softmax(-1) for one in (which, 1 - which))
+        ours, other = (answered(pair[item], x).softmax(-1) for item in (which, 1 - which))
     targets = []
     for row in range(ROWS):
         if clean[row] > 0.5:
-            guess = clean[row] * hot[row] + (1 - clean[row]) * mine[row]
+            guess = clean[row] * hot[row] + (1 - clean[row]) * ours[row]
         else:
-            guess = (mine[row] + other[row]) / 2
+            guess = (ours[row] + other[row]) / 2
         targets.append(guess**2 / (guess**2).sum())
     target = torch.stack(targets)
     target = share * target + (1 - share) * target[order]
@@ -305,28 +307,28 @@ def plain_mixmatch(
 @pytest.mark.parametrize("name", ["dividemix", "elr_plus"])
 def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
     data = rows()
-    made = stack(name, [{}], data)
-    made.ready()
-    first, second = (answered(some, data.inputs[1]) for some in both(made.network, 0))
-    torch.testing.assert_close(made.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
+    built = stack(name, [{}], data)
+    built.ready()
+    first, second = (answered(some, data.inputs[1]) for some in both(built.network, 0))
+    torch.testing.assert_close(built.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
 
 
 def test_blending_takes_its_share_of_each_row() -> None:
     values = torch.tensor([[[1.0], [2.0]], [[4.0], [8.0]]])
-    found = blend_rows(values, torch.tensor([[1, 0], [0, 1]]), torch.tensor([0.75, 0.5]))
-    assert found[..., 0].tolist() == [[1.25, 1.75], [4.0, 8.0]]
+    result = blend_rows(values, torch.tensor([[1, 0], [0, 1]]), torch.tensor([0.75, 0.5]))
+    assert result[..., 0].tolist() == [[1.25, 1.75], [4.0, 8.0]]
 
 
 def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
     generator = torch.Generator().manual_seed(0)
     p = torch.randn(2, 50, CLASSES, generator=generator, dtype=torch.float64).softmax(-1)
     weight = torch.randint(1, 4, (1, 50), generator=generator).double()
-    found = estimate_transition(p, weight, [97.0, 60.0])
-    for place, percentile in enumerate((97, 60)):
+    result = estimate_transition(p, weight, [97.0, 60.0])
+    for position, percentile in enumerate((97, 60)):
         for i in range(CLASSES):
-            column = p[place, :, i].numpy()
+            column = p[position, :, i].numpy()
             at = np.percentile(column, percentile, weights=weight[0].numpy(), method="inverted_cdf")
-            assert torch.equal(found[place, i], p[place, int((column == at).argmax())])
+            assert torch.equal(result[position, i], p[position, int((column == at).argmax())])
     assert torch.equal(estimate_transition(p, weight, [100.0, 100.0])[0, 1], p[0, p[0, :, 1].argmax()])
 
 

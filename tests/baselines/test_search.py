@@ -23,9 +23,9 @@ def test_the_first_draw_is_the_defaults() -> None:
 
 
 def test_draws_are_the_same_each_time_and_differ_from_each_other() -> None:
-    found = draw_settings("irm", ON, 20)
-    assert found == draw_settings("irm", ON, 20)
-    assert len({str(values) for values in found.values()}) == 20
+    result = draw_settings("irm", ON, 20)
+    assert result == draw_settings("irm", ON, 20)
+    assert len({str(values) for values in result.values()}) == 20
 
 
 def test_one_more_setting_moves_no_other_and_one_more_draw_neither(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,15 +41,15 @@ def test_one_more_setting_moves_no_other_and_one_more_draw_neither(monkeypatch: 
 
 def test_draws_fill_their_ranges_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     with_space(monkeypatch, dropout=["uniform", 0.1, 0.5], depth=["uniform", 1.0, 3.0], width=["choice", 8, 16])
-    found = list(draw_settings("mlp", ON, 2001).values())[1:]
-    dropout, rate = (np.array([values[name] for values in found]) for name in ("dropout", "lr"))
+    result = list(draw_settings("mlp", ON, 2001).values())[1:]
+    dropout, rate = (np.array([values[name] for values in result]) for name in ("dropout", "lr"))
     assert np.histogram(dropout, bins=4, range=(0.1, 0.5))[0] == pytest.approx(500, abs=80)
     exponents = np.histogram(np.log10(rate), bins=4, range=TRAINER["lr"][1:])[0]
     assert exponents == pytest.approx(500, abs=80)
-    assert exponents.sum() == len(found)
-    assert {values["depth"] for values in found} == {1, 2, 3}
-    assert all(type(values["depth"]) is int for values in found), "a whole number where the default is one"
-    assert sum(values["width"] == 8 for values in found) == pytest.approx(1000, abs=100)
+    assert exponents.sum() == len(result)
+    assert {values["depth"] for values in result} == {1, 2, 3}
+    assert all(type(values["depth"]) is int for values in result), "a whole number where the default is one"
+    assert sum(values["width"] == 8 for values in result) == pytest.approx(1000, abs=100)
 
 
 def test_a_range_of_an_algorithm_wins_over_the_trainers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +61,8 @@ def test_a_range_of_an_algorithm_wins_over_the_trainers(monkeypatch: pytest.Monk
 def test_a_search_space_has_ranges_of_known_kinds_for_settings_that_there_are(name: str) -> None:
     file = find_plugin_files("algorithms")[name]
     task = "classification" if "classification" in read_literal(file, "TASKS") else "sequence"
-    made = find_recipe("mlp" if task == "classification" else "lstm").model_copy(update={"algorithm": name})
-    known = collect_defaults(made)
+    built = find_recipe("mlp" if task == "classification" else "lstm").model_copy(update={"algorithm": name})
+    known = collect_defaults(built)
     for setting, (kind, *span) in read_literal(file, "SEARCH").items():
         assert setting in known, f"{name}.{setting}"
         assert kind in ("log10", "uniform", "choice"), f"{name}.{setting}"

@@ -51,17 +51,17 @@ def test_another_multiset_of_the_same_elements_is_another_set() -> None:
 def test_deep_sets_is_rho_of_the_sum_of_phi() -> None:
     network = built(lambda: deep_sets.Network(POINTS, NARROW), 2)
     ids, numbers = elements(POINTS, 2)
-    for place in range(2):
+    for position in range(2):
 
-        def through(layers: Any, x: Tensor, place: int = place) -> Tensor:
+        def through(layers: Any, x: Tensor, place: int = position) -> Tensor:
             for layer in layers:
                 x = torch.relu(x @ layer.weight[place].T + layer.bias[place])
             return x
 
-        embedded = [through(network.phi, numbers[place, :, start : start + 2]) for start in range(0, 8, 2)]
+        embedded = [through(network.phi, numbers[position, :, start : start + 2]) for start in range(0, 8, 2)]
         features = through(network.rho, torch.stack(embedded).sum(dim=0))
-        expected = features @ network.head.weight[place].T + network.head.bias[place]
-        assert torch.allclose(network(ids, numbers)[place], expected, rtol=0, atol=1e-12)
+        expected = features @ network.head.weight[position].T + network.head.bias[position]
+        assert torch.allclose(network(ids, numbers)[position], expected, rtol=0, atol=1e-12)
 
 
 def test_what_is_no_set_is_refused() -> None:
@@ -118,9 +118,9 @@ def by_loops(network: Any, place: int, ids: list[int], graph: str, rounds: int) 
                     total, neighbours = total + torch.relu(own + share), neighbours + 1
             message = total / max(1, neighbours) if graph == "full" else total
             heard = affine(network.hear, message) + affine(network.recall, first[v])
-            kept = affine(network.remember, state)
-            reset, keep = torch.sigmoid(heard[:6] + kept[:6]), torch.sigmoid(heard[6:12] + kept[6:12])
-            fresh = torch.tanh(heard[12:] + reset * kept[12:])
+            stored = affine(network.remember, state)
+            reset, keep = torch.sigmoid(heard[:6] + stored[:6]), torch.sigmoid(heard[6:12] + stored[6:12])
+            fresh = torch.tanh(heard[12:] + reset * stored[12:])
             after.append((1 - keep) * fresh + keep * state)
         states = after
     return torch.stack(states)
@@ -132,12 +132,12 @@ def test_message_passing_is_a_loop_over_rounds_nodes_and_edges(graph: str, round
     network = messages(graph, rounds=rounds)
     rows = [[4, 5, 8, 6], [7], [5, 5]]
     source = tokens(rows)
-    found = network.features(source, source)
-    for place in range(2):
+    result = network.features(source, source)
+    for position in range(2):
         for row, ids in enumerate(rows):
-            expected = by_loops(network, place, ids, graph, rounds or len(ids))
-            assert torch.allclose(found[place, row, : len(ids)], expected, rtol=0, atol=1e-12)
-    assert torch.equal(network(source, source), network.head(found))
+            expected = by_loops(network, position, ids, graph, rounds or len(ids))
+            assert torch.allclose(result[position, row, : len(ids)], expected, rtol=0, atol=1e-12)
+    assert torch.equal(network(source, source), network.head(result))
 
 
 @pytest.mark.parametrize(("graph", "reach"), [("chain", 2), ("full", 7)])
@@ -145,7 +145,7 @@ def test_in_two_rounds_a_message_goes_two_edges_far(graph: str, reach: int) -> N
     network = messages(graph, rounds=2)
     plain, changed = tokens([[4, 4, 4, 4, 4, 4, 4, 4]]), tokens([[8, 4, 4, 4, 4, 4, 4, 4]])
     moved = (network.features(plain) - network.features(changed)).abs().amax(dim=-1)[0, 0] > 1e-12
-    assert moved.tolist() == [place <= reach for place in range(8)]
+    assert moved.tolist() == [position <= reach for position in range(8)]
 
 
 @pytest.mark.parametrize("graph", ["chain", "full"])

@@ -37,9 +37,9 @@ def tone(hertz: float, seconds: float, rate: int = RATE) -> np.ndarray:
 
 
 def column(*files: bytes) -> np.ndarray:
-    found = np.empty(len(files), object)
-    found[:] = files
-    return found
+    result = np.empty(len(files), object)
+    result[:] = files
+    return result
 
 
 def batch(*files: bytes) -> dict[str, np.ndarray]:
@@ -48,8 +48,8 @@ def batch(*files: bytes) -> dict[str, np.ndarray]:
 
 def test_a_spectrogram_is_that_of_scipys_short_time_fourier_transform_through_the_mel_filters():
     noise = np.random.default_rng(0).normal(size=RATE // 2).astype(np.float32)
-    _, _, found = stft(noise, RATE, "hann", WINDOW, WINDOW - STEP, boundary=None, padded=False)
-    power = np.abs(found.T * (np.hanning(WINDOW + 1)[:-1].sum())) ** 2
+    _, _, result = stft(noise, RATE, "hann", WINDOW, WINDOW - STEP, boundary=None, padded=False)
+    power = np.abs(result.T * (np.hanning(WINDOW + 1)[:-1].sum())) ** 2
     expected = np.log10(np.maximum(power @ make_mel_filters().T, 1e-10))
     expected = (np.maximum(expected, expected.max() - 8) + 4) / 4
     np.testing.assert_allclose(compute_log_mel(noise), expected, atol=1e-5)
@@ -86,8 +86,8 @@ def test_a_sound_is_cut_off_or_filled_up_to_the_length_of_nearly_all_and_stands_
 
 def test_a_sound_recorded_at_another_rate_has_nearly_the_same_spectrogram():
     coding = SpectrogramEncoding(TASK, batch(wav(tone(500, 0.5))))
-    _, found = coding.inputs(batch(wav(tone(500, 0.5)), wav(tone(500, 0.5, 8000), 8000)))
-    bands = found.view(2, *coding.sizes.shape)[:, 5:-5].mean(dim=1)
+    _, result = coding.inputs(batch(wav(tone(500, 0.5)), wav(tone(500, 0.5, 8000), 8000)))
+    bands = result.view(2, *coding.sizes.shape)[:, 5:-5].mean(dim=1)
     assert bands[0].argmax() == bands[1].argmax()
     assert abs(bands[0].max() - bands[1].max()) < 0.02
 
@@ -122,6 +122,6 @@ def test_a_broken_sound_is_named_by_its_row_in_training_and_counts_as_wrong_in_a
     def ask(some: dict[str, np.ndarray]) -> list[Answers]:
         return [Answers.all_given(np.ones(len(coding.inputs(some)[1]), np.int64))]
 
-    (found,) = answer_readable_rows(coding, {"audio": column(good, b"cut", good)}, ask)
+    (result,) = answer_readable_rows(coding, {"audio": column(good, b"cut", good)}, ask)
     assert coding.readable({"audio": column(good, b"cut", good)}).tolist() == [True, False, True]
-    assert found.answered.tolist() == [True, False, True]
+    assert result.answered.tolist() == [True, False, True]

@@ -17,12 +17,12 @@ def make(network: str, **own: Any) -> Any:
     data, sizes = case(network, 16)
 
     def training(some: Sequence[int]) -> Training:
-        asked.append(len(some))
+        requested.append(len(some))
         names = [f"replica {number}" for number in some]
         return Training(stack(network, [settings(network, **own)] * len(some), data, sizes, 5, names=names), data, 5)
 
-    asked: list[int] = []
-    return training, asked
+    requested: list[int] = []
+    return training, requested
 
 
 @pytest.mark.parametrize("network", ["mlp", "lstm", "transformer"])
@@ -32,9 +32,9 @@ def test_small_steps_are_stacked_all_at_once(network: str) -> None:
 
 
 def test_a_step_that_keeps_a_core_busy_is_taken_by_each_replica_alone() -> None:
-    training, asked = make("mlp", batch_size=4000, width=512, depth=2)
+    training, requested = make("mlp", batch_size=4000, width=512, depth=2)
     assert stacking.choose_stack_size(training, range(20)) == 1
-    assert asked == [1]
+    assert requested == [1]
 
 
 def test_the_count_on_a_cpu_is_the_same_each_time_and_needs_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,9 +44,9 @@ def test_the_count_on_a_cpu_is_the_same_each_time_and_needs_no_clock(monkeypatch
 
 
 def test_one_replica_is_not_measured() -> None:
-    training, asked = make("mlp")
+    training, requested = make("mlp")
     assert stacking.choose_stack_size(training, [0]) == 1
-    assert not asked
+    assert not requested
 
 
 @pytest.mark.parametrize(

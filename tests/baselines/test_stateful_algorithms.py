@@ -54,8 +54,8 @@ def training_of(algorithm: str, *rates: float, names: tuple[str, ...] = ("first"
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("after", [2, 7, 12], ids=lambda after: f"after {after} steps")
 def test_a_training_that_was_cut_off_ends_as_one_that_was_not(algorithm: str, after: int, tmp_path: Path) -> None:
-    whole = training_of(algorithm, 0.01, 0.02)
-    expected = asked(finished(whole), whole.initial_data)
+    full = training_of(algorithm, 0.01, 0.02)
+    expected = asked(finished(full), full.initial_data)
     cut = training_of(algorithm, 0.01, 0.02)
     if after == 12:
         cut.run()

@@ -37,8 +37,8 @@ def images(count: int = 24) -> Rows:
 def training(network: str, task: Task = TASK, algorithm: str = "erm", **settings: Any) -> Training:
     rows = (images() if task is TASK else commands()).numpy()
     weight, group = torch.from_numpy(rows.pop("weight")), rows.pop("group", None)
-    made = recipe(network, STEPS, algorithm, **({"batch_size": 7, "lr": 0.01} | settings))
-    each = [resolve_settings(made, "toy/toy")] * 2
+    built = recipe(network, STEPS, algorithm, **({"batch_size": 7, "lr": 0.01} | settings))
+    each = [resolve_settings(built, "toy/toy")] * 2
     coding = make_encoding(task, rows, each[0])
     data = Data.of(coding.encode(rows), weight, None if group is None else torch.from_numpy(group))
     data = move_to_device(data, "auto", "cpu")
@@ -69,17 +69,17 @@ CHUNKED: dict[str, tuple[str, Task, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", CHUNKED)
 def test_a_batch_in_chunks_has_the_losses_of_the_whole(case: str) -> None:
     network, task, settings = CHUNKED[case]
-    whole, _ = history(training(network, task, **settings))
+    full, _ = history(training(network, task, **settings))
     pieces, _ = history(training(network, task, chunk=3, **settings))
-    np.testing.assert_allclose(pieces, whole, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(pieces, full, rtol=0, atol=1e-6)
 
 
 def test_each_chunk_has_its_rows_and_their_share() -> None:
     given = training("mlp", width=8, chunk=3)
     pieces = list(given.batches(1))
-    (whole,) = training("mlp", width=8).batches(1)
+    (full,) = training("mlp", width=8).batches(1)
     assert [batch.rows.shape[1] for batch, _ in pieces] == [3, 3, 1]
-    assert torch.equal(torch.cat([batch.inputs[1] for batch, _ in pieces], 1), whole[0].inputs[1])
+    assert torch.equal(torch.cat([batch.inputs[1] for batch, _ in pieces], 1), full[0].inputs[1])
     shares = torch.stack([share for _, share in pieces if share is not None])
     torch.testing.assert_close(shares, torch.tensor([[3 / 7], [3 / 7], [1 / 7]]).double().expand(3, 2))
 
@@ -109,9 +109,9 @@ RECOMPUTED: dict[str, tuple[str, Task, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", RECOMPUTED)
 def test_activations_that_are_computed_again_lead_to_the_same_bits(case: str) -> None:
     network, task, settings = RECOMPUTED[case]
-    kept, at_end = history(training(network, task, **settings))
+    stored, at_end = history(training(network, task, **settings))
     again, at_its_end = history(training(network, task, recompute=True, **settings))
-    np.testing.assert_array_equal(again, kept)
+    np.testing.assert_array_equal(again, stored)
     assert torch.equal(at_its_end, at_end), "moments too"
 
 
@@ -120,9 +120,9 @@ def test_a_pretrained_network_s_activations_are_computed_again_to_the_same_bits(
     pytest.importorskip("transformers")
     weights = str(tiny_vision.saved(tmp_path / kind, kind))
     settings = {"weights": weights, "side": 8, "frozen_norm": False, "batch_size": 4}
-    kept, at_end = history(training("pretrained", **settings))
+    stored, at_end = history(training("pretrained", **settings))
     again, at_its_end = history(training("pretrained", recompute=True, **settings))
-    np.testing.assert_array_equal(again, kept)
+    np.testing.assert_array_equal(again, stored)
     assert torch.equal(at_its_end, at_end)
 
 
@@ -147,7 +147,7 @@ def test_fewer_activations_are_kept() -> None:
                     given.stack.algorithm.loss(given.stack.network, batch, clock)
             else:
                 given.stack.algorithm.loss(given.stack.network, batch, clock)
-        return sum(size for place, size in seen.items() if place not in own)
+        return sum(size for position, size in seen.items() if position not in own)
 
     assert held(True) < 0.5 * held(False)
 
@@ -161,7 +161,7 @@ def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
 
 @pytest.mark.parametrize("choice", ["channels_last", "contiguous"])
 def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, _ = history(training("cnn", widths=[4, 4], width=8))
+    stored, _ = history(training("cnn", widths=[4, 4], width=8))
     seen = []
     plain = Conv2d.forward
 
@@ -171,10 +171,10 @@ def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypa
         return plain(self, x)
 
     monkeypatch.setattr(Conv2d, "forward", forward)
-    found, _ = history(training("cnn", widths=[4, 4], width=8, memory_format=choice))
+    result, _ = history(training("cnn", widths=[4, 4], width=8, memory_format=choice))
     assert len(seen) == 2 * STEPS
     assert all(seen)
-    np.testing.assert_allclose(found, kept, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(result, stored, rtol=0, atol=1e-6)
 
 
 def test_a_picture_is_the_same_in_another_format() -> None:

@@ -22,10 +22,10 @@ TASK = Task("classification", ("image",), "kind", classes=3)
 
 
 def trained(together: World) -> np.ndarray:
-    made = recipe("mlp", 6, batch_size=9, lr=0.01, width=8)
+    built = recipe("mlp", 6, batch_size=9, lr=0.01, width=8)
     pixels = np.random.default_rng(0).integers(0, 256, (40, 4, 4, 3)).astype(np.uint8)
     columns = {"image": pixels, "kind": np.arange(40) % 3}
-    settings = [resolve_settings(made, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
+    settings = [resolve_settings(built, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
     coding = make_encoding(TASK, columns, settings[0])
     data = Data.of(coding.encode(columns), torch.ones(40, dtype=torch.float64))
     assert isinstance(data.inputs[1], PixelRows)
@@ -35,5 +35,5 @@ def trained(together: World) -> np.ndarray:
 
 def test_two_processes_take_the_steps_of_one_on_streamed_pictures(tmp_path: Path) -> None:
     alone = trained(SINGLE_PROCESS)
-    for found in by_processes(2, tmp_path, trained):
-        np.testing.assert_allclose(found, alone, rtol=1e-4, atol=1e-6)
+    for result in by_processes(2, tmp_path, trained):
+        np.testing.assert_allclose(result, alone, rtol=1e-4, atol=1e-6)

@@ -60,7 +60,7 @@ class Held:
 
     def read(self, rows: np.ndarray, fields: Sequence[Field], cancel: Event) -> pa.Table:
         self.seen += rows.tolist()
-        return self.table.select([one.name for one in fields]).take(rows)
+        return self.table.select([item.name for item in fields]).take(rows)
 
 
 def pictures() -> tuple[StreamedPart, TrainingTable]:
@@ -74,8 +74,8 @@ def pictures() -> tuple[StreamedPart, TrainingTable]:
     )
     ids, checks = compute_first_ids(table, SCHEMA), get_digest_prefixes(compute_row_digests(table, SCHEMA))
     order = np.argsort(ids)
-    said = pa.table({"row_id": ids[order], "check": checks[order]})
-    known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", said, np.arange(COUNT), {})
+    output = pa.table({"row_id": ids[order], "check": checks[order]})
+    known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", output, np.arange(COUNT), {})
     part = StreamedPart(known, Held(table), order, 1 << 20, np.zeros(COUNT, bool))
     files = np.empty(COUNT, object)
     files[:] = table["image"].to_pylist()
@@ -114,12 +114,12 @@ def test_encoded_pictures_of_a_stream_have_the_losses_of_those_in_memory(limit, 
     fitted(make_streamed_rows(part, TASK), TASK, feed=feed)
     assert len(before) == len(losses) == STEPS
     np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
-    held = part.store
-    assert isinstance(held, Held)
+    locked = part.store
+    assert isinstance(locked, Held)
     if limit and feed == "streamed":
-        assert len(held.seen) > STEPS * 8, "rows are read as they are drawn"
+        assert len(locked.seen) > STEPS * 8, "rows are read as they are drawn"
     elif not limit:
-        assert len(held.seen) == COUNT + LOOKED_AT + COUNT, "labels once; is it sound?; pictures once, into the cache"
+        assert len(locked.seen) == COUNT + LOOKED_AT + COUNT, "labels once; is it sound?; pictures once, into the cache"
 
 
 def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
@@ -141,11 +141,11 @@ def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_pa
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
     part, here = pictures()
     rows = make_streamed_rows(part, TASK)
-    asked = {"image": here.columns["image"]}
+    requested = {"image": here.columns["image"]}
 
     def outcome(kept: Path | None) -> list[Any]:
         fit = fitted(rows, TASK, kept, steps=12, feed="streamed")
-        return [fit.predict(member, asked).scores.tolist() for member in MEMBERS]
+        return [fit.predict(member, requested).scores.tolist() for member in MEMBERS]
 
     clean = outcome(None)
     code = killed_before(Training, "step", 7, lambda: fitted(rows, TASK, tmp_path, steps=12, feed="streamed"))

@@ -35,24 +35,24 @@ def fails_for(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     """Replicas whose name holds this text lose their numbers."""
     import torch
 
-    whole = Training.step
+    full = Training.step
 
     def poisoned(self: Training) -> None:
-        for place, name in enumerate(self.stack.algorithm.about.names):
+        for position, name in enumerate(self.stack.algorithm.about.names):
             if text in name:
                 with torch.no_grad():
-                    next(self.stack.network.parameters())[place] = torch.nan
-        whole(self)
+                    next(self.stack.network.parameters())[position] = torch.nan
+        full(self)
 
     monkeypatch.setattr(Training, "step", poisoned)
 
 
 def test_a_suite_is_one_run_folder_for_each_pair_and_a_line_of_scores(tmp_path: Path, two: None) -> None:
-    found = ran(tmp_path)
-    assert found.exit_code == 0, found.output
+    result = ran(tmp_path)
+    assert result.exit_code == 0, result.output
     assert all((get_run_folder(tmp_path, on, "mlp") / "run.toml").is_file() for on in ON)
-    assert f"2 runs: {tmp_path}" in found.stdout
-    assert all(on in found.stdout for on in ON)
+    assert f"2 runs: {tmp_path}" in result.stdout
+    assert all(on in result.stdout for on in ON)
 
 
 def test_a_replica_that_fails_stops_no_other_and_is_listed_with_exit_code_1(
@@ -60,10 +60,10 @@ def test_a_replica_that_fails_stops_no_other_and_is_listed_with_exit_code_1(
 ) -> None:
     with monkeypatch.context() as patch:
         fails_for(patch, f"{ON[0]}/1")
-        found = ran(tmp_path, "--json")
-    assert found.exit_code == 1
-    assert [record["benchmark"] for record in json.loads(found.stdout)] == [ON[1]]
-    failed = [text for text in found.stderr.splitlines() if text.startswith("failed: ")]
+        result = ran(tmp_path, "--json")
+    assert result.exit_code == 1
+    assert [record["benchmark"] for record in json.loads(result.stdout)] == [ON[1]]
+    failed = [text for text in result.stderr.splitlines() if text.startswith("failed: ")]
     assert len(failed) == 1
     assert failed[0].startswith(f"failed: mlp on {ON[0]}, seed 1: mlp/{ON[0]}/1: the loss is not finite at step 1 of 2")
     assert not (get_run_folder(tmp_path, ON[0], "mlp") / "run.toml").exists()
@@ -81,25 +81,25 @@ def test_the_same_command_goes_on_where_the_suite_stopped(
     for file in tmp_path.glob("*/mlp/training/*"):
         file.unlink()
     trained: list[Any] = []
-    whole = Training.run
-    monkeypatch.setattr(Training, "run", lambda self, *given: (trained.append(self), whole(self, *given))[1])
-    found = ran(tmp_path, "--json")
-    assert found.exit_code == 0, found.output
-    assert [record["benchmark"] for record in json.loads(found.stdout)] == list(ON)
+    full = Training.run
+    monkeypatch.setattr(Training, "run", lambda self, *given: (trained.append(self), full(self, *given))[1])
+    result = ran(tmp_path, "--json")
+    assert result.exit_code == 0, result.output
+    assert [record["benchmark"] for record in json.loads(result.stdout)] == list(ON)
     assert len(trained) == 1
     assert (get_run_folder(tmp_path, ON[1], "mlp") / "run.toml").read_bytes() == done
     assert not list(tmp_path.glob("*/mlp/training"))
 
 
 def test_a_budget_that_does_not_exist_is_one_line(tmp_path: Path, two: None) -> None:
-    found = ran(tmp_path, "--budget", "huge")
-    assert isinstance(found.exception, FarshiftError)
-    assert str(found.exception) == "budget 'huge': use full or quick"
+    result = ran(tmp_path, "--budget", "huge")
+    assert isinstance(result.exception, FarshiftError)
+    assert str(result.exception) == "budget 'huge': use full or quick"
 
 
 def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: None) -> None:
-    found = ran(tmp_path, "--search", "3")
-    assert str(found.exception) == "run --suite: --settings, --search and --selection go with one benchmark (--on)"
+    result = ran(tmp_path, "--search", "3")
+    assert str(result.exception) == "run --suite: --settings, --search and --selection go with one benchmark (--on)"
 
 
 @pytest.mark.parametrize(

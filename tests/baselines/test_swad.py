@@ -38,10 +38,10 @@ def stretch(losses: Sequence[float], converge: int, tolerance: int, ratio: float
 def valley(losses: Any, converge: int, tolerance: int, ratio: float) -> LossValley:
     """After looks with these losses (K, looks), the mean weights of look i being the number i."""
     rows = torch.tensor(np.asarray(losses))
-    found = LossValley([torch.zeros(len(rows), 1, dtype=torch.float64)], converge, tolerance, rows[:, 0])
-    for place, loss in enumerate(rows.unbind(1), 1):
-        found.look([torch.full((len(rows), 1), float(place), dtype=torch.float64)], loss, torch.tensor(ratio))
-    return found
+    result = LossValley([torch.zeros(len(rows), 1, dtype=torch.float64)], converge, tolerance, rows[:, 0])
+    for position, loss in enumerate(rows.unbind(1), 1):
+        result.look([torch.full((len(rows), 1), float(position), dtype=torch.float64)], loss, torch.tensor(ratio))
+    return result
 
 
 @pytest.mark.parametrize(("converge", "tolerance", "ratio"), [(3, 6, 0.3), (3, 3, 0.05), (4, 5, 0.1), (1, 1, 0.0)])
@@ -51,25 +51,25 @@ def test_the_mean_runs_from_the_first_to_the_last_look_of_the_paper(
     drawn = np.random.default_rng(0)
     valleys = np.abs(np.arange(30) - drawn.uniform(0, 30, (200, 1))) / 10
     losses = 1 + valleys * drawn.uniform(0.2, 1, (200, 1)) + 0.3 * drawn.random((200, 30))
-    found = valley(losses, converge, tolerance, ratio)
+    result = valley(losses, converge, tolerance, ratio)
     expected = [stretch(row.tolist(), converge, tolerance, ratio) for row in losses]
     assert len(set(expected)) > 20
-    for place, ends in enumerate(expected):
-        assert bool(found.begun[place]) == (ends is not None)
+    for position, ends in enumerate(expected):
+        assert bool(result.begun[position]) == (ends is not None)
         if ends is not None:
-            assert (int(found.start[place]), int(found.end[place])) == ends
-            assert found.mean.values[0][place].item() == pytest.approx(sum(ends) / 2)
+            assert (int(result.start[position]), int(result.end[position])) == ends
+            assert result.mean.values[0][position].item() == pytest.approx(sum(ends) / 2)
 
 
 def held_losses(training: Training, passed: list[list[Tensor]], replica: int) -> list[float]:
     """The validation loss after each step of a plain run."""
     val = training.data.held_out["id_val"]
-    found = []
+    result = []
     for step in passed:
         hidden, bias, head, offset = (tensor[replica] for tensor in step)
         logits = torch.relu(val.inputs[1] @ hidden.T + bias) @ head.T + offset
-        found.append(torch.nn.functional.cross_entropy(logits, val.target[0]).item())
-    return found
+        result.append(torch.nn.functional.cross_entropy(logits, val.target[0]).item())
+    return result
 
 
 @pytest.mark.parametrize("looks", [40, 10])
@@ -81,7 +81,7 @@ def test_weights_are_averaged_over_every_step_of_that_stretch(looks: int) -> Non
         return begun(algorithm, *each, common=ADAM | own, data=wide_rows(), steps=40)
 
     passed, trained = history(made("erm")), made("swad", **settings)
-    found = parameters(trained)
+    result = parameters(trained)
     every = 40 // looks
     ended = []
     for replica in range(3):
@@ -89,8 +89,8 @@ def test_weights_are_averaged_over_every_step_of_that_stretch(looks: int) -> Non
         ends = stretch(losses, 2, 2, 0.001)
         ended.append(ends)
         steps = passed[-every:] if ends is None else passed[(ends[0] - 1) * every : ends[1] * every]
-        for place, parameter in enumerate(found):
-            assert near(parameter[replica], torch.stack([step[place][replica] for step in steps]).mean(0))
+        for position, parameter in enumerate(result):
+            assert near(parameter[replica], torch.stack([step[position][replica] for step in steps]).mean(0))
     assert any(ends is not None and ends[1] < looks for ends in ended), "one ends before training does"
 
 
@@ -108,5 +108,5 @@ def test_a_training_shorter_than_a_window_answers_with_its_last_weights_averaged
     training = begun("swad", {}, {}, common=ADAM | {"looks": 2}, data=wide_rows(), steps=4)
     passed = history(begun("erm", {}, {}, common=ADAM, data=wide_rows(), steps=4))
     expected = [torch.stack(tensors).mean(0) for tensors in zip(*passed[2:], strict=True)]
-    assert all(near(one, other) for one, other in zip(parameters(training), expected, strict=True))
+    assert all(near(item, other) for item, other in zip(parameters(training), expected, strict=True))
     assert finished(begun("swad", {}, {}, common=ADAM, data=wide_rows(), steps=1))

@@ -54,8 +54,8 @@ if __name__ == "__main__":
 
 
 def children(pid: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
-    return [int(line) for line in found.stdout.split()]
+    result = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(line) for line in result.stdout.split()]
 
 
 @pytest.mark.slow
@@ -161,14 +161,14 @@ def test_a_run_killed_anywhere_gives_the_same_bytes_when_it_is_repeated(
 
 def test_three_checkpoints_of_a_setting_are_three_candidates_for_the_scorer(clean: Run) -> None:
     assert clean.card.model.candidates == ("one/last", "three/step-3", "three/step-6", "three/last")
-    asked = clean.predictions().group_by("candidate").aggregate([("row_id", "count")]).to_pylist()
-    assert len({row["row_id_count"] for row in asked}) == 1
-    assert len(asked) == 4
+    requested = clean.predictions().group_by("candidate").aggregate([("row_id", "count")]).to_pylist()
+    assert len({row["row_id_count"] for row in requested}) == 1
+    assert len(requested) == 4
 
 
 def counted(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[int]:
-    whole, calls = getattr(owner, name), []
-    monkeypatch.setattr(owner, name, lambda self, *given: (calls.append(1), whole(self, *given))[1])
+    full, calls = getattr(owner, name), []
+    monkeypatch.setattr(owner, name, lambda self, *given: (calls.append(1), full(self, *given))[1])
     return calls
 
 
@@ -218,11 +218,11 @@ def test_a_baseline_that_adapts_is_asked_as_the_protocol_says(
 ) -> None:
     (shared / "own-t3a.toml").write_text(OWN.format(name="own-t3a", algorithm="t3a"))
     resets, sizes = counted(monkeypatch, Fit, "reset"), []
-    whole = Fit.predict
+    full = Fit.predict
     monkeypatch.setattr(
         Fit,
         "predict",
-        lambda self, member, batch, *more: (sizes.append(len(batch["features"])), whole(self, member, batch, *more))[1],
+        lambda self, member, batch, *more: (sizes.append(len(batch["features"])), full(self, member, batch, *more))[1],
     )
     run_baseline("own-t3a", "vowel/speakers_adapting", seeds=1, out=tmp_path / "run")
     assert len(resets) == 3, "before each of id_test, id_val and ood_test"

@@ -26,14 +26,14 @@ def made(**settings: Any) -> Network:
 def theirs(ours: Any, replica: int) -> nn.LSTM:
     """torch's LSTM with one replica's weights."""
     (layer,) = ours.layers
-    found = nn.LSTM(layer.into.shape[2], layer.width, bidirectional=layer.directions == 2).double()
+    result = nn.LSTM(layer.into.shape[2], layer.width, bidirectional=layer.directions == 2).double()
     for way in range(layer.directions):
         name = "l0" + "_reverse" * way
-        getattr(found, f"weight_ih_{name}").data.copy_(ours_in_their_order(layer.into[replica, way], "lstm").T)
-        getattr(found, f"weight_hh_{name}").data.copy_(ours_in_their_order(layer.again[replica, way], "lstm").T)
-        getattr(found, f"bias_ih_{name}").data.copy_(ours_in_their_order(layer.bias[replica, way], "lstm"))
-        getattr(found, f"bias_hh_{name}").data.zero_()
-    return found
+        getattr(result, f"weight_ih_{name}").data.copy_(ours_in_their_order(layer.into[replica, way], "lstm").T)
+        getattr(result, f"weight_hh_{name}").data.copy_(ours_in_their_order(layer.again[replica, way], "lstm").T)
+        getattr(result, f"bias_ih_{name}").data.copy_(ours_in_their_order(layer.bias[replica, way], "lstm"))
+        getattr(result, f"bias_hh_{name}").data.zero_()
+    return result
 
 
 def as_published(network: Any, replica: int, words: list[int]) -> Tensor:
@@ -68,9 +68,9 @@ def test_each_row_of_each_replica_is_that_of_the_released_network() -> None:
 
 @pytest.mark.parametrize("second", [False, True])
 def test_the_second_lstm_lets_a_word_into_its_own_role_by_way_of_its_neighbours(second: bool) -> None:
-    network, place = built(lambda: made(second_lstm=second), 1), int(second)
+    network, position = built(lambda: made(second_lstm=second), 1), int(second)
     with torch.no_grad():
-        one, other = (network.start(torch.tensor([[[word, 6, 7]]]))["roles"][0, 0] for word in (4, 5))
+        item, other = (network.start(torch.tensor([[[word, 6, 7]]]))["roles"][0, 0] for word in (4, 5))
         alone, instead = (network.start(torch.tensor([[[word]]]))["roles"][0, 0] for word in (4, 5))
-    assert torch.equal(one[place], other[place]) is not second
-    assert torch.equal(alone[place], instead[place]), "it has no neighbours"
+    assert torch.equal(item[position], other[position]) is not second
+    assert torch.equal(alone[position], instead[position]), "it has no neighbours"

@@ -50,7 +50,7 @@ def afn(w: dict[str, Tensor], x: Tensor, y: Tensor, t: Tensor, own: dict[str, fl
         if own["radius"] > 0:
             total = total + own["penalty"] * (sum(norms) / len(norms) - own["radius"]) ** 2
         else:
-            each = [(one - (one.item() + own["step"])) ** 2 for one in norms]
+            each = [(item - (item.item() + own["step"])) ** 2 for item in norms]
             total = total + own["penalty"] * sum(each) / len(each)
     return total
 
@@ -69,33 +69,33 @@ def afn(w: dict[str, Tensor], x: Tensor, y: Tensor, t: Tensor, own: dict[str, fl
 def test_a_penalty_on_both_sides_is_added_to_the_risk(
     algorithm: str, objective: Objective, each: tuple[dict[str, float], ...]
 ) -> None:
-    made = begun(algorithm, *each, common=PLAIN, data=wide_rows())
+    built = begun(algorithm, *each, common=PLAIN, data=wide_rows())
     for _ in range(2):
-        batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+        batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
         assert batch.unlabelled is not None
         losses = [
             objective(w, batch.inputs[1][k], batch.target[k], batch.unlabelled[1][k], own)
             for k, (w, own) in enumerate(zip(before, each, strict=True))
         ]
-        made.step()
-        assert made.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
-        assert moved_along(made, before, losses)
+        built.step()
+        assert built.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
+        assert moved_along(built, before, losses)
 
 
 def test_the_adversary_descends_and_the_features_climb_in_one_step() -> None:
     each = ({"adversary": 0.3}, {"adversary": 2.0})
     own = {"lr_discriminator": 0.05, "discriminator_width": 4, "discriminator_depth": 2}
-    made = begun("dann_target", *each, common=PLAIN | own, data=wide_rows())
-    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+    built = begun("dann_target", *each, common=PLAIN | own, data=wide_rows())
+    batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
     assert batch.unlabelled is not None
-    made.step()
+    built.step()
     for k, (w, given) in enumerate(zip(before, each, strict=True)):
         x, t = batch.inputs[1][k], batch.unlabelled[1][k]
         risk = F.cross_entropy(head(w, encode(w, x)), batch.target[k])
-        said = perceptron(w, torch.cat([encode(w, x), encode(w, t)]), "discriminator", 2)
-        apart = F.cross_entropy(said, torch.tensor([0] * len(x) + [1] * len(t)))
-        assert made.losses[k].item() == pytest.approx((risk + apart).item())
-        after = weights(made, k)
+        output = perceptron(w, torch.cat([encode(w, x), encode(w, t)]), "discriminator", 2)
+        apart = F.cross_entropy(output, torch.tensor([0] * len(x) + [1] * len(t)))
+        assert built.losses[k].item() == pytest.approx((risk + apart).item())
+        after = weights(built, k)
         for name, value in w.items():
             against = name.startswith("discriminator")
             loss, rate = (apart, 0.05) if against else (risk - given["adversary"] * apart, 0.1)
@@ -104,10 +104,10 @@ def test_the_adversary_descends_and_the_features_climb_in_one_step() -> None:
 
 
 def test_two_classifiers_disagree_where_the_features_then_agree() -> None:
-    made = begun("mcd", {}, {"lr": 0.2}, common=PLAIN | {"generator_steps": 2}, data=wide_rows())
-    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+    built = begun("mcd", {}, {"lr": 0.2}, common=PLAIN | {"generator_steps": 2}, data=wide_rows())
+    batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
     assert batch.unlabelled is not None
-    made.step()
+    built.step()
     for k, (w, lr) in enumerate(zip(before, (0.1, 0.2), strict=True)):
         x, y, t = batch.inputs[1][k], batch.target[k], batch.unlabelled[1][k]
 
@@ -133,34 +133,34 @@ def test_two_classifiers_disagree_where_the_features_then_agree() -> None:
         w = down(w, risk(w) - apart(w), False, True)
         for _ in range(2):
             w = down(w, apart(w), True, False)
-        assert made.losses[k].item() == pytest.approx(first.item())
-        after = weights(made, k)
+        assert built.losses[k].item() == pytest.approx(first.item())
+        after = weights(built, k)
         assert all(near(after[name], value) for name, value in w.items())
     x = wide_rows().inputs
-    answers = finished(made).answer(*x)
-    w = {name: value[1].detach() for name, value in made.stack.network.named_parameters()}
+    answers = finished(built).answer(*x)
+    w = {name: value[1].detach() for name, value in built.stack.network.named_parameters()}
     assert near(answers[1], head(w, encode(w, x[1])) + head(w, encode(w, x[1]), "second"))
 
 
 def test_only_what_is_sure_pulls_the_strong_form() -> None:
     weak = torch.tensor([[[4.0, 0.0], [0.1, 0.0], [0.0, 5.0]]] * 2, dtype=torch.float64)
     strong = torch.randn(2, 3, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    found = compute_consistency_loss(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
+    result = compute_consistency_loss(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
     all_rows = F.cross_entropy(strong[1], torch.tensor([0, 0, 1]))
     some = (F.cross_entropy(strong[0][:1], torch.tensor([0])) + F.cross_entropy(strong[0][2:], torch.tensor([1]))) / 3
-    assert found.tolist() == pytest.approx([some.item(), all_rows.item()])
+    assert result.tolist() == pytest.approx([some.item(), all_rows.item()])
 
 
 def test_fixmatch_learns_its_own_labels_of_pictures_that_were_changed() -> None:
     settings: dict[str, Any] = {"widths": [2], "width": 4, "batch_size": 6, "lr": 0.1, "optimiser": "sgd"}
     each = ({"weight": 0.0, "threshold": 0.1}, {"weight": 2.0, "threshold": 0.1}, {"weight": 2.0, "threshold": 1.1})
     names = ("same", "same", "same")
-    made = begun(
+    built = begun(
         "fixmatch", *each, network="cnn", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES, names=names
     )
     bare = begun("erm", {}, network="cnn", common=settings, data=wide_rows(sizes=IMAGES), sizes=IMAGES, names=("same",))
-    made.step(), bare.step()
-    nothing, pulled, unsure = made.losses.tolist()
+    built.step(), bare.step()
+    nothing, pulled, unsure = built.losses.tolist()
     assert nothing == pytest.approx(bare.losses.item()) == pytest.approx(unsure)
     assert pulled > nothing
     with pytest.raises(ModelError, match="augmentation randaugment: it is for images of one or three channels"):
@@ -181,30 +181,30 @@ def test_the_odds_of_a_shifted_row_are_those_of_scikit_learns_regression() -> No
 
 def test_rows_count_by_their_flattened_odds() -> None:
     each = ({"flattening": 1.0}, {"flattening": 0.5}, {"flattening": 0.0})
-    made = begun("importance_weighting", *each, common=PLAIN, data=wide_rows())
-    data = made.data
+    built = begun("importance_weighting", *each, common=PLAIN, data=wide_rows())
+    data = built.data
     assert data.unlabelled is not None
     odds = fit_log_odds(data.inputs[1], data.unlabelled[1], 1.0)
-    batch, before = batch_of(made), [weights(made, replica) for replica in range(3)]
+    batch, before = batch_of(built), [weights(built, replica) for replica in range(3)]
     losses = []
     for k, (w, own) in enumerate(zip(before, each, strict=True)):
         weight = (own["flattening"] * odds).exp()
         weight = (weight / weight.mean())[batch.rows[k]]
         errors = F.cross_entropy(head(w, encode(w, batch.inputs[1][k])), batch.target[k], reduction="none")
         losses.append((weight * errors).mean())
-    made.step()
-    assert moved_along(made, before, losses)
+    built.step()
+    assert moved_along(built, before, losses)
     assert losses[0].item() != pytest.approx(losses[2].item(), abs=1e-3)
 
 
 def test_classes_count_by_their_estimated_share_of_the_shifted_rows() -> None:
-    made = begun("bbse", {}, {"lr": 0.2}, common=PLAIN, data=wide_rows(), steps=8)
-    data, held = made.data, made.data.held_out["id_val"]
+    built = begun("bbse", {}, {"lr": 0.2}, common=PLAIN, data=wide_rows(), steps=8)
+    data, locked = built.data, built.data.held_out["id_val"]
     assert data.unlabelled is not None
     for _ in range(4):
-        before = [weights(made, replica) for replica in range(2)]
-        batch = batch_of(made)
-        made.step()
+        before = [weights(built, replica) for replica in range(2)]
+        batch = batch_of(built)
+        built.step()
     # The step before the stage's end shows the network whose errors were counted.
     counted = []
     for k, w in enumerate(before):
@@ -214,18 +214,18 @@ def test_classes_count_by_their_estimated_share_of_the_shifted_rows() -> None:
         counted.append({name: v - lr * slope for (name, v), slope in zip(w.items(), slopes, strict=True)})
     for k, w in enumerate(counted):
         confusion, marginal = torch.zeros(3, 3).double(), torch.zeros(3).double()
-        for x, y in zip(held.inputs[1], held.target[0], strict=True):
-            confusion[head(w, encode(w, x)).argmax(), y] += 1 / len(held)
+        for x, y in zip(locked.inputs[1], locked.target[0], strict=True):
+            confusion[head(w, encode(w, x)).argmax(), y] += 1 / len(locked)
         for x in data.unlabelled[1]:
             marginal[head(w, encode(w, x)).argmax()] += 1 / len(data.unlabelled[1])
-        ridge = torch.eye(3).double() / min(len(held), len(data.unlabelled[1]))
+        ridge = torch.eye(3).double() / min(len(locked), len(data.unlabelled[1]))
         expected = torch.linalg.inv(confusion.T @ confusion + ridge) @ confusion.T @ marginal
-        assert near(made.stack.algorithm.class_weight[k], expected.clamp(min=0))  # type: ignore[operator]
-    batch, before = batch_of(made), [weights(made, replica) for replica in range(2)]
+        assert near(built.stack.algorithm.class_weight[k], expected.clamp(min=0))  # type: ignore[operator]
+    batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
     losses = []
     for k, w in enumerate(before):
-        weight = made.stack.algorithm.class_weight[k][batch.target[k]]  # type: ignore[operator, index]
+        weight = built.stack.algorithm.class_weight[k][batch.target[k]]  # type: ignore[operator, index]
         errors = F.cross_entropy(head(w, encode(w, batch.inputs[1][k])), batch.target[k], reduction="none")
         losses.append((weight * errors).mean())
-    made.step()
-    assert moved_along(made, before, [losses[0], 2 * losses[1]])
+    built.step()
+    assert moved_along(built, before, [losses[0], 2 * losses[1]])

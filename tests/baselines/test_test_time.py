@@ -65,7 +65,7 @@ def uncertainty(logits: Tensor) -> Tensor:
 def test_test_batches_are_normalised_by_moments_between_training_s_and_their_own() -> None:
     each = [{"prior": 0.0}, {"prior": 12.0}]
     stack, data = adapting("batch_norm_adaptation", *each)
-    found = asked(stack, data, ROWS)
+    result = asked(stack, data, ROWS)
     for replica, own in enumerate(each):
         network = stack.only([replica]).network.eval()
         norms = [module for module in network.modules() if hasattr(module, "running_mean")]
@@ -82,10 +82,10 @@ def test_test_batches_are_normalised_by_moments_between_training_s_and_their_own
 
         for norm in norms:
             norm.register_forward_hook(normalised)
-        for place, batch in enumerate(batches(data)):
+        for position, batch in enumerate(batches(data)):
             with torch.no_grad():
-                assert near(found[replica, ROWS * place : ROWS * (place + 1)], network(*batch)[0])
-    assert torch.equal(found, asked(stack, data, ROWS)), "nothing is remembered"
+                assert near(result[replica, ROWS * position : ROWS * (position + 1)], network(*batch)[0])
+    assert torch.equal(result, asked(stack, data, ROWS)), "nothing is remembered"
 
 
 def test_a_single_value_keeps_the_variance_of_training_and_moments_are_put_back() -> None:
@@ -105,7 +105,7 @@ def test_eata_learns_from_sure_and_new_rows_and_stays_near_to_where_it_began() -
         {"adaptive_lr": 0.3, "sure": 0.9999, "redundant": 1.1, "anchoring": 0.0},
         {"adaptive_lr": 0.3, "sure": 0.0, "redundant": 1.1, "anchoring": 5.0},
     ]
-    stack, data, networks, found = adapted("eata", each)
+    stack, data, networks, result = adapted("eata", each)
     learned = []
     for replica, (own, network) in enumerate(zip(each, networks, strict=True)):
         affine = [p for name, p in network.named_parameters() if ".norm." in name]
@@ -116,8 +116,8 @@ def test_eata_learns_from_sure_and_new_rows_and_stays_near_to_where_it_began() -
         oracle = torch.optim.SGD(affine, own["adaptive_lr"], momentum=0.9)
         before: Tensor | None = None
         most = own["sure"] * math.log(3)
-        for place, batch in enumerate(batches(data)):
-            logits = answered(network, batch, found[replica], place)
+        for position, batch in enumerate(batches(data)):
+            logits = answered(network, batch, result[replica], position)
             chosen = []
             for row, h in enumerate(uncertainty(logits)):
                 p = logits[row].softmax(0).detach()
@@ -136,8 +136,8 @@ def test_eata_learns_from_sure_and_new_rows_and_stays_near_to_where_it_began() -
             oracle.zero_grad()
             loss.backward()
             oracle.step()
-        mine = [p[replica] for name, p in stack.network.named_parameters() if ".norm." in name]
-        assert all(near(one, other[0]) for one, other in zip(mine, affine, strict=True))
+        ours = [p[replica] for name, p in stack.network.named_parameters() if ".norm." in name]
+        assert all(near(item, other[0]) for item, other in zip(ours, affine, strict=True))
     assert 0 < min(learned[:3]) < ROWS, "some rows are left out"
     assert learned[6:] == [0, 0, 0]
 
@@ -148,15 +148,15 @@ def test_sar_takes_sharpness_aware_steps_on_sure_rows_and_begins_anew_after_a_co
         {"adaptive_lr": 0.3, "sure": 1.1, "radius": 0.1, "collapsed": 5.0},
         {"adaptive_lr": 0.3, "sure": 0.0, "radius": 0.1, "collapsed": 5.0},
     ]
-    stack, data, networks, found = adapted("sar", each)
+    stack, data, networks, result = adapted("sar", each)
     counts = []
     for replica, (own, network) in enumerate(zip(each, networks, strict=True)):
         affine = list(network.body[0].norm.parameters())
         start = [p.detach().clone() for p in affine]
         velocity, average = [torch.zeros_like(p) for p in affine], None
         most = own["sure"] * math.log(3)
-        for place, batch in enumerate(batches(data)):
-            logits = answered(network, batch, found[replica], place)
+        for position, batch in enumerate(batches(data)):
+            logits = answered(network, batch, result[replica], position)
             h = uncertainty(logits)
             sure = [row for row in range(len(h)) if h[row] < most]
             counts.append(len(sure))
@@ -180,9 +180,9 @@ def test_sar_takes_sharpness_aware_steps_on_sure_rows_and_begins_anew_after_a_co
                     if average < own["collapsed"]:
                         p.copy_(first)
                         v.zero_()
-        mine = stack.network.body[0].norm
-        assert near(mine.weight[replica], affine[0][0])
-        assert near(mine.bias[replica], affine[1][0])
+        ours = stack.network.body[0].norm
+        assert near(ours.weight[replica], affine[0][0])
+        assert near(ours.bias[replica], affine[1][0])
         assert torch.equal(affine[0], start[0]) == (replica > 0)
     assert 0 < min(counts[:3]) < ROWS, "some rows are left out"
 
@@ -195,7 +195,7 @@ def test_lame_smooths_the_probabilities_of_a_batch_over_rows_alike() -> None:
     ):
         data = wide_rows()
         stack = finished(begun("lame", {}, {"lr": 0.05}, common=ADAM | settings, data=data))
-        found = asked(stack, data, ROWS).softmax(-1).numpy()
+        result = asked(stack, data, ROWS).softmax(-1).numpy()
         features = stack.features(*data.inputs).numpy()
         for replica in range(2):
             w, b = (p[replica].detach().numpy() for p in stack.network.head.parameters())
@@ -204,8 +204,8 @@ def test_lame_smooths_the_probabilities_of_a_batch_over_rows_alike() -> None:
                 e = np.exp(z @ w.T + b)
                 q = e / e.sum(1, keepdims=True) + 1e-10
                 f = z / np.linalg.norm(z, axis=1, keepdims=True)
-                assert np.allclose(found[replica, start : start + ROWS], plainly(q, alike(f, **settings)), atol=1e-7)
-        assert np.array_equal(found, asked(stack, data, ROWS).softmax(-1).numpy()), "nothing is remembered"
+                assert np.allclose(result[replica, start : start + ROWS], plainly(q, alike(f, **settings)), atol=1e-7)
+        assert np.array_equal(result, asked(stack, data, ROWS).softmax(-1).numpy()), "nothing is remembered"
 
 
 def alike(f: Any, affinity: str, neighbours: int = 5) -> Any:
@@ -215,10 +215,10 @@ def alike(f: Any, affinity: str, neighbours: int = 5) -> Any:
     if affinity == "linear":
         return np.array([[f[i] @ f[j] for j in range(rows)] for i in range(rows)])
     if affinity == "knn":
-        found = np.zeros((rows, rows))
+        result = np.zeros((rows, rows))
         for i in range(rows):
-            found[i, sorted((j for j in range(rows) if j != i), key=lambda j: apart[i, j])[:neighbours]] = 1
-        return found
+            result[i, sorted((j for j in range(rows) if j != i), key=lambda j: apart[i, j])[:neighbours]] = 1
+        return result
     width = np.mean([sorted(apart[i])[neighbours - 1] for i in range(rows)])
     return np.exp(-(apart**2) / (2 * width**2))
 
@@ -235,7 +235,7 @@ def plainly(q: Any, w: Any) -> Any:
 def test_shot_s_pseudo_labels_are_of_the_nearest_centroid_after_two_rounds() -> None:
     drawn = np.random.default_rng(3)
     features, p = drawn.normal(size=(2, 20, 4)), drawn.dirichlet([0.4] * 5, size=(2, 20))
-    found = assign_pseudo_labels(torch.tensor(features), torch.tensor(p))
+    result = assign_pseudo_labels(torch.tensor(features), torch.tensor(p))
     for replica in range(2):
         z = np.array([[*row, 1.0] for row in features[replica]])
         z /= np.linalg.norm(z, axis=1, keepdims=True)
@@ -246,7 +246,7 @@ def test_shot_s_pseudo_labels_are_of_the_nearest_centroid_after_two_rounds() -> 
                 near_to[c] = sum(share[row, c] * z[row] for row in range(20)) / share[:, c].sum()
             chosen = np.array([max(near_to, key=lambda c: near_to[c] @ row / np.linalg.norm(near_to[c])) for row in z])
             share = np.eye(5)[chosen]
-        assert found[replica].tolist() == chosen.tolist()
+        assert result[replica].tolist() == chosen.tolist()
 
 
 def test_shot_keeps_its_head_and_adapts_to_rows_without_labels() -> None:
@@ -278,20 +278,20 @@ def test_shot_keeps_its_head_and_adapts_to_rows_without_labels() -> None:
 
 def test_memo_answers_each_row_by_itself_after_a_step_towards_one_sure_answer() -> None:
     stack, data = adapting("memo", {"adaptive_lr": 0.3}, {"adaptive_lr": 0.1}, views=3)
-    found = asked(stack, data, 4)
-    assert torch.equal(found.flip(1), asked_in(stack, data, torch.arange(23, -1, -1)))
+    result = asked(stack, data, 4)
+    assert torch.equal(result.flip(1), asked_in(stack, data, torch.arange(23, -1, -1)))
     for replica, rate in enumerate((0.3, 0.1)):
-        one = stack.only([replica])
-        network = one.network.eval()
+        item = stack.only([replica])
+        network = item.network.eval()
         for row in (0, 7):
             inputs = [x[None, row : row + 1] for x in data.inputs]
             start = [p.detach().clone() for p in network.parameters()]
-            p = network(*one.algorithm.views(*inputs))[0].softmax(-1).mean(0)
+            p = network(*item.algorithm.views(*inputs))[0].softmax(-1).mean(0)
             slopes = torch.autograd.grad(-(p * p.log()).sum(), list(network.parameters()))
             with torch.no_grad():
                 for parameter, slope in zip(network.parameters(), slopes, strict=True):
                     parameter -= rate * slope
-                assert near(found[replica, row], network(*inputs)[0, 0])
+                assert near(result[replica, row], network(*inputs)[0, 0])
                 for parameter, value in zip(network.parameters(), start, strict=True):
                     parameter.copy_(value)
 
@@ -306,7 +306,7 @@ def test_cotta_s_student_follows_a_slow_teacher_and_some_weights_return() -> Non
     stack, data = adapting("cotta", {"adaptive_lr": 0.02, "restore": 0.3}, {"adaptive_lr": 0.05}, **settings)
     students, teachers = ([alone(stack, replica) for replica in range(2)] for _ in range(2))
     keys = stack.keys
-    found = asked(stack, data, ROWS)
+    result = asked(stack, data, ROWS)
     for replica, (rate, restore) in enumerate(((0.02, 0.3), (0.05, 0.01))):
         student, teacher = students[replica], teachers[replica]
         start = [p.detach().clone() for p in student.parameters()]
@@ -314,20 +314,20 @@ def test_cotta_s_student_follows_a_slow_teacher_and_some_weights_return() -> Non
         given = stack.only([replica])
         for turn, (nothing, numbers) in enumerate(batches(data)):
             rows = torch.arange(ROWS)[None]
-            told = torch.zeros(1, ROWS, 3, dtype=torch.float64)
+            output = torch.zeros(1, ROWS, 3, dtype=torch.float64)
             for view in range(2):
                 common = given.keys, rows, turn, given.hyperparameters, IMAGES
-                told += teacher(nothing, augment_flat_rows(domainbed, f"view {view}", numbers, *common)).detach() / 2
-            assert near(found[replica, ROWS * turn : ROWS * (turn + 1)], told[0])
+                output += teacher(nothing, augment_flat_rows(domainbed, f"view {view}", numbers, *common)).detach() / 2
+            assert near(result[replica, ROWS * turn : ROWS * (turn + 1)], output[0])
             oracle.zero_grad()
-            (-(told.softmax(-1) * student(nothing, numbers).log_softmax(-1)).sum() / ROWS).backward()
+            (-(output.softmax(-1) * student(nothing, numbers).log_softmax(-1)).sum() / ROWS).backward()
             oracle.step()
             with torch.no_grad():
                 both = zip(student.parameters(), teacher.parameters(), start, strict=True)
-                for place, (own, slow, first) in enumerate(both):
+                for position, (own, slow, first) in enumerate(both):
                     slow.copy_(0.6 * slow + 0.4 * own)
                     drawn = draw_uniform(
-                        derive_stream(keys[replica : replica + 1], f"restore {place}", turn),
+                        derive_stream(keys[replica : replica + 1], f"restore {position}", turn),
                         own.shape[1:],
                         torch.float64,
                     )

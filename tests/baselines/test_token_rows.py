@@ -36,10 +36,10 @@ def padded() -> torch.Tensor:
     ids=["all", "some", "every second", "places", "mask", "empty rows"],
 )
 def test_rows_are_those_of_the_tensor_without_places_that_none_of_them_has(rows, padded):
-    found, expected = TokenRows.of(tokens(LENGTHS))[rows], padded[rows]
+    result, expected = TokenRows.of(tokens(LENGTHS))[rows], padded[rows]
     width = max(1, int((expected != 0).sum(1).max()))
-    assert found.dtype == torch.int64
-    assert torch.equal(found, expected[:, :width])
+    assert result.dtype == torch.int64
+    assert torch.equal(result, expected[:, :width])
 
 
 def test_a_batch_of_several_replicas_is_as_wide_as_its_longest_row(padded):
@@ -48,13 +48,13 @@ def test_a_batch_of_several_replicas_is_as_wide_as_its_longest_row(padded):
 
 
 def test_it_has_the_tensor_s_shape_lengths_and_pieces_and_a_fraction_of_its_bytes(padded):
-    held = TokenRows.of(tokens(LENGTHS))
-    assert (held.shape, held.dtype, len(held)) == (padded.shape, padded.dtype, len(padded))
-    assert held.lengths.tolist() == LENGTHS
-    assert torch.equal(held.to_tensor(), padded)
-    assert torch.equal(held.sum(1), padded.sum(1)), "what it lacks is asked of the whole"
-    assert [len(piece) for piece in torch.split(held, 3)] == [3, 3, 2]
-    assert copy.deepcopy(held) is held and torch.equal(held.to("cpu").to_tensor(), padded)
+    locked = TokenRows.of(tokens(LENGTHS))
+    assert (locked.shape, locked.dtype, len(locked)) == (padded.shape, padded.dtype, len(padded))
+    assert locked.lengths.tolist() == LENGTHS
+    assert torch.equal(locked.to_tensor(), padded)
+    assert torch.equal(locked.sum(1), padded.sum(1)), "what it lacks is asked of the whole"
+    assert [len(piece) for piece in torch.split(locked, 3)] == [3, 3, 2]
+    assert copy.deepcopy(locked) is locked and torch.equal(locked.to("cpu").to_tensor(), padded)
     many = TokenRows.of(tokens([200, *[10] * 999]))
     assert many.nbytes < many.to_tensor().nbytes / 30
 

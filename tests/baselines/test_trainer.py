@@ -28,12 +28,12 @@ def test_a_baseline_is_a_trainable_model() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_global_generator_and_another_seed_others() -> None:
-    made = recipe("mlp", 20, dropout=0.2, batch_size=16)
+    built = recipe("mlp", 20, dropout=0.2, batch_size=16)
     torch.manual_seed(1)
-    first = probabilities(trained(made, ADD, additions(), seed=0))
+    first = probabilities(trained(built, ADD, additions(), seed=0))
     torch.manual_seed(2)
-    assert (probabilities(trained(made, ADD, additions(), seed=0)) == first).all()
-    assert (probabilities(trained(made, ADD, additions(), seed=1)) != first).any()
+    assert (probabilities(trained(built, ADD, additions(), seed=0)) == first).all()
+    assert (probabilities(trained(built, ADD, additions(), seed=1)) != first).any()
 
 
 def test_the_global_generator_is_left_as_it_was() -> None:
@@ -62,7 +62,7 @@ def test_settings_in_a_sweep_are_the_settings_run_one_by_one() -> None:
     for member in members:
         (alone,) = answers(fitted(made(), [member])).values()
         assert np.abs(np.array(alone) - together[f"{member.label} last"]).max() < 1e-5
-    assert len({str(found) for found in together.values()}) == len(each)
+    assert len({str(result) for result in together.values()}) == len(each)
 
 
 def test_a_weighted_row_decides_between_two_contradicting_ones() -> None:
@@ -73,11 +73,11 @@ def test_a_weighted_row_decides_between_two_contradicting_ones() -> None:
 
 
 def test_full_batches_in_chunks_are_the_same_training() -> None:
-    whole, parts = (
+    full, parts = (
         probabilities(trained(recipe("quadratic_mlp", 5, batch_size=0, lr=0.01, chunk=chunk), ADD, additions()))
         for chunk in (0, 10)
     )
-    assert np.abs(whole - parts).max() < 1e-5
+    assert np.abs(full - parts).max() < 1e-5
 
 
 def test_a_weight_that_is_not_positive_is_refused() -> None:
@@ -99,10 +99,10 @@ def test_candidates_are_what_would_be_predicted_if_training_ended_there() -> Non
     member = Member(0, {})
     fit = fitted(made(candidates=3), [member, Member(1, {})])
     assert fit.candidates(member) == ["step-4", "step-8", "last"]
-    found = answers(fit)
+    result = answers(fit)
     for steps, name in ((4, "step-4"), (8, "step-8"), (12, "last")):
         (shorter,) = answers(fitted(made(steps=steps), [member])).values()
-        assert np.abs(np.array(shorter) - found[f"0 {name}"]).max() < 1e-6
+        assert np.abs(np.array(shorter) - result[f"0 {name}"]).max() < 1e-6
 
 
 def test_more_candidates_than_steps_are_one_a_step() -> None:
@@ -115,8 +115,8 @@ def test_a_replica_that_stopped_early_has_no_later_candidates_and_the_others_hav
     members = [Member(0, {"lr": 0.01}), Member(0, {"lr": 1.0})]
     fit = fitted(made(candidates=3, check_every=1, patience=1), members, given=FitInput(train, train))
     assert [fit.candidates(member) for member in members] == [["step-4", "step-8", "last"], ["last"]]
-    found = answers(fit)
-    assert len(found) == 4
+    result = answers(fit)
+    assert len(result) == 4
 
 
 def test_early_stopping_keeps_the_state_of_its_best_look() -> None:
@@ -126,8 +126,8 @@ def test_early_stopping_keeps_the_state_of_its_best_look() -> None:
     steps = int(stopped.remarks(member)["steps"])
     assert 1 < steps < 12
     (best,) = answers(fitted(made(steps=steps - 1), [member])).values()
-    (kept,) = answers(stopped).values()
-    assert np.abs(np.array(kept) - best).max() < 1e-6
+    (stored,) = answers(stopped).values()
+    assert np.abs(np.array(stored) - best).max() < 1e-6
 
 
 def test_padding_is_no_target() -> None:
@@ -152,7 +152,7 @@ def test_the_squared_loss_is_the_mean_over_rows_and_classes() -> None:
 def test_texts_are_trained_and_asked_in_their_order() -> None:
     table = commands()
     model = trained(recipe("lstm", 3, width=16, batch_size=8), TURN, table)
-    said = model.predict(table.only("command"))
+    output = model.predict(table.only("command"))
     turned = model.predict({"command": table.columns["command"][::-1]})
-    assert isinstance(said, list) and len(said) == 36
-    assert said == turned[::-1]  # type: ignore[index]
+    assert isinstance(output, list) and len(output) == 36
+    assert output == turned[::-1]  # type: ignore[index]

@@ -61,9 +61,9 @@ def test_the_encoder_decoder_equals_torch_nn_s_own_in_values_and_gradients() -> 
     features = decoder(x, memory, tgt_mask=later, memory_key_padding_mask=SOURCE == PAD)
     expected = F.linear(features, network.head.weight[0], network.head.bias[0])
 
-    found = network(SOURCE[None], TARGET[None])
-    assert torch.allclose(found[0], expected, rtol=0, atol=1e-12)
-    found.square().sum().backward()
+    result = network(SOURCE[None], TARGET[None])
+    assert torch.allclose(result[0], expected, rtol=0, atol=1e-12)
+    result.square().sum().backward()
     expected.square().sum().backward()
     for table, plain in ((network.read, read), (network.wrote, wrote)):
         assert torch.allclose(table.weight.grad[0], plain.grad, rtol=1e-10, atol=1e-10)
@@ -76,14 +76,14 @@ def test_the_decoder_alone_equals_a_causal_torch_nn_encoder_on_each_row_without_
     layer = nn.TransformerEncoderLayer(16, 2, 32, 0.0, batch_first=True, norm_first=True, dtype=torch.float64)
     plain = nn.TransformerEncoder(layer, 2, nn.LayerNorm(16).double(), False)
     _copied(network.stack, plain)
-    found = network(SOURCE[None], TARGET[None])[0]
+    result = network(SOURCE[None], TARGET[None])[0]
     for row, (source, target) in enumerate(zip(SOURCE, TARGET, strict=True)):
         source = source[source != PAD]
         x = 4 * torch.cat([network.read.weight[0, source], network.wrote.weight[0, shift_right(target)]])
         later = nn.Transformer.generate_square_subsequent_mask(len(x), dtype=torch.float64)
         features = plain((x + _sinusoids(len(x)))[None], mask=later)[0, len(source) :]
         expected = F.linear(features, network.head.weight[0], network.head.bias[0])
-        assert torch.allclose(found[row], expected, rtol=0, atol=1e-12)
+        assert torch.allclose(result[row], expected, rtol=0, atol=1e-12)
 
 
 def _sinusoids(count: int) -> Tensor:
@@ -156,9 +156,9 @@ def test_stepwise_logits_equal_those_of_teaching(name: str, position: str) -> No
     with torch.no_grad():
         state, logits = network.start(twice(SOURCE)), []
         for token in shift_right(TARGET).T:
-            one, state = network.step(state, twice(token))
+            item, state = network.step(state, twice(token))
             assert all(entry.shape[:2] == (2, 3) for entry in state.values())
-            logits.append(one)
+            logits.append(item)
         taught = network(twice(SOURCE), twice(TARGET))
     assert torch.allclose(torch.stack(logits, dim=2), taught, rtol=0, atol=1e-12)
     assert not torch.allclose(taught[0], taught[1], atol=1e-2)
@@ -201,8 +201,8 @@ def test_a_later_target_token_does_not_change_an_earlier_answer(name: str) -> No
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_shared_layers_equal_as_many_copies_of_one(name: str) -> None:
-    shared, one, many = fresh(name, shared=True, layers=3), fresh(name, layers=1), fresh(name, layers=3)
-    assert count_parameters(shared) == count_parameters(one)
+    shared, item, many = fresh(name, shared=True, layers=3), fresh(name, layers=1), fresh(name, layers=3)
+    assert count_parameters(shared) == count_parameters(item)
     weights = shared.state_dict()
     spread = {
         key: weights[key.replace(".blocks.1.", ".blocks.0.").replace(".blocks.2.", ".blocks.0.")]

@@ -28,15 +28,17 @@ def chunked() -> EncodedFiles:
 
 
 def plain() -> np.ndarray:
-    found = np.empty(len(FILES), object)
-    found[:] = FILES
-    return found
+    result = np.empty(len(FILES), object)
+    result[:] = FILES
+    return result
 
 
 def test_places_slices_and_masks_give_what_an_array_of_bytes_gives() -> None:
     lazy, array = chunked(), plain()
     assert (len(lazy), lazy.shape, lazy.dtype) == (12, array.shape, array.dtype)
-    assert [lazy[place] for place in (0, 4, 5, -1, np.int64(7))] == [array[place] for place in (0, 4, 5, -1, 7)]
+    assert [lazy[position] for position in (0, 4, 5, -1, np.int64(7))] == [
+        array[position] for position in (0, 4, 5, -1, 7)
+    ]
     for some in (slice(3, 9), slice(None, None, -2), np.array([7, 7, 0]), np.arange(12) % 3 == 0, [1, 2]):
         assert isinstance(lazy[some], EncodedFiles)
         assert lazy[some].tolist() == array[some].tolist() == list(np.asarray(lazy[some]))
@@ -91,12 +93,12 @@ def test_a_tensor_of_training_rows_is_a_view_of_its_file_and_a_user_s_copy_may_b
 
 def test_a_network_trains_on_unread_files_as_on_bytes(cache: Path) -> None:
     weight = np.ones(12)
-    found = []
+    result = []
     for column in (chunked(), plain()):
         rows = TrainingTable(
             {"image": column, "kind": np.arange(12) % 2, "weight": weight}, np.arange(12, dtype=np.uint64)
         )
         model = Baseline(recipe("cnn", 4, batch_size=4, side=8), TASK, 0, "toy/toy")
         model.fit(rows, None, Budget())
-        found.append((FitInput(rows, None).digest(), model.predict({"image": plain()}).scores.tolist()))
-    assert found[0] == found[1]
+        result.append((FitInput(rows, None).digest(), model.predict({"image": plain()}).scores.tolist()))
+    assert result[0] == result[1]

@@ -17,11 +17,11 @@ from .small_stacks import ADAM, begun
 
 def history(training: Training) -> list[list[Tensor]]:
     """All parameters after each step; the training is left at its end."""
-    found = []
+    result = []
     for _ in steps_of(training):
         if training.total:
-            found.append([p.detach().clone() for p in training.stack.network.parameters()])
-    return [*found, [p.detach().clone() for p in training.stack.network.parameters()]]
+            result.append([p.detach().clone() for p in training.stack.network.parameters()])
+    return [*result, [p.detach().clone() for p in training.stack.network.parameters()]]
 
 
 def parameters(training: Training) -> list[Tensor]:
@@ -33,7 +33,7 @@ def plain(algorithm: str, *each: dict[str, float], **settings: object) -> Traini
 
 
 def agree(found: list[Tensor], expected: list[Tensor]) -> bool:
-    return all(near(one, other) for one, other in zip(found, expected, strict=True))
+    return all(near(item, other) for item, other in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("algorithm", ["swa", "wise_ft", "lines"])
@@ -64,7 +64,7 @@ def test_the_interpolated_weights_lie_between_early_and_last_ones_at_each_replic
     passed = history(plain("wise_ft", *each, early_percent=50))
     early, last, share = passed[5], passed[-1], torch.tensor(shares, dtype=torch.float64)
     expected = [
-        one + share.view(-1, *[1] * (one.ndim - 1)) * (other - one) for one, other in zip(early, last, strict=True)
+        item + share.view(-1, *[1] * (item.ndim - 1)) * (other - item) for item, other in zip(early, last, strict=True)
     ]
     assert agree(parameters(plain("wise_ft", *each, early_percent=50)), expected)
     assert not agree(early, last)
@@ -82,9 +82,9 @@ def test_the_change_of_each_layer_is_scaled_by_its_depth() -> None:
     early, last = passed[5], passed[-1]
     factors = [(0.2, 0.6, 1.0), (0.1, 0.3, 0.5)]  # alpha + beta l / 2 of three layers, each of a weight and a bias
     expected = []
-    for place, (one, other) in enumerate(zip(early, last, strict=True)):
-        share = torch.tensor([factor[place // 2] for factor in factors], dtype=torch.float64)
-        expected.append(one + share.view(-1, *[1] * (one.ndim - 1)) * (other - one))
+    for position, (item, other) in enumerate(zip(early, last, strict=True)):
+        share = torch.tensor([factor[position // 2] for factor in factors], dtype=torch.float64)
+        expected.append(item + share.view(-1, *[1] * (item.ndim - 1)) * (other - item))
     assert agree(parameters(plain("lines", *each, early_percent=50, depth=2)), expected)
 
 
@@ -93,7 +93,7 @@ def test_a_network_of_one_layer_keeps_alpha_plus_beta_of_its_change() -> None:
         return begun("lines", {"alpha": 0.2, "beta": 0.3}, network="linear", common={"batch_size": 4}, steps=8)
 
     passed = history(made())
-    assert agree(parameters(made()), [one + 0.5 * (b - one) for one, b in zip(passed[1], passed[-1], strict=True)])
+    assert agree(parameters(made()), [item + 0.5 * (b - item) for item, b in zip(passed[1], passed[-1], strict=True)])
 
 
 def test_layers_are_counted_in_the_order_of_a_network_and_shared_weights_once() -> None:
@@ -110,10 +110,10 @@ def test_after_averaging_batch_normalisation_has_the_mean_moments_of_the_trainin
     image = stack.network.embed(*(x.expand(2, *x.shape) for x in data.inputs))
     y = convolution(image)
     oracle = [nn.BatchNorm2d(2, momentum=None, dtype=torch.float64) for _ in range(2)]
-    for one, part in zip(oracle, y, strict=True):
-        one(part)
-    assert near(norm.running_mean, torch.stack([one.running_mean for one in oracle]))
-    biased = torch.stack([one.running_var for one in oracle])
+    for item, part in zip(oracle, y, strict=True):
+        item(part)
+    assert near(norm.running_mean, torch.stack([item.running_mean for item in oracle]))
+    biased = torch.stack([item.running_var for item in oracle])
     assert near(norm.running_var, biased)
 
 

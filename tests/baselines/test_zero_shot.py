@@ -53,8 +53,8 @@ def zero_shot(weights: str, templates: str = "single") -> np.ndarray:
 
 @pytest.mark.parametrize("templates", ["single", "look {} .|A {} twice"])
 def test_wise_ft_from_the_zero_shot_end_is_the_zero_shot_classifier(weights, templates):
-    found = scores(made("wise-ft", weights, alpha=0.0, templates=templates))
-    np.testing.assert_allclose(found, zero_shot(weights, templates), atol=1e-4)
+    result = scores(made("wise-ft", weights, alpha=0.0, templates=templates))
+    np.testing.assert_allclose(result, zero_shot(weights, templates), atol=1e-4)
 
 
 def test_wise_ft_lies_between_the_zero_shot_classifier_and_the_fine_tuned_one(weights):

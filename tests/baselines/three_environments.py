@@ -48,10 +48,10 @@ def training(
     """A training of one replica for each of the settings, in float64 by plain gradient steps with momentum, which unlike
     Adam's depend on the loss's scale."""
     basis = {"width": 4, "batch_size": ROWS, "optimiser": "sgd", "lr": 0.1} | common
-    made = recipe("mlp", steps, algorithm, **basis)
+    built = recipe("mlp", steps, algorithm, **basis)
     given = data() if given is None else given
-    settings = [resolve_settings(made, "toy/toy", one) for one in each]
-    names = [f"case/{place}" for place in range(len(each))]
+    settings = [resolve_settings(built, "toy/toy", item) for item in each]
+    names = [f"case/{position}" for position in range(len(each))]
     sizes = Sizes(CLASSES, numbers=WIDTH)
     stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)
     return Training(stack, given, steps)
@@ -107,7 +107,7 @@ def assert_trains_as(
     one, for it may remember something from step to step."""
     loops = [loop(train, replica, objective(), restarts) for replica in range(len(train.stack))]
     for _ in range(STEPS):
-        expected = [next(one) for one in loops]
+        expected = [next(item) for item in loops]
         train.step()
         assert train.losses.tolist() == pytest.approx([loss for _, loss in expected], rel=within, abs=within)
     for replica, (model, _) in enumerate(expected):
@@ -119,8 +119,8 @@ def losses(train: Training, step: int = 0) -> Tensor:
     """The losses of a step's batch as the replica stack stands, not taken."""
     [(batch, _)] = train.sampler.batches(step)
     clock = StepState(step, STEPS, 0, step, train.stack.keys)
-    found: Tensor = train.stack.algorithm.loss(train.stack.network, batch, clock)
-    return found.detach()
+    result: Tensor = train.stack.algorithm.loss(train.stack.network, batch, clock)
+    return result.detach()
 
 
 def risks(model: nn.Sequential, given: Environments) -> Tensor:
@@ -128,5 +128,5 @@ def risks(model: nn.Sequential, given: Environments) -> Tensor:
 
 
 def flat_gradient(loss: Tensor, parameters: Any) -> Tensor:
-    found = torch.autograd.grad(loss, list(parameters), create_graph=True)
-    return torch.cat([one.flatten() for one in found])
+    result = torch.autograd.grad(loss, list(parameters), create_graph=True)
+    return torch.cat([item.flatten() for item in result])

@@ -23,11 +23,11 @@ def stack(network: str, data: Data, sizes: Sizes, names: tuple[str, ...] = NAMES
     """Untrained replicas, as they would stand after training."""
     task = "sequence" if data.target.ndim == 3 else "classification"
     algorithm = settings.pop("algorithm", "erm")
-    made = recipe(network, 1, algorithm, **settings)
-    each = [resolve_settings(made, "toy/toy") for _ in names]
-    found = ReplicaStack(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
-    found.ready()
-    return found
+    built = recipe(network, 1, algorithm, **settings)
+    each = [resolve_settings(built, "toy/toy") for _ in names]
+    result = ReplicaStack(network, algorithm, each, names, sizes, task, data, 1, torch.float64)
+    result.ready()
+    return result
 
 
 def numbers(rows: int = ROWS, groups: int = 3, seed: int = 0) -> Data:
@@ -44,8 +44,8 @@ def numbers(rows: int = ROWS, groups: int = 3, seed: int = 0) -> Data:
 
 def mlp(data: Data, names: tuple[str, ...] = NAMES, **settings: Any) -> Subject:
     """Perceptrons of one hidden layer on rows of numbers."""
-    made = stack("mlp", data, Sizes(CLASSES, numbers=WIDTH), names, width=HIDDEN, **settings)
-    return Subject(made, data, "classification")
+    built = stack("mlp", data, Sizes(CLASSES, numbers=WIDTH), names, width=HIDDEN, **settings)
+    return Subject(built, data, "classification")
 
 
 def texts(rows: int = 5) -> Data:
@@ -70,8 +70,8 @@ def plain(subject: Subject, replica: int) -> nn.Sequential:
 def row_gradients(subject: Subject, replica: int) -> Tensor:
     """The gradient of each row's cross-entropy by all parameters of a plain model, (n, parameters): a loop."""
     model = plain(subject, replica)
-    found = []
+    result = []
     for x, y in zip(subject.data.inputs[1], subject.data.target[0], strict=True):
         loss = nn.functional.cross_entropy(model(x[None]), y[None])
-        found.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(model.parameters()))]))
-    return torch.stack(found)
+        result.append(torch.cat([g.flatten() for g in torch.autograd.grad(loss, list(model.parameters()))]))
+    return torch.stack(result)

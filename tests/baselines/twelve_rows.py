@@ -25,8 +25,8 @@ def settings(algorithm: str, network: str = "mlp", **own: Any) -> dict[str, Any]
     plain: dict[str, Any] = {"optimiser": "sgd", "momentum": 0.0, "lr": 0.5, "batch_size": 0}
     if network == "mlp":
         plain |= {"width": 5, "depth": 1}
-    made = recipe(network, 1, algorithm, **plain | own)
-    return collect_defaults(made) | plain | own
+    built = recipe(network, 1, algorithm, **plain | own)
+    return collect_defaults(built) | plain | own
 
 
 def rows(count: int = ROWS, seed: int = 0, classes: int = CLASSES) -> Data:
@@ -54,7 +54,7 @@ def stack(
         network,
         algorithm,
         [settings(algorithm, network, **own) for own in each],
-        names or [f"replica {place}" for place in range(len(each))],
+        names or [f"replica {position}" for position in range(len(each))],
         sizes or Sizes(CLASSES, numbers=INPUTS),
         "classification",
         data,
@@ -82,14 +82,14 @@ def check_steps(algorithm: str, each: Sequence[Mapping[str, Any]], objective: Ob
     """Losses and weights of a replica stack are, step after step, those of separate plain optimiser steps of `objective`."""
     data = rows()
     training = Training(stack(algorithm, each, data, steps), data, steps)
-    plain = [weights(training.stack.network, place) for place in range(len(each))]
+    plain = [weights(training.stack.network, position) for position in range(len(each))]
     for _ in range(steps):
         training.step()
-        for place, own in enumerate(each):
-            loss = objective(answered(plain[place], data.inputs[1]), data.target[0], own)
-            descend(plain[place], loss)
-            torch.testing.assert_close(training.losses[place], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, place), plain[place], strict=True):
+        for position, own in enumerate(each):
+            loss = objective(answered(plain[position], data.inputs[1]), data.target[0], own)
+            descend(plain[position], loss)
+            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(training.stack.network, position), plain[position], strict=True):
                 torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 

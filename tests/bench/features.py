@@ -52,8 +52,8 @@ def made() -> dict[str, Any]:
     domain = np.repeat(list(PACS), list(PACS.values()))
     kind = draws.integers(0, CLASSES, len(domain))
     directions, shifts = draws.normal(size=(CLASSES, WIDTH)), draws.normal(size=(len(PACS), WIDTH))
-    place = np.searchsorted(list(PACS), domain)
-    image = 0.2 * directions[kind] + 0.5 * shifts[place] + draws.normal(size=(len(domain), WIDTH))
+    position = np.searchsorted(list(PACS), domain)
+    image = 0.2 * directions[kind] + 0.5 * shifts[position] + draws.normal(size=(len(domain), WIDTH))
     return {"image": image.astype(np.float32), "kind": kind, "group": domain}
 
 
@@ -62,27 +62,29 @@ def main() -> None:
     given.add_argument("names", nargs="*", default=ALGORITHMS)
     given.add_argument("--steps", type=int, help="optimiser steps of each replica; the recipe's by default")
     given.add_argument("--seeds", type=int, default=5)
-    asked = given.parse_args()
+    requested = given.parse_args()
     torch.set_num_threads(1)
     columns = made()
     seen = columns["group"] != "sketch"
     validation = np.arange(len(seen)) % 5 == 0
     train, val = ({name: x[seen & which] for name, x in columns.items()} for which in (~validation, validation))
     inputs = {"image": columns["image"]}
-    print(f"{len(train['kind'])} training rows of {WIDTH} numbers, {len(seen)} asked, {asked.seeds} seeds, one thread")
+    print(
+        f"{len(train['kind'])} training rows of {WIDTH} numbers, {len(seen)} asked, {requested.seeds} seeds, one thread"
+    )
     total = np.zeros(2)
-    for name in asked.names:
+    for name in requested.names:
         start = np.array([time.process_time(), time.perf_counter()])
         baseline = find_recipe(name)
-        members = [Member(seed, {}) for seed in range(asked.seeds)]
+        members = [Member(seed, {}) for seed in range(requested.seeds)]
         group = ReplicaGroup(baseline, TASK, members, "bench/features")
-        fit = group.fit(FitInput(Rows(train), Rows(val)), Budget("full", asked.steps))
+        fit = group.fit(FitInput(Rows(train), Rows(val)), Budget("full", requested.steps))
         right = np.mean(
             [np.mean(fit.predict(member, inputs).prediction[~seen] == columns["kind"][~seen]) for member in members]
         )
         spent = np.array([time.process_time(), time.perf_counter()]) - start
         total += spent
-        steps = asked.steps or baseline.steps("full", "bench/features")
+        steps = requested.steps or baseline.steps("full", "bench/features")
         print(
             f"{name:14} {steps:5} steps {spent[0]:7.1f} s CPU {spent[1]:7.1f} s wall   sketch {right:.3f}", flush=True
         )

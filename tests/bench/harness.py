@@ -71,12 +71,12 @@ def harness(inputs: Inputs, task: Task) -> float:
 
 def loop(inputs: Inputs) -> float:
     """The least that any evaluation does: slice the inputs, ask, collect the answers."""
-    model, found = OneMillisecond(), []
+    model, result = OneMillisecond(), []
     start = time.perf_counter()
     for begin in range(0, len(inputs), BATCH):
         batch = {name: np.asarray(values[begin : begin + BATCH]) for name, values in inputs.columns.items()}
-        found.append(model.predict(batch))
-    np.concatenate(found)
+        result.append(model.predict(batch))
+    np.concatenate(result)
     return time.perf_counter() - start
 
 
@@ -89,7 +89,7 @@ def overhead() -> None:
         for _ in range(ROUNDS):
             times["loop"].append(loop(inputs))
             times["harness"].append(harness(inputs, task))
-        medians = {key: statistics.median(found) for key, found in times.items()}
+        medians = {key: statistics.median(result) for key, result in times.items()}
         more = medians["harness"] / medians["loop"] - 1
         each = (medians["harness"] - medians["loop"]) / BATCHES * 1e6
         print(
@@ -144,8 +144,8 @@ def score(path: Path, task: Task, ids: np.ndarray, truth: np.ndarray) -> None:
 
     (table,) = split_blocks(read_run(path).predictions()).values()
     assert np.array_equal(table["row_id"].to_numpy(), ids)
-    found = estimate_mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(find_metric("accuracy")))
-    assert 0.9 < found.value < 0.92, found
+    result = estimate_mean(AnsweredRows(task, ids, truth, [read_answers(table, task)]).by(find_metric("accuracy")))
+    assert 0.9 < result.value < 0.92, result
 
 
 if __name__ == "__main__":

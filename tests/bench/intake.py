@@ -44,10 +44,10 @@ def main() -> None:
             files.append(pack_runs([out], folder / f"{number}.zip", team="us"))
         before = processor_seconds()
         with Swarm(folder, url) as swarm:
-            found = killed_while_working(swarm, files, given.clients)
-        found["processor_s_a_submission"] = (processor_seconds() - before) / given.submissions
-        found["load"] = os.getloadavg()[0]
-    print(json.dumps({"ledger": "postgresql" if given.postgresql else "sqlite", "clients": given.clients, **found}))
+            result = killed_while_working(swarm, files, given.clients)
+        result["processor_s_a_submission"] = (processor_seconds() - before) / given.submissions
+        result["load"] = os.getloadavg()[0]
+    print(json.dumps({"ledger": "postgresql" if given.postgresql else "sqlite", "clients": given.clients, **result}))
 
 
 def processor_seconds() -> float:

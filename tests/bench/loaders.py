@@ -40,24 +40,24 @@ def seconds(read: Pass) -> float:
 def interleaved(readers: dict[str, Pass]) -> dict[str, float]:
     """The median time of a pass of each reader."""
     times: dict[str, list[float]] = {name: [seconds(read)] for name, read in readers.items()}  # warms caches
-    fast = {name: 3 if found[0] > 1 else ROUNDS for name, found in times.items() if found[0] < 5}
+    fast = {name: 3 if result[0] > 1 else ROUNDS for name, result in times.items() if result[0] < 5}
     for turn in range(ROUNDS):
         for name, rounds in fast.items():
             if turn < rounds:
                 times[name].append(seconds(readers[name]))
-    return {name: statistics.median(found[1:] or found) for name, found in times.items()}
+    return {name: statistics.median(result[1:] or result) for name, result in times.items()}
 
 
 def report(title: str, medians: dict[str, float], rows: int, limit: str, goals: dict[str, float]) -> None:
     """Each reader's rows a second and ratio to the limit; for peers also how many times ours is faster."""
     ours = medians["farshift"]
     print(f"\n{title}")
-    for name, found in medians.items():
-        line = f"{name:>42} {rows / found / 1e3:>10,.0f} k rows/s  {found / medians[limit]:>9.2f} x the limit"
+    for name, result in medians.items():
+        line = f"{name:>42} {rows / result / 1e3:>10,.0f} k rows/s  {result / medians[limit]:>9.2f} x the limit"
         if name == "farshift" and limit in goals:
             line += f"   goal: at most {goals[limit]:g}"
         elif name not in ("farshift", limit):
-            line += f"   ours is {found / ours:,.1f} x faster"
+            line += f"   ours is {result / ours:,.1f} x faster"
             line += f", goal: {goals[name]:g}" if name in goals else ""
         print(line)
 
@@ -83,12 +83,12 @@ def sequential(rows: Rows) -> None:
 
     limit = "npy memmap, each batch copied (limit)"
     goals = {limit: 1.25, "datasets, numpy": 15, "webdataset": 300, "torch DataLoader, default collate": 15}
-    found = interleaved({limit: memmap, "farshift": ours, **image_peers(rows)})
-    report("images, in order", found, len(images), limit, goals)
+    result = interleaved({limit: memmap, "farshift": ours, **image_peers(rows)})
+    report("images, in order", result, len(images), limit, goals)
     limit = "bytes and offsets of a memmap (limit)"
     goals = {limit: 1.25, "datasets, numpy": 15, "webdataset": 3000, "torch DataLoader, default collate": 15}
-    found = interleaved({limit: slices, "farshift": our_texts, **text_peers(rows)})
-    report("texts as bytes and offsets, in order", found, len(ends) - 1, limit, goals)
+    result = interleaved({limit: slices, "farshift": our_texts, **text_peers(rows)})
+    report("texts as bytes and offsets, in order", result, len(ends) - 1, limit, goals)
 
 
 def shuffled(rows: Rows) -> None:
@@ -105,8 +105,8 @@ def shuffled(rows: Rows) -> None:
         return (len(batch["image"]) for batch in batches)
 
     limit = "npy memmap, fancy indexing (limit)"
-    found = interleaved({limit: memmap, "farshift": ours})
-    report("images, shuffled (its permutation included)", found, len(images), limit, {limit: 1.5})
+    result = interleaved({limit: memmap, "farshift": ours})
+    report("images, shuffled (its permutation included)", result, len(images), limit, {limit: 1.5})
 
 
 def subsets(rows: Rows) -> None:
@@ -124,22 +124,22 @@ def subsets(rows: Rows) -> None:
             return (len(batch["image"]) for batch in part.batches(BATCH, columns=["image", "label"], reuse=True))
 
         limit = "npy memmap, fancy indexing (limit)"
-        found = interleaved({limit: memmap, "farshift": ours})
-        report(f"a subset of {percent} % of the images, by row id", found, len(chosen), limit, {limit: 1.0})
+        result = interleaved({limit: memmap, "farshift": ours})
+        report(f"a subset of {percent} % of the images, by row id", result, len(chosen), limit, {limit: 1.0})
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
-    asked.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
-    asked.add_argument(
+    requested = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    requested.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
+    requested.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
+    requested.add_argument(
         "--archive", type=Path, help="a tar of JPEGs to decode beside other loaders; made ones otherwise"
     )
-    asked.add_argument("--only-decoding", action="store_true", help="measure decoding beside other loaders alone")
-    asked.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
-    asked.add_argument("--only-memory", action="store_true", help="measure an epoch over JPEGs and nothing else")
-    asked.add_argument("--jpegs", type=int, default=200_000, help="how many JPEGs of 10 kB that epoch has")
-    options = asked.parse_args()
+    requested.add_argument("--only-decoding", action="store_true", help="measure decoding beside other loaders alone")
+    requested.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
+    requested.add_argument("--only-memory", action="store_true", help="measure an epoch over JPEGs and nothing else")
+    requested.add_argument("--jpegs", type=int, default=200_000, help="how many JPEGs of 10 kB that epoch has")
+    options = requested.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.only_memory:
             return encoded_epochs(Path(folder), options.jpegs)

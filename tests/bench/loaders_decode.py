@@ -38,13 +38,13 @@ def pictures(count: int, archive: Path | None) -> list[bytes]:
     if archive is None:
         return made(count)
     with tarfile.open(archive) as tar:
-        found = [tar.extractfile(one).read() for one in tar if one.name.lower().endswith((".jpg", ".jpeg"))]  # type: ignore[union-attr]
-    return [found[place] for place in np.random.default_rng(0).permutation(len(found))[:count]]
+        result = [tar.extractfile(item).read() for item in tar if item.name.lower().endswith((".jpg", ".jpeg"))]  # type: ignore[union-attr]
+    return [result[position] for position in np.random.default_rng(0).permutation(len(result))[:count]]
 
 
 def plain(content: bytes) -> np.ndarray:
-    with Image.open(io.BytesIO(content)) as one:
-        return np.asarray(one.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+    with Image.open(io.BytesIO(content)) as item:
+        return np.asarray(item.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
 
 
 def resized(pixels: Any) -> np.ndarray:
@@ -68,12 +68,12 @@ class _Files:
 def _resized_rows(rows: list[dict[str, Any]]) -> np.ndarray:
     # Formats of torch give channels first.
     arrays = [np.asarray(row["image"]) for row in rows]
-    return np.stack([resized(one.transpose(1, 2, 0) if one.shape[0] == 3 else one) for one in arrays])
+    return np.stack([resized(item.transpose(1, 2, 0) if item.shape[0] == 3 else item) for item in arrays])
 
 
 def readers(files: list[bytes], folder: Path, cores: int) -> dict[str, Decode]:
     """What decodes all files once, batch by batch, by its name."""
-    found: dict[str, Decode] = {
+    result: dict[str, Decode] = {
         "a bare loop over Pillow, one core": lambda: map(plain, files),
         "farshift, threads": lambda: iterate_decoded(files, SIDE, load_decoder()),
     }
@@ -82,12 +82,12 @@ def readers(files: list[bytes], folder: Path, cores: int) -> dict[str, Decode]:
     schema = Schema((Field("image", "image", "input"),))
     part = Part("bench/jpegs", "0" * 64, "train", schema, "image", table, np.arange(len(files)), {})
     stream = part.torch(BATCH, seed=None, columns=["image"], images=SIDE)
-    found["farshift, Part.torch"] = lambda: iter(stream)
-    found["farshift, Part.torch with workers"] = lambda: iter(loader(stream, batch_size=None))
-    found["torch DataLoader"] = lambda: iter(loader(_Files(files), batch_size=BATCH))
+    result["farshift, Part.torch"] = lambda: iter(stream)
+    result["farshift, Part.torch with workers"] = lambda: iter(loader(stream, batch_size=None))
+    result["torch DataLoader"] = lambda: iter(loader(_Files(files), batch_size=BATCH))
     if webdataset is not None:
         shards = _shards(files, folder, cores)
-        found["webdataset"] = lambda: iter(
+        result["webdataset"] = lambda: iter(
             loader(
                 webdataset.WebDataset(shards, shardshuffle=False).to_tuple("jpg").map_tuple(plain).batched(BATCH),
                 batch_size=None,
@@ -98,10 +98,10 @@ def readers(files: list[bytes], folder: Path, cores: int) -> dict[str, Decode]:
         rows = pa.table({"image": [{"bytes": content, "path": None} for content in files]})
         stored = datasets.Dataset(rows.cast(kinds.arrow_schema))
         for kind in ("torch", "numpy"):
-            found[f"datasets, with_format({kind!r})"] = lambda kind=kind: iter(
+            result[f"datasets, with_format({kind!r})"] = lambda kind=kind: iter(
                 loader(stored.with_format(kind), batch_size=BATCH, collate_fn=_resized_rows)
             )
-    return found
+    return result
 
 
 def _shards(files: list[bytes], folder: Path, count: int) -> list[str]:
@@ -109,16 +109,16 @@ def _shards(files: list[bytes], folder: Path, count: int) -> list[str]:
     paths = [folder / f"jpegs-{number}.tar" for number in range(count)]
     for number, path in enumerate(paths):
         with tarfile.open(path, "w") as tar:
-            for place in range(number, len(files), count):
-                member = tarfile.TarInfo(f"{place:08d}.jpg")
-                member.size = len(files[place])
-                tar.addfile(member, io.BytesIO(files[place]))
+            for position in range(number, len(files), count):
+                member = tarfile.TarInfo(f"{position:08d}.jpg")
+                member.size = len(files[position])
+                tar.addfile(member, io.BytesIO(files[position]))
     return [str(path) for path in paths]
 
 
 def _cpu() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(item.ru_utime + item.ru_stime for item in used)
 
 
 def timed(read: Decode) -> tuple[float, float]:
@@ -136,16 +136,18 @@ def beside_peers(count: int, folder: Path, archive: Path | None, rounds: int = 3
     for _ in range(rounds):
         for name, read in every.items():
             spent[name].append(timed(read))
-    clock = {name: statistics.median(one[0] for one in found) for name, found in spent.items()}
-    cpu = {name: statistics.median(one[1] for one in found) for name, found in spent.items()}
+    clock = {name: statistics.median(item[0] for item in result) for name, result in spent.items()}
+    cpu = {name: statistics.median(item[1] for item in result) for name, result in spent.items()}
     bare = next(iter(every))
     size = sum(map(len, files)) / len(files) / 1e3
-    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    load = ", ".join(f"{item:.1f}" for item in os.getloadavg())
     print(f"\ndecode and resize to {SIDE}: {len(files):,} JPEGs of {size:.0f} kB, {cores} cores, load {load}")
     for name in every:
         share = clock[bare] / clock[name] / cores
-        said = f"{len(files) / clock[name]:>8,.0f} pictures/s {1e3 * cpu[name] / len(files):>7.2f} ms of the processor"
+        output = (
+            f"{len(files) / clock[name]:>8,.0f} pictures/s {1e3 * cpu[name] / len(files):>7.2f} ms of the processor"
+        )
         print(
-            f"{name:>42} {said}  {share:.2f} of cores x the loop by the clock, {cpu[bare] / cpu[name]:.2f} by the processor"
+            f"{name:>42} {output}  {share:.2f} of cores x the loop by the clock, {cpu[bare] / cpu[name]:.2f} by the processor"
         )
     print(f"{'goal':>42} {GOAL} of cores x the loop; ours faster than each of the others")

@@ -53,12 +53,12 @@ def text_peers(rows: Rows) -> dict[str, Pass]:
     pq.write_table(pa.table({"row": column, "label": labels}), parquet)
     tar = rows.folder / "texts.tar"
     _write_tar(tar, "txt", texts, labels)
-    whole = [text.decode() for text in texts]
+    full = [text.decode() for text in texts]
     return {
         **_of_datasets(pa.table({"row": column, "label": labels}), "string", 0, rows.folder / "hf-texts"),
         "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
         **_of_webdataset(tar, "txt"),
-        "torch DataLoader, default collate": lambda: _data_loader(_MapTexts(whole, labels)),
+        "torch DataLoader, default collate": lambda: _data_loader(_MapTexts(full, labels)),
     }
 
 
@@ -72,13 +72,16 @@ def _of_datasets(table: pa.Table, kind: str, length: int, folder: Path) -> dict[
     datasets.disable_progress_bars()
     datasets.Dataset(table.cast(kinds.arrow_schema)).save_to_disk(folder)
     stored = datasets.load_from_disk(folder)
-    found: dict[str, Pass] = {}
+    result: dict[str, Pass] = {}
     for kind in ("numpy", "torch", "arrow"):
-        for name, made in ((f"datasets, {kind}", stored), (f"datasets iterable, {kind}", stored.to_iterable_dataset())):
-            found[name] = lambda made=made, kind=kind: (
+        for name, built in (
+            (f"datasets, {kind}", stored),
+            (f"datasets iterable, {kind}", stored.to_iterable_dataset()),
+        ):
+            result[name] = lambda made=built, kind=kind: (
                 len(batch["label"]) for batch in made.with_format(kind).iter(BATCH)
             )
-    return found
+    return result
 
 
 def _parquet(path: Path) -> Iterator[int]:

@@ -27,14 +27,14 @@ SMALL = 60_000
 
 def made(count: int) -> list[bytes]:
     """JPEGs of 256 x 256: smooth shapes and some noise, about 20 kB each."""
-    draw, found = np.random.default_rng(0), []
+    draw, result = np.random.default_rng(0), []
     for _ in range(count):
         coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((256, 256))
         pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (256, 256, 3))
         out = io.BytesIO()
         Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=85)
-        found.append(out.getvalue())
-    return found
+        result.append(out.getvalue())
+    return result
 
 
 def median(work: Callable[[], Any], rounds: int) -> float:
@@ -53,14 +53,14 @@ def interleaved(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, f
             took = median(work, 1)
             if turn:
                 times[name].append(took)
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(result) for name, result in times.items()}
 
 
 def loop(files: list[bytes]) -> None:
     """A bare loop over Pillow."""
     for content in files:
-        with Image.open(io.BytesIO(content)) as one:
-            np.asarray(one.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
+        with Image.open(io.BytesIO(content)) as item:
+            np.asarray(item.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR))
 
 
 def decoding(count: int) -> None:
@@ -80,17 +80,17 @@ def decoding(count: int) -> None:
             "threads": lambda: decode_images(files, SIDE),
             "cache": into_the_cache,
         }
-        found = interleaved(works, 5)
+        result = interleaved(works, 5)
     size = sum(map(len, files)) / count / 1e3
     print(f"\ndecode and resize to {SIDE}: {count:,} JPEGs of {size:.0f} kB, {cores} cores")
-    print(f"{'a bare loop over Pillow, one core':>42} {count / found['bare']:>10,.0f} pictures/s")
+    print(f"{'a bare loop over Pillow, one core':>42} {count / result['bare']:>10,.0f} pictures/s")
     for name, title in (
         ("processes", "the loop in a process for each core"),
         ("threads", "farshift, in memory"),
         ("cache", "farshift, into the cache, hashed, flushed"),
     ):
-        share = found["bare"] / found[name] / cores
-        print(f"{title:>42} {count / found[name]:>10,.0f} pictures/s  {share:.2f} of cores x the loop   goal: 0.9")
+        share = result["bare"] / result[name] / cores
+        print(f"{title:>42} {count / result[name]:>10,.0f} pictures/s  {share:.2f} of cores x the loop   goal: 0.9")
     _epoch(files)
 
 
@@ -110,10 +110,10 @@ def _epoch(files: list[bytes]) -> None:
             some = order[start : start + BATCH]
             pixels.take(some, room[: len(some)])
 
-    found = interleaved({"limit": memmap, "ours": ours}, 9)
+    result = interleaved({"limit": memmap, "ours": ours}, 9)
     print(
-        f"\nepoch from the decoded cache, shuffled, batches of {BATCH}: {len(files) / found['ours']:,.0f} pictures/s, "
-        f"{found['ours'] / found['limit']:.2f} x memmap fancy indexing   goal: at most 1.15"
+        f"\nepoch from the decoded cache, shuffled, batches of {BATCH}: {len(files) / result['ours']:,.0f} pictures/s, "
+        f"{result['ours'] / result['limit']:.2f} x memmap fancy indexing   goal: at most 1.15"
     )
 
 
@@ -162,9 +162,9 @@ def small(folder: Path) -> None:
         "shuffled, all columns": pass_(1, None),
         "shuffled, picture": pass_(1, ["image"]),
     }
-    found = interleaved(works, 15)
+    result = interleaved(works, 15)
     print("\n28 x 28 pictures, label, text and row id; the limit is a memmap of the pictures")
-    for name, took in found.items():
-        limit = found[f"{name.split(',')[0]}, limit"]
+    for name, took in result.items():
+        limit = result[f"{name.split(',')[0]}, limit"]
         goal = "" if name.endswith("limit") else "   goal: at most 1.5"
         print(f"{name:>42} {SMALL / took / 1e3:>10,.0f} k rows/s  {took / limit:>9.2f} x the limit{goal}")

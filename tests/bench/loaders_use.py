@@ -56,15 +56,15 @@ def verification(rows: Rows) -> None:
         sha256(np.memmap(path, np.uint8, "r")).hexdigest()
         plain.append(time.process_time() - start)
         store._compared.clear()
-        for taken in (first, again):
+        for accepted in (first, again):
             start = time.process_time()
             assert store.is_intact(path)
-            taken.append(time.process_time() - start)
+            accepted.append(time.process_time() - start)
     size = path.stat().st_size
-    once, later, one = map(statistics.median, (first, again, plain))
+    once, later, item = map(statistics.median, (first, again, plain))
     print(
         f"\nverification of {size / 1e6:.0f} MB: {once * 1e3:.0f} ms of the processor when first opened, "
-        f"{once / one:.2f} passes of sha256 at {size / one / 1e9:.2f} GB/s (goal: 1); later {later * 1e6:.0f} us"
+        f"{once / item:.2f} passes of sha256 at {size / item / 1e9:.2f} GB/s (goal: 1); later {later * 1e6:.0f} us"
     )
 
 

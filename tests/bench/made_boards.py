@@ -33,10 +33,10 @@ def enter(job: tuple[Path, int]) -> None:
     """Run a model, and submit it to a board."""
     board, number = job
     with TemporaryDirectory() as folder:
-        place = Path(folder)
+        position = Path(folder)
         name = f"model {number:03}"
-        fs.evaluate(lambda seed: Model(number, seed), on=ON, budget="quick", seeds=3, out=place / "run", name=name)
-        submit_runs(Board(board), pack_runs([place / "run"], place / "s.zip", team=f"team {number % 50}"))
+        fs.evaluate(lambda seed: Model(number, seed), on=ON, budget="quick", seeds=3, out=position / "run", name=name)
+        submit_runs(Board(board), pack_runs([position / "run"], position / "s.zip", team=f"team {number % 50}"))
 
 
 def asks_for_a_board(parser: argparse.ArgumentParser, entries: int) -> None:

@@ -51,7 +51,9 @@ def worst(rows: int) -> dict[str, list[Way]]:
             Way("ours", lambda: estimate_worst_group(sample, groups), GROUP_RESAMPLES, GROUP_RESAMPLES, goal=0.3),
             Way(
                 "groups resampled row by row, NumPy",
-                lambda: [min(one[RNG.integers(0, len(one), len(one))].mean() for one in members) for _ in range(few)],
+                lambda: [
+                    min(item[RNG.integers(0, len(item), len(item))].mean() for item in members) for _ in range(few)
+                ],
                 few,
                 GROUP_RESAMPLES,
                 2,
@@ -109,21 +111,21 @@ def measured(ways: list[Way]) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--rows", type=float, default=1e6, help="the most rows of the worst group (default: 1e6)")
-    asked.add_argument("--json", action="store_true", help="the figures as JSON")
-    options = asked.parse_args()
+    requested = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    requested.add_argument("--rows", type=float, default=1e6, help="the most rows of the worst group (default: 1e6)")
+    requested.add_argument("--json", action="store_true", help="the figures as JSON")
+    options = requested.parse_args()
     rows = int(options.rows)
     jobs = ranks(100, 10_000)
     for size in sorted({10_000, 100_000, rows}):
         jobs |= worst(size)
-    found = {job: measured(ways) for job, ways in jobs.items()}
+    result = {job: measured(ways) for job, ways in jobs.items()}
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(result, indent=2))
         return
     print(f"medians of {ROUNDS} interleaved rounds (2 of what is extrapolated): wall clock, and (CPU) which on a busy")
     print("machine says more; x: CPU against the first line")
-    for job, lines in found.items():
+    for job, lines in result.items():
         print(f"\n{job}")
         for line in lines:
             goal = "" if line["goal_seconds"] is None else f"  (goal: {line['goal_seconds']} s)"

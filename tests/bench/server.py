@@ -88,8 +88,8 @@ def served(chosen: argparse.Namespace) -> None:
     while not server.started:
         time.sleep(0.05)
     print(line.getsockname()[1], flush=True)
-    for number, said in enumerate(sys.stdin):  # which ends, too, when whoever started this is gone
-        if said == "end\n":
+    for number, output in enumerate(sys.stdin):  # which ends, too, when whoever started this is gone
+        if output == "end\n":
             break
         write_baselines(Path(chosen.serve), {"scan/length": f"model {number}"})  # so there is something to show anew
         app.state.published.look()
@@ -138,8 +138,8 @@ class Serving:
         """Status, body and content coding of the first page."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request("GET", "/", headers=headers)
-        found = connection.getresponse()
-        return found.status, found.read(), found.getheader("Content-Encoding", "none")
+        result = connection.getresponse()
+        return result.status, result.read(), result.getheader("Content-Encoding", "none")
 
     def shown_anew(self) -> None:
         """Have it make tables and pages anew, and wait until they are shown."""
@@ -152,10 +152,10 @@ class Serving:
         """The entity tag of the first page, which has the ledger's head."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request("HEAD", "/")
-        found = connection.getresponse()
-        found.read()
+        result = connection.getresponse()
+        result.read()
         connection.close()
-        return found.getheader("ETag", "")
+        return result.getheader("ETag", "")
 
     def say(self, line: str) -> None:
         assert self.process.stdin is not None
@@ -192,7 +192,7 @@ def measured(what: str, of: Serving, readers: int, wait: Callable[[], Any]) -> N
             wait()
         finally:
             over.set()
-    took = np.concatenate([one.result() for one in reading])
+    took = np.concatenate([item.result() for item in reading])
     p50, p95 = np.percentile(took, [50, 95])
     seconds, each = time.perf_counter() - began, 1000 * (of.used() - before) / len(took)
     print(
@@ -206,7 +206,7 @@ def painted(url: str, times: int = 5) -> list[float]:
     """Milliseconds from the start of a visit to the first content in Chromium, each visit with nothing kept."""
     from browsing import chromium
 
-    found = []
+    result = []
     with chromium() as browser:
         for _ in range(times):
             context = browser.new_context(viewport={"width": 1600, "height": 900})
@@ -215,17 +215,17 @@ def painted(url: str, times: int = 5) -> list[float]:
             script = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
             while (at := page.evaluate(script)) is None:  # the pages' policy lets nothing wait for it in them
                 page.wait_for_timeout(20)
-            found.append(float(at))
+            result.append(float(at))
             context.close()
-    return found
+    return result
 
 
 @contextmanager
 def place_of(chosen: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
     """The board to be served, and a folder for what goes afterwards."""
     if chosen.entries:
-        with board_of(chosen) as found:
-            yield found
+        with board_of(chosen) as result:
+            yield result
     else:
         with TemporaryDirectory() as folder:
             yield Board.init(Path(folder) / "board", "A board to measure").path, Path(folder)
@@ -256,9 +256,9 @@ def main() -> None:
         print(f"{what}; the first answer after {time.perf_counter() - began:.1f} s, {ours.used():.1f} of the processor")
         ours.settle()
         print(f"all pages of benchmarks after {time.perf_counter() - began:.1f} s, {ours.used():.1f} of the processor")
-        whole = ours.answer()[1]
-        print(f"the first page: {len(body):,} bytes ({coding}), {len(gzip.compress(whole, 6)):,} by gzip, "
-              f"{len(whole):,} as HTML")  # fmt: skip
+        full = ours.answer()[1]
+        print(f"the first page: {len(body):,} bytes ({coding}), {len(gzip.compress(full, 6)):,} by gzip, "
+              f"{len(full):,} as HTML")  # fmt: skip
         page = folder / "page"
         page.write_bytes(body)
         limit = Serving("--bare", str(page))
@@ -267,7 +267,7 @@ def main() -> None:
             measured("the same bytes, bare", limit, chosen.readers, lambda: time.sleep(chosen.seconds))
         if not chosen.entries:
             measured("while a record comes in", ours, chosen.readers, ours.shown_anew)
-        shown = ", ".join(f"{one:.0f}" for one in painted(ours.url))
+        shown = ", ".join(f"{item:.0f}" for item in painted(ours.url))
         print(f"first content in Chromium after {shown} ms   load {os.getloadavg()[0]:.1f}")
         limit.end()
         print(f"memory of the server: {ours.memory():.0f} MB, its processor {ours.used():.1f} s in all")

@@ -105,8 +105,8 @@ def measured(what: str, folder: Path, home: str, engine: str) -> dict[str, float
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    found: dict[str, float | str] = json.loads(done.stdout)
-    return found
+    result: dict[str, float | str] = json.loads(done.stdout)
+    return result
 
 
 def bare_loop(folder: Path) -> float:
@@ -124,9 +124,9 @@ def bare_loop(folder: Path) -> float:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--rows", type=float, default=1e7)
-    rows = int(asked.parse_args().rows)
+    requested = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    requested.add_argument("--rows", type=float, default=1e7)
+    rows = int(requested.parse_args().rows)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write(folder, rows)
@@ -137,13 +137,13 @@ def main() -> None:
         identities = set()
         (folder / "long.toml").write_text(DRAFT)
         for engine in ("local", "processes"):
-            found = measured("build", folder, engine, engine)
-            identities.add(found["said"])
-            each = float(found["cpu"]) / rows
+            result = measured("build", folder, engine, engine)
+            identities.add(result["said"])
+            each = float(result["cpu"]) / rows
             print(
-                f"{engine:>10}: built in {found['seconds']:.0f} s, {rows / float(found['seconds']):,.0f} rows/s (goal on "
+                f"{engine:>10}: built in {result['seconds']:.0f} s, {rows / float(result['seconds']):,.0f} rows/s (goal on "
                 f"two cores: 150,000); {each * 1e6:.2f} us of the processor a row, {1 / each:,.0f} rows/s of one core, "
-                f"{each / bare:.1f} x the bare loop; {found['gib']:.2f} GiB (goal: 2)"
+                f"{each / bare:.1f} x the bare loop; {result['gib']:.2f} GiB (goal: 2)"
             )
         proof = measured("verify", folder, "local", "local")
         print(

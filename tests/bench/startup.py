@@ -27,13 +27,13 @@ def seconds(arguments: list[str]) -> float:
 
 
 def main() -> None:
-    found: dict[str, list[float]] = {name: [] for name in COMMANDS}
+    result: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(ROUNDS + 1):  # the first round warms the disk's cache and is dropped
         for name, arguments in COMMANDS.items():
-            found[name].append(seconds(arguments))
-    base = statistics.median(found["python -c pass"][1:])
+            result[name].append(seconds(arguments))
+    base = statistics.median(result["python -c pass"][1:])
     print(f"median of {ROUNDS} interleaved runs; x: ratio to a bare interpreter")
-    for name, times in found.items():
+    for name, times in result.items():
         median = statistics.median(times[1:])
         print(f"{name:>22}  {median * 1000:7.1f} ms  {median / base:5.1f} x  (max {max(times[1:]) * 1000:.1f} ms)")
 

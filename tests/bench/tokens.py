@@ -37,13 +37,13 @@ def texts(count: int) -> list[str]:
 def learned(some: list[str]) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 
-    made: Any = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    built: Any = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    built.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.WordPieceTrainer(vocab_size=8000, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
-    made.train_from_iterator(some, trainer)
-    framed = [(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
-    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=framed)
-    return made
+    built.train_from_iterator(some, trainer)
+    framed = [(name, built.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    built.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=framed)
+    return built
 
 
 def seconds(call: Callable[[], object]) -> float:
@@ -53,10 +53,10 @@ def seconds(call: Callable[[], object]) -> float:
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--texts", type=int, default=5_000)
-    asked.add_argument("--tokenizer", default="")
-    options = asked.parse_args()
+    requested = argparse.ArgumentParser(description=__doc__)
+    requested.add_argument("--texts", type=int, default=5_000)
+    requested.add_argument("--tokenizer", default="")
+    options = requested.parse_args()
     given = texts(options.texts)
     own = load_tokenizer(options.tokenizer or learned(given[:2000]), MOST)
     with tempfile.TemporaryDirectory() as cache:
@@ -64,28 +64,30 @@ def main() -> None:
         bare = seconds(lambda: own.ids(given))
         one_by_one = seconds(lambda: [own.ids([text]) for text in given])
         first, again = seconds(lambda: tokenise_texts(given, own)), seconds(lambda: tokenise_texts(given, own))
-        found = tokenise_texts(given, own)
+        result = tokenise_texts(given, own)
         rows = np.random.default_rng(1).permutation(len(given))
         batches = [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]
-        epoch = seconds(lambda: [found.take(some) for some in batches])
+        epoch = seconds(lambda: [result.take(some) for some in batches])
         fly = seconds(lambda: [own.ids([given[row] for row in some]) for some in batches])
-    held = TokenRows.of(found)
-    filled = held.shape[0] * held.shape[1] * 8
+    locked = TokenRows.of(result)
+    filled = locked.shape[0] * locked.shape[1] * 8
     order = StoredPermutation(rows)
-    print(f"{len(given):,} texts, {found.lengths.sum():,} tokens, the longest {found.lengths.max()}")
+    print(f"{len(given):,} texts, {result.lengths.sum():,} tokens, the longest {result.lengths.max()}")
     print(f"the library alone, all texts in one call   {bare:7.2f} s")
     print(f"one text after the other                   {one_by_one:7.2f} s   {one_by_one / bare:5.2f} x")
     print(f"into the cache                             {first:7.2f} s   {first / bare:5.2f} x")
     print(f"found in the cache                         {again:7.2f} s   {again / bare:5.3f} x")
     print(f"an epoch of batches of {BATCH} from the cache    {epoch:7.2f} s")
     print(f"the same, tokenised whenever they are read {fly:7.2f} s   {fly / epoch:5.1f} x")
-    print(f"held by a training: {held.nbytes / 1e6:.1f} MB ragged, {filled / 1e6:.1f} MB filled up as int64")
-    print(f"padding, all rows as wide as the longest   {1 - found.lengths.mean() / found.lengths.max():7.1%}")
-    print(f"padding, batches of {BATCH} by chance            {compute_padding_share(found.lengths, order, BATCH):7.1%}")
+    print(f"held by a training: {locked.nbytes / 1e6:.1f} MB ragged, {filled / 1e6:.1f} MB filled up as int64")
+    print(f"padding, all rows as wide as the longest   {1 - result.lengths.mean() / result.lengths.max():7.1%}")
+    print(
+        f"padding, batches of {BATCH} by chance            {compute_padding_share(result.lengths, order, BATCH):7.1%}"
+    )
     for pool in (4, 16, 64):
-        bucketed = BucketedOrder("bench", order, found.lengths, BATCH, pool)
+        bucketed = BucketedOrder("bench", order, result.lengths, BATCH, pool)
         print(
-            f"padding, batches of {BATCH} in pools of {pool:<2}        {compute_padding_share(found.lengths, bucketed, BATCH):7.1%}"
+            f"padding, batches of {BATCH} in pools of {pool:<2}        {compute_padding_share(result.lengths, bucketed, BATCH):7.1%}"
         )
 
 

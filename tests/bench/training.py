@@ -105,7 +105,7 @@ def plain(network: nn.Module, data: Data, batch: int) -> Step:
 
 def stacked(network: str, given: tuple[Data, Sizes], batch: int, replicas: int, **own: Any) -> Training:
     """A training of so many replicas that has no end."""
-    made = Recipe(
+    built = Recipe(
         name="bench",
         title="Bench",
         citation="none",
@@ -115,7 +115,7 @@ def stacked(network: str, given: tuple[Data, Sizes], batch: int, replicas: int, 
         quick={"steps": 1},  # type: ignore[arg-type]
         full={"steps": 1},  # type: ignore[arg-type]
     )
-    settings = collect_defaults(made) | {"batch_size": batch, "lr": 1e-3} | own
+    settings = collect_defaults(built) | {"batch_size": batch, "lr": 1e-3} | own
     names = [f"replica {number}" for number in range(replicas)]
     data, sizes = given
     task = "classification" if data.target.ndim == 2 else "sequence"
@@ -135,11 +135,11 @@ def interleaved(steps: dict[str, Step], timer: Timer) -> dict[str, list[float]]:
     for name, step in steps.items():
         seconds(step, timer, 3)
         counts[name] = max(2, int(ROUND_SECONDS / max(1e-6, seconds(step, time.perf_counter, 3))))
-    found: dict[str, list[float]] = {name: [] for name in steps}
+    result: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(ROUNDS):
         for name, step in steps.items():
-            found[name].append(seconds(step, timer, counts[name]))
-    return found
+            result[name].append(seconds(step, timer, counts[name]))
+    return result
 
 
 @dataclass(frozen=True)
@@ -164,19 +164,19 @@ def cases() -> list[Case]:
 
 
 def compare(case: Case, timer: Timer) -> None:
-    one = case.plain()
-    steps: dict[str, Step] = {"plain": plain(one, case.given[0], case.batch)}
+    item = case.plain()
+    steps: dict[str, Step] = {"plain": plain(item, case.given[0], case.batch)}
     for replicas in case.goals:
         training = stacked(case.network, case.given, case.batch, replicas, **case.settings)
-        parameters = sum(p.numel() for p in one.parameters())
+        parameters = sum(p.numel() for p in item.parameters())
         assert count_parameters(training.stack.network) == parameters, "the peer must be the same network"
         steps[str(replicas)] = training.step
-    found = interleaved(steps, timer)
+    result = interleaved(steps, timer)
     for replicas, goal in case.goals.items():
-        pairs = zip(found["plain"], found[str(replicas)], strict=True)
+        pairs = zip(result["plain"], result[str(replicas)], strict=True)
         ratio = statistics.median(replicas * alone / ours for alone, ours in pairs)
-        own, other = (1e3 * statistics.median(found[name]) for name in (str(replicas), "plain"))
-        quiet = replicas * min(found["plain"]) / min(found[str(replicas)])
+        own, other = (1e3 * statistics.median(result[name]) for name in (str(replicas), "plain"))
+        quiet = replicas * min(result["plain"]) / min(result[str(replicas)])
         verdict = f"goal {goal:g} x: {'met' if ratio >= goal else 'missed'}" if goal else ""
         if max(ratio / quiet, quiet / ratio) > STEADY:
             verdict = "too busy a machine to tell"
@@ -186,7 +186,7 @@ def compare(case: Case, timer: Timer) -> None:
 
 def overhead(replicas: int) -> None:
     """A step beside its forward and backward pass and its optimiser, on a batch that lies ready."""
-    whole, bare = (stacked("mlp", vectors(), 8, replicas, width=160, depth=2) for _ in range(2))
+    full, bare = (stacked("mlp", vectors(), 8, replicas, width=160, depth=2) for _ in range(2))
     batch, optimiser_step, network = bare.sampler.batch(0), bare.optimiser_steps["main"], bare.stack.network
 
     def alone() -> None:
@@ -196,8 +196,8 @@ def overhead(replicas: int) -> None:
         F.cross_entropy(logits.flatten(0, -2), batch.target.flatten()).backward()
         optimiser_step.optimiser.step(1.0)
 
-    found = interleaved({"whole": whole.step, "alone": alone}, time.process_time)
-    own, least = (1e6 * statistics.median(found[name]) for name in ("whole", "alone"))
+    result = interleaved({"whole": full.step, "alone": alone}, time.process_time)
+    own, least = (1e6 * statistics.median(result[name]) for name in ("whole", "alone"))
     print(
         f"{'trainer, batch 8':>22}  K = {replicas:<3} {own:8.0f} us a step, of which {own - least:.0f} us are the trainer's own"
     )

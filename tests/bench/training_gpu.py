@@ -68,10 +68,10 @@ class Bench:
 
     def note(self, what: str, **values: Any) -> None:
         self.found.append({"what": what, **values})
-        told = "  ".join(
+        output = "  ".join(
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()
         )
-        print(f"{what:>34}  {told}", flush=True)
+        print(f"{what:>34}  {output}", flush=True)
 
     def now(self) -> float:
         if self.gpu:
@@ -94,9 +94,9 @@ class Bench:
 def complete_settings(network: str, algorithm: str = "erm", **own: Any) -> dict[str, Any]:
     spend: Any = {"steps": 1}
     named = {name: value for name, value in own.items() if name in ("optimiser", "schedule")}
-    made = Recipe(name="bench", title="Bench", citation="none", network=network, algorithm=algorithm,
+    built = Recipe(name="bench", title="Bench", citation="none", network=network, algorithm=algorithm,
                   settings=named, quick=spend, full=spend)  # fmt: skip
-    return collect_defaults(made) | own
+    return collect_defaults(built) | own
 
 
 def training(
@@ -126,8 +126,8 @@ def images(rows: int, side: int, environments: int = 2, classes: int = 2, channe
     label = torch.randint(classes, (1, rows), generator=generator)
     ones, lengths = torch.ones(1, rows), torch.ones(rows, dtype=torch.int64)
     data = Data((torch.zeros(rows, 0, dtype=torch.int64), x), label, lengths, ones, torch.arange(rows) % environments)
-    held = replace(data, group=torch.zeros(rows, dtype=torch.int64))
-    data = replace(data, unlabelled=data.inputs, held_out={"id_val": held, "ood_val": held})
+    locked = replace(data, group=torch.zeros(rows, dtype=torch.int64))
+    data = replace(data, unlabelled=data.inputs, held_out={"id_val": locked, "ood_val": locked})
     return data, Sizes(classes, numbers=x.shape[1], shape=(side, side, channels))
 
 
@@ -148,9 +148,9 @@ def train_twelve_steps(
 ) -> nn.Module:
     """The network of two replicas."""
     each = [complete_settings(network, lr=lr, precision="float32", **own) for lr in (1e-3, 3e-3)]
-    made = training(bench, network, each, data, sizes, 12, device=device)
-    made.run()
-    return made.stack.network  # type: ignore[no-any-return]
+    built = training(bench, network, each, data, sizes, 12, device=device)
+    built.run()
+    return built.stack.network  # type: ignore[no-any-return]
 
 
 def checks(bench: Bench) -> None:
@@ -171,18 +171,18 @@ def plain_step(bench: Bench, width: int, batch: int, data: Data) -> Callable[[],
     """One replica in the usual way: torch.nn, fused AdamW, its own shuffled batches, everything on the device."""
     device, pairs, target = bench.device, data.inputs[0].to(bench.device), data.target[0].to(bench.device)
     into, head = nn.Embedding(2 * P, width, device=device), nn.Linear(width, P, bias=False, device=device)
-    start, place = torch.tensor([0, P], device=device), 0
+    start, position = torch.tensor([0, P], device=device), 0
     optimiser = torch.optim.AdamW(
         [*into.parameters(), *head.parameters()], 1e-2, (0.9, 0.98), weight_decay=0.0, fused=True
     )
     order = torch.randperm(len(pairs), device=device)
 
     def step() -> None:
-        nonlocal order, place
-        if place + batch > len(pairs):
-            order, place = torch.randperm(len(pairs), device=device), 0
-        rows = order[place : place + batch]
-        place += batch
+        nonlocal order, position
+        if position + batch > len(pairs):
+            order, position = torch.randperm(len(pairs), device=device), 0
+        rows = order[position : position + batch]
+        position += batch
         optimiser.zero_grad(set_to_none=True)
         outputs = head(into(pairs[rows] + start).sum(1).square())
         (outputs - F.one_hot(target[rows], P)).square().mean().backward()
@@ -209,8 +209,8 @@ def modular_replicas(bench: Bench) -> None:
     arithmetic = 6 * batch * width * P
     for replicas in (2, 4) if bench.tiny else (1, 16, 64, 256, 1024):
         each = [complete_settings("quadratic_mlp", **own)] * replicas
-        made = training(bench, "quadratic_mlp", each, data, sizes, 10**6)
-        took, _ = bench.seconds(made.step, slot, 10 if bench.gpu else 2)
+        built = training(bench, "quadratic_mlp", each, data, sizes, 10**6)
+        took, _ = bench.seconds(built.step, slot, 10 if bench.gpu else 2)
         bench.note(
             f"modular, K = {replicas}", ms=1e3 * took, against_loop=replicas * alone / took,
             share_of_peak=replicas * arithmetic / took / most,
@@ -236,26 +236,26 @@ def phase_diagram(bench: Bench) -> None:
         each = [
             complete_settings("quadratic_mlp", width=width, batch_size=0, loss="squared", lr=1e-2, beta2=0.98)
         ] * len(shares)
-        made = training(bench, "quadratic_mlp", each, rows, sizes, steps)
+        built = training(bench, "quadratic_mlp", each, rows, sizes, steps)
         start = bench.now()
-        while not made.done and (took + bench.now() - start < slot or made.total < 20):
-            made.step()
+        while not built.done and (took + bench.now() - start < slot or built.total < 20):
+            built.step()
         took += bench.now() - start
-        counted += made.total * len(shares)
-        del made
+        counted += built.total * len(shares)
+        del built
         if took > slot:
             break
-    whole = at.shape[1] * steps
+    full = at.shape[1] * steps
     bench.note(
-        "phase diagram", runs=at.shape[1], steps=steps, seconds=took * whole / counted,
-        measured=f"{counted / whole:.0%} of the steps" + (", the rest extrapolated" if counted < whole else ""),
+        "phase diagram", runs=at.shape[1], steps=steps, seconds=took * full / counted,
+        measured=f"{counted / full:.0%} of the steps" + (", the rest extrapolated" if counted < full else ""),
     )  # fmt: skip
 
 
 def domain_recipes() -> Iterator[Recipe]:
-    for made in load_recipes().values():
-        if made.algorithm and read_literal(find_plugin_files("algorithms")[made.algorithm], "KIND") == "domain":
-            yield made
+    for built in load_recipes().values():
+        if built.algorithm and read_literal(find_plugin_files("algorithms")[built.algorithm], "KIND") == "domain":
+            yield built
 
 
 def domain_algorithms(bench: Bench) -> None:
@@ -264,22 +264,22 @@ def domain_algorithms(bench: Bench) -> None:
     data, sizes = images(64 if bench.tiny else 20_000, side)
     known = list(domain_recipes())
     slot, total = (0.02, 0.0) if bench.tiny else (60.0 / len(known), 0.0)
-    for made in known:
+    for built in known:
         stacks: dict[Any, list[Settings]] = {}
-        for own in draw_settings(made.name, "colored_mnist/plus_90", count).values():
-            settings = resolve_settings(made, "colored_mnist/plus_90", own)
+        for own in draw_settings(built.name, "colored_mnist/plus_90", count).values():
+            settings = resolve_settings(built, "colored_mnist/plus_90", own)
             stacks.setdefault(make_stack_key(settings), []).extend([settings] * trials)
         largest = max(stacks.values(), key=len)
         try:
-            run = training(bench, made.network or "", largest, data, sizes, steps, made.algorithm or "")
+            run = training(bench, built.network or "", largest, data, sizes, steps, built.algorithm or "")
             each, timed = bench.seconds(run.step, slot, 6 if bench.gpu else 1)
         except (FarshiftError, RuntimeError) as error:
-            bench.note(f"domain {made.name}", failed=str(error).splitlines()[0][:100])
+            bench.note(f"domain {built.name}", failed=str(error).splitlines()[0][:100])
             continue
         seconds = each * steps * len(stacks)
         total += seconds
         bench.note(
-            f"domain {made.name}", replicas=count * trials, stacks=len(stacks), ms=1e3 * each, timed=timed,
+            f"domain {built.name}", replicas=count * trials, stacks=len(stacks), ms=1e3 * each, timed=timed,
             seconds_extrapolated=seconds,
         )  # fmt: skip
     bench.note("all domain algorithms", recipes=len(known), seconds_extrapolated=total)
@@ -305,12 +305,12 @@ def to_94(bench: Bench) -> None:
     sizes, steps = Sizes(10, numbers=x.shape[1], shape=(3, 32, 32)), 20 if bench.tiny else 2000
     widths, batch = ([4, 8], 32) if bench.tiny else ([64, 256, 256], 512)
     each = [complete_settings("resnet", widths=widths, batch_size=batch, lr=3e-3, weight_decay=0.05, schedule="linear")]
-    made = training(bench, "resnet", each, data, sizes, steps)
+    built = training(bench, "resnet", each, data, sizes, steps)
     start = bench.now()
-    made.run()
+    built.run()
     took = bench.now() - start
     empty = torch.zeros(len(test), 0, dtype=torch.int64, device=bench.device)
-    answered = made.outcome.ended[0].answer(empty, test.to(bench.device))
+    answered = built.outcome.ended[0].answer(empty, test.to(bench.device))
     right = float((answered[0].argmax(1).cpu() == truth).float().mean())
     bench.note("CIFAR-10 to 94 %", accuracy=right, seconds=took, steps=steps, reached=right >= 0.94)
 

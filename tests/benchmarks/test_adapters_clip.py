@@ -71,8 +71,8 @@ def test_it_keeps_the_contract_of_a_model(folder):
 
 
 def test_the_published_sets_have_as_many_templates_as_published():
-    assert {name: len(set(found)) for name, found in TEMPLATES.items()} == {"single": 1, "imagenet": 80, "cifar": 18}
-    assert all(text.count("{}") == 1 for found in TEMPLATES.values() for text in found)
+    assert {name: len(set(result)) for name, result in TEMPLATES.items()} == {"single": 1, "imagenet": 80, "cifar": 18}
+    assert all(text.count("{}") == 1 for result in TEMPLATES.values() for text in result)
 
 
 def test_names_are_written_as_people_say_them():

@@ -106,7 +106,9 @@ def test_a_wrapped_function_is_named_and_identified_by_its_own_source():
     assert predictor(add).code == compute_fingerprint(add)
     assert get_model_name(predictor(Adder())) == "Adder"
     assert predictor(Adder()).code == compute_fingerprint(Adder)
-    codes = [predictor(one).code for one in (add, shifted, partial(shifted, by=1), partial(shifted, by=2), Adder().add)]
+    codes = [
+        predictor(item).code for item in (add, shifted, partial(shifted, by=1), partial(shifted, by=2), Adder().add)
+    ]
     assert len(set(codes)) == len(codes)
     assert predictor(partial(shifted, by=1)).code == codes[2]
     assert predictor(partial(len)).code == predictor(len).code == "", "without a source nothing identifies it"

@@ -60,11 +60,11 @@ def logits_by_hand(folder: Path, *columns) -> np.ndarray:
     network = transformers.BertForSequenceClassification.from_pretrained(folder).eval()
     words = transformers.AutoTokenizer.from_pretrained(folder)
     with torch.no_grad():
-        found = [
+        result = [
             network(**words(*row, truncation=True, max_length=16, return_tensors="pt")).logits[0]
             for row in zip(*columns, strict=True)
         ]
-    return torch.stack(found).numpy()
+    return torch.stack(result).numpy()
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -186,14 +186,14 @@ def test_a_stop_string_ends_the_answer_and_the_work(weights):
     expected = [answer.split(stop)[0].strip() for answer in free]
     assert [answer if isinstance(answer, str) else "" for answer in stopped.predict(BATCH)] == expected
     assert expected != list(free)
-    one = {
+    item = {
         "text": np.array(
             [text for text, answer in zip(TEXTS, free, strict=True) if stop in answer.split()[:4]][:1], object
         )
     }
     calls = []
     stopped.network.register_forward_hook(lambda *_: calls.append(1))
-    stopped.predict(one)
+    stopped.predict(item)
     assert len(calls) <= 4
 
 
@@ -247,11 +247,11 @@ def test_weights_of_another_kind_than_the_task_needs_are_refused(weights):
 
 
 def test_all_seeds_share_weights_that_are_read_once(weights):
-    made = from_spec(str(weights["plain"]), {})
-    one, other = made(0, WAY, "cpu", None), made(1, WAY, "cpu", None)
-    assert one is not other
-    assert one.network is other.network
-    assert one.network.dtype == torch.float32
+    built = from_spec(str(weights["plain"]), {})
+    item, other = built(0, WAY, "cpu", None), built(1, WAY, "cpu", None)
+    assert item is not other
+    assert item.network is other.network
+    assert item.network.dtype == torch.float32
     assert model(weights["plain"], WAY, dtype="bfloat16").network.dtype == torch.bfloat16
 
 

@@ -37,9 +37,9 @@ SPOKEN = Task("classification", ("said",), "word", classes=2)
 
 
 def column(values: list) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
 
 
 FILES = column([picture(number, "PNG", 8) for number in range(6)])
@@ -92,20 +92,20 @@ class Seen:
     ],
 )
 def test_training_and_asking_give_the_form_that_a_model_asks_for(photos, asked, kind, shape):
-    made = []
+    built = []
 
     def factory(seed):
-        made.append(Seen(**asked))
-        return made[-1]
+        built.append(Seen(**asked))
+        return built[-1]
 
     run = fs.evaluate(factory, on=photos, seeds=1, budget="quick")
-    assert len(made[0].given) > 4
-    for given in made[0].given:
+    assert len(built[0].given) > 4
+    for given in built[0].given:
         assert given.shape[1:] == shape
-        assert all(isinstance(one, kind) for one in given)
+        assert all(isinstance(item, kind) for item in given)
     remarks = {name: spent(run).get(name) for name in ("pictures", "decoder")}
-    said = {"pictures": f"{asked.get('images')}{' pixels' if shape == (5, 5, 3) else ''}"}
-    expected = {"pictures": None, "decoder": None} if kind is bytes else said | {"decoder": load_decoder().version}
+    output = {"pictures": f"{asked.get('images')}{' pixels' if shape == (5, 5, 3) else ''}"}
+    expected = {"pictures": None, "decoder": None} if kind is bytes else output | {"decoder": load_decoder().version}
     assert remarks == expected
 
 
@@ -169,9 +169,9 @@ def test_a_module_reads_tensors_of_the_form_it_asks_for(photos):
 
     with pytest.raises(ModelError, match="encoded images: set the module's attribute `images` to a side"):
         fs.evaluate(Mean(), on=photos, seeds=1, budget="quick")
-    for asked, shape in ((6, (6, 6, 3)), ("resize 4x4, normalise imagenet", (3, 4, 4))):
+    for requested, shape in ((6, (6, 6, 3)), ("resize 4x4, normalise imagenet", (3, 4, 4))):
         module = Mean()
-        module.images = asked
+        module.images = requested
         model = adapt_model(module, KIND, 0)
         given = model.forms.given({"image": FILES})
         model.predict(given)
@@ -293,7 +293,7 @@ def test_a_part_gives_tensors_by_a_named_transform(photos):
     assert pixels["image"].dtype == torch.uint8
     assert pixels["image"].shape == (len(part), 5, 5, 3)
     loader = torch.utils.data.DataLoader(part.torch(4, images=steps), batch_size=None, num_workers=1)
-    assert [one["image"].shape[1:] for one in loader] == [(3, 6, 4)] * len(loader)
+    assert [item["image"].shape[1:] for item in loader] == [(3, 6, 4)] * len(loader)
 
 
 def test_a_part_gives_tensors_by_a_model_s_own_processor(weights, photos):

@@ -162,9 +162,9 @@ def people(count: int = 60) -> TrainingTable:
 
 
 def by_name(**changes) -> ColumnTransformer:
-    said = {"numbers": ["age"], "words": ["job"]} | changes
+    output = {"numbers": ["age"], "words": ["job"]} | changes
     words = OneHotEncoder(handle_unknown="ignore")
-    return ColumnTransformer([("numbers", StandardScaler(), said["numbers"]), ("words", words, said["words"])])
+    return ColumnTransformer([("numbers", StandardScaler(), output["numbers"]), ("words", words, output["words"])])
 
 
 NAMED = {
@@ -184,8 +184,8 @@ NAMED = {
 
 def frame(train: TrainingTable) -> pd.DataFrame:
     columns = train.columns
-    made = {"age": columns["age"], "job": columns["job"]} | {f"shoe[{n}]": columns["shoe"][:, n] for n in range(2)}
-    return pd.DataFrame(made)
+    built = {"age": columns["age"], "job": columns["job"]} | {f"shoe[{n}]": columns["shoe"][:, n] for n in range(2)}
+    return pd.DataFrame(built)
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -201,17 +201,17 @@ def test_numbers_alone_are_named_too_where_columns_are_selected_by_name():
     train, task = points(), Task("classification", ("x",), "kind", classes=5)
     named = make_pipeline(ColumnTransformer([("x", StandardScaler(), ["x"])]), LogisticRegression())
     placed = make_pipeline(ColumnTransformer([("x", StandardScaler(), [0])]), LogisticRegression())
-    first, second = (fitted(one, task, train).predict(train.columns) for one in (named, placed))
+    first, second = (fitted(item, task, train).predict(train.columns) for item in (named, placed))
     assert np.array_equal(first.scores, second.scores)
 
 
 def test_whole_weights_become_copies_of_named_rows():
     train = people()
     train.columns["weight"] = WEIGHT
-    made = make_pipeline(by_name(), KNeighborsClassifier(5))
-    answers = fitted(made, PEOPLE, train).predict(train.columns)
+    built = make_pipeline(by_name(), KNeighborsClassifier(5))
+    answers = fitted(built, PEOPLE, train).predict(train.columns)
     copies = np.repeat(np.arange(60), WEIGHT)
-    by_hand = clone(made).fit(frame(train).iloc[copies], train.columns["kind"][copies])
+    by_hand = clone(built).fit(frame(train).iloc[copies], train.columns["kind"][copies])
     assert np.allclose(answers.scores, by_hand.predict_proba(frame(train)), atol=1e-6)
 
 
@@ -247,16 +247,16 @@ def test_a_weight_is_handed_to_an_estimator_that_takes_weights():
 def test_a_whole_weight_becomes_copies_for_an_estimator_that_takes_none(features):
     train = points()
     if features == "numbers":
-        made, task, given = make_pipeline(StandardScaler(), KNeighborsClassifier(5)), POINTS, matrix(train)
+        built, task, given = make_pipeline(StandardScaler(), KNeighborsClassifier(5)), POINTS, matrix(train)
         train.columns["weight"] = WEIGHT
     else:
-        made, task, given = make_pipeline(CountVectorizer(), MultinomialNB()), WORDS, TEXTS
+        built, task, given = make_pipeline(CountVectorizer(), MultinomialNB()), WORDS, TEXTS
         train = rows(WEIGHT[: len(TEXTS)], text=TEXTS, kind=np.arange(len(TEXTS)) % 3)
-    by_hand = made.fit(
+    by_hand = built.fit(
         given.repeat(train.columns["weight"], axis=0), train.columns["kind"].repeat(train.columns["weight"])
     )
     expected = by_hand.predict_proba(given)
-    answers = fitted(made, task, train).predict(train.columns)
+    answers = fitted(built, task, train).predict(train.columns)
     assert np.allclose(answers.scores[:, by_hand.classes_], expected, atol=1e-6)
 
 
@@ -270,12 +270,12 @@ def test_a_broken_weight_is_refused_by_an_estimator_that_takes_none():
 
 
 def test_an_open_random_state_is_the_seed_s_and_the_user_s_own_object_is_left_alone():
-    mine = RandomForestClassifier(3, max_depth=2)
+    own = RandomForestClassifier(3, max_depth=2)
     train = points()
-    scores = [fitted(mine, POINTS, train, seed).predict(train.columns).scores for seed in (0, 0, 1)]
+    scores = [fitted(own, POINTS, train, seed).predict(train.columns).scores for seed in (0, 0, 1)]
     assert np.array_equal(scores[0], scores[1])
     assert not np.array_equal(scores[0], scores[2])
-    assert mine.random_state is None
-    assert not hasattr(mine, "classes_")
+    assert own.random_state is None
+    assert not hasattr(own, "classes_")
     fixed = [fitted(RandomForestClassifier(3, random_state=5), POINTS, train, seed) for seed in (0, 1)]
-    assert np.array_equal(*(one.predict(train.columns).scores for one in fixed))
+    assert np.array_equal(*(item.predict(train.columns).scores for item in fixed))

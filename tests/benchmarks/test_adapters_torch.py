@@ -155,9 +155,9 @@ def test_what_is_no_plain_module_is_left_to_others():
         def predict(self, batch):
             return batch["a"]
 
-    whole = Whole()
-    assert adapt(whole, PAIRS, 0) is None
-    assert make_factory(whole, PAIRS)(0, {}) is whole
+    full = Whole()
+    assert adapt(full, PAIRS, 0) is None
+    assert make_factory(full, PAIRS)(0, {}) is full
     assert adapt(Sum, PAIRS, 0) is None, "a class is a factory"
     assert adapt(lambda batch: batch, PAIRS, 0) is None
 
@@ -231,24 +231,24 @@ def saved(tmp_path: Path) -> tuple[Path, dict]:
 @pytest.mark.parametrize("attribute", ["make", "plain"])
 def test_a_module_s_weights_come_from_a_file(saved, attribute):
     folder, state = saved
-    made = from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:{attribute}", {})
-    model = made(seed=0, task=PAIRS, device="cpu", prompt=None)
+    built = from_spec(f"{folder}/net@3.pt@{folder}/net_of_test.py:{attribute}", {})
+    model = built(seed=0, task=PAIRS, device="cpu", prompt=None)
     answers = model.predict(BATCH)
     assert np.allclose(answers.scores, state["out.weight"].softmax(dim=1).numpy(), atol=1e-6)
     assert not hasattr(model, "fit"), "it is trained"
-    assert made.name == "net@3"
+    assert built.name == "net@3"
 
 
 def test_weights_may_be_safetensors(saved):
     safetensors = pytest.importorskip("safetensors.torch")
     folder, state = saved
     safetensors.save_file(state, folder / "net.safetensors")
-    made = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
-    assert np.allclose(made(0, PAIRS, "cpu").predict(BATCH).scores, state["out.weight"].softmax(dim=1), atol=1e-6)
+    built = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
+    assert np.allclose(built(0, PAIRS, "cpu").predict(BATCH).scores, state["out.weight"].softmax(dim=1), atol=1e-6)
     (folder / "net.safetensors").write_bytes(b"no tensors")
-    made = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
+    built = from_spec(f"{folder}/net.safetensors@{folder}/net_of_test.py:make", {})
     with pytest.raises(ModelError, match="net.safetensors cannot be read as plain tensors"):
-        made(0, PAIRS, "cpu")
+        built(0, PAIRS, "cpu")
 
 
 def test_the_code_of_a_module_from_files_is_both_files(saved):

@@ -63,11 +63,11 @@ def test_a_score_across_a_cut_counts_by_the_part_inside():
 
 
 def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
-    found = {
+    result = {
         "up": {"x": Summary((0.5, 0.7), VarianceEstimate(0.01, 50))},
         "loss": {"x": Summary((0.25,), VarianceEstimate(0.01, 50))},
     }
-    (row,) = aggregate(found, {"up": Scale(0.2, 1.0), "loss": Scale(1.0, 0.0)}).rows
+    (row,) = aggregate(result, {"up": Scale(0.2, 1.0), "loss": Scale(1.0, 0.0)}).rows
     assert row.by_benchmark == pytest.approx({"loss": 0.75, "up": 0.5})
     assert row.mean.value == pytest.approx(0.625)
     se = np.sqrt(0.01 / 0.8**2 + np.var([0.5, 0.7], ddof=1) / 2 / 0.8**2 + 0.01) / 2
@@ -77,9 +77,9 @@ def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
 @given(seeds_of)
 @settings(max_examples=15, deadline=None)
 def test_who_else_enters_never_changes_a_number(seed):
-    whole = table(seed, entries=4)
-    some = {name: {entry: found[entry] for entry in ("e1", "e3")} for name, found in whole.items()}
-    more, fewer = (aggregate(scores, SCALES, 100) for scores in (whole, some))
+    full = table(seed, entries=4)
+    some = {name: {entry: result[entry] for entry in ("e1", "e3")} for name, result in full.items()}
+    more, fewer = (aggregate(scores, SCALES, 100) for scores in (full, some))
     assert [of(more, entry) for entry in ("e1", "e3")] == [of(fewer, entry) for entry in ("e1", "e3")]
 
 
@@ -102,9 +102,9 @@ def test_an_entry_that_lacks_a_benchmark_is_listed_apart_with_what_it_lacks():
     scores = table(1)
     del scores["b2"]["e1"]
     scores["b0"]["e2"] = RowScores(np.full((2, 40), np.nan))
-    found = aggregate(scores, SCALES, draws=100)
-    assert [row.entry for row in found.rows] == ["e0"]
-    assert [row.to_dict() for row in found.incomplete] == [
+    result = aggregate(scores, SCALES, draws=100)
+    assert [row.entry for row in result.rows] == ["e0"]
+    assert [row.to_dict() for row in result.incomplete] == [
         {"entry": "e1", "missing": ["b2"], "has": 3},
         {"entry": "e2", "missing": ["b0"], "has": 3},
     ]
@@ -121,22 +121,22 @@ def test_what_cannot_be_aggregated_is_refused_in_one_line():
 
 def test_the_words_say_what_varies():
     assert "these 4 fixed benchmarks" in aggregate(table(1), SCALES, draws=10).interval
-    single = {name: {"x": RowScores(found["e0"].scores[:1])} for name, found in table(1).items()}
+    single = {name: {"x": RowScores(result["e0"].scores[:1])} for name, result in table(1).items()}
     assert "seeds if there are several" in aggregate(single, SCALES, draws=10).interval
 
 
 def test_the_draws_vary_as_the_closed_form_says():
-    found = [
+    result = [
         normalise_summary(
             Summary(tuple(np.random.default_rng(n).random(2 + n % 3)), VarianceEstimate(0.002, 99)), Scale(0.1, 1)
         )
         for n in range(8)
     ]
-    here = bootstrap_hierarchy([f"b{n}" for n in range(8)], found, 40_000)
+    here = bootstrap_hierarchy([f"b{n}" for n in range(8)], result, 40_000)
     drawn = (here.drawn * here.counts).sum(axis=1)
     assert here.counts.sum(axis=1) == pytest.approx(1)
     assert drawn.mean() == pytest.approx((here.values * here.weights).sum(), abs=4 * drawn.std() / 200)
-    assert drawn.var() == pytest.approx(estimate_mean_variance(found).variance, rel=0.03)
+    assert drawn.var() == pytest.approx(estimate_mean_variance(result).variance, rel=0.03)
 
 
 def test_a_single_benchmark_without_seeds_is_its_own_interquartile_mean():
@@ -201,17 +201,17 @@ def test_metrics_without_a_level_of_chance_have_none():
 
 
 def test_every_shipped_benchmark_has_a_scale_or_a_metric_without_one():
-    without = {one.metrics[0].name for one in load_benchmarks().values() if make_scale(one) is None}
+    without = {item.metrics[0].name for item in load_benchmarks().values() if make_scale(item) is None}
     assert without <= {"rmse", "multilabel_average_precision", "worst_group_regret"}
-    with_classes = [one for one in load_benchmarks().values() if one.metrics[0].name == "accuracy"]
+    with_classes = [item for item in load_benchmarks().values() if item.metrics[0].name == "accuracy"]
     assert with_classes
-    assert all(make_scale(one) == Scale(1 / one.task.classes, 1.0) for one in with_classes)
+    assert all(make_scale(item) == Scale(1 / item.task.classes, 1.0) for item in with_classes)
 
 
 @pytest.mark.slow
 def test_forty_entries_on_fifteen_benchmarks_take_seconds():
     scores = table(0, count=15, entries=40, rows=10_000)
     start = time.process_time()
-    found = aggregate(scores, SCALES)
-    assert len(found.rows) == 40
+    result = aggregate(scores, SCALES)
+    assert len(result.rows) == 40
     assert time.process_time() - start < 15

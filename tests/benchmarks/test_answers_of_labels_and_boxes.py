@@ -18,19 +18,19 @@ PLACE = BatchLocation("ood_test", 0, np.arange(2, dtype=np.uint64))
 
 
 def test_scores_of_labels_are_any_finite_numbers():
-    found = read_answer(np.array([[4.5, -2.0, 0.0], [1.0, 2.0, 3.0]]), PLACE, LABELS)
-    assert found.scores.dtype == np.float32
-    assert found.scores.tolist() == [[4.5, -2.0, 0.0], [1.0, 2.0, 3.0]]
-    assert found.prediction.tolist() == [1, 3], "how many are likely"
-    stored = read_answers(make_answers_table(PLACE.rows, found, LABELS), LABELS)
-    assert stored.scores.tolist() == found.scores.tolist()
+    result = read_answer(np.array([[4.5, -2.0, 0.0], [1.0, 2.0, 3.0]]), PLACE, LABELS)
+    assert result.scores.dtype == np.float32
+    assert result.scores.tolist() == [[4.5, -2.0, 0.0], [1.0, 2.0, 3.0]]
+    assert result.prediction.tolist() == [1, 3], "how many are likely"
+    stored = read_answers(make_answers_table(PLACE.rows, result, LABELS), LABELS)
+    assert stored.scores.tolist() == result.scores.tolist()
 
 
 def test_a_row_of_labels_may_be_left_open_or_lost_and_scores_worst_then():
-    found = read_answer([None, [1, 2, 3]], PLACE, LABELS)
-    assert found.status.tolist() == [1, 0]
+    result = read_answer([None, [1, 2, 3]], PLACE, LABELS)
+    assert result.status.tolist() == [1, 0]
     assert read_answer([Failed("no"), [1, 2, 3]], PLACE, LABELS).status.tolist() == [2, 0]
-    settled = found.fill_missing(np.array([[1, 0, np.nan], [1, 1, 0]], np.float32), LABELS)
+    settled = result.fill_missing(np.array([[1, 0, np.nan], [1, 1, 0]], np.float32), LABELS)
     assert settled.scores[0].tolist() == [-np.inf, np.inf, np.inf]
     assert settled.scores[1].tolist() == [1, 2, 3]
 
@@ -55,10 +55,10 @@ def test_what_is_no_scores_of_labels_is_named(answer, complaint):
 
 def test_boxes_are_arrays_or_their_text():
     boxes = [np.array([[0, 1.5, 20, 30, 0.75], [5, 5, 6, 6, 0.1]]), []]
-    found = read_answer(boxes, PLACE, BOXES)
-    assert found.prediction.tolist() == ["0 1.5 20 30 0.75;5 5 6 6 0.1", ""]
-    assert read_answer(found.prediction.tolist(), PLACE, BOXES).prediction.tolist() == found.prediction.tolist()
-    read = read_boxes(found.prediction[0])
+    result = read_answer(boxes, PLACE, BOXES)
+    assert result.prediction.tolist() == ["0 1.5 20 30 0.75;5 5 6 6 0.1", ""]
+    assert read_answer(result.prediction.tolist(), PLACE, BOXES).prediction.tolist() == result.prediction.tolist()
+    read = read_boxes(result.prediction[0])
     assert read.corners.tolist() == [[0, 1.5, 20, 30], [5, 5, 6, 6]]
     assert read.scores.tolist() == [0.75, 0.1]
     assert write_boxes([[0, 0, 1, 1, 0.5, 3]]) == "0 0 1 1 0.5 3"

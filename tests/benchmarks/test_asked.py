@@ -56,9 +56,9 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     assert model.asked == run.predictions().num_rows
     assert any("asked 40 rows of each part" in line for line in heard.lines)
     assert run.card.model.extra["limit"] == 40
-    found = score(run)
-    assert found.answers["ood"].rows == 40
-    assert "asked 40 rows of each part" in str(found)
+    result = score(run)
+    assert result.answers["ood"].rows == 40
+    assert "asked 40 rows of each part" in str(result)
     with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
@@ -70,8 +70,8 @@ def test_an_external_model_is_not_asked_validation_parts_and_a_board_takes_its_r
     assert list_selection_only_parts(benchmark) == ["id_val"]
     assert set(parts(run)) == set(benchmark.predicted_parts) - {"id_val"}
     assert run.card.model.extra["left_out"] == ["id_val"]
-    found = score(run)
-    assert "id_val" in found.selections
+    result = score(run)
+    assert "id_val" in result.selections
     board = Board.init(tmp_path / "board", "b")
     entries, new = submit_runs(board, pack_runs([run], tmp_path / "s.zip", team="t"))
     assert (len(entries), new) == (1, True)
@@ -105,6 +105,6 @@ def test_a_limited_run_is_not_compared_with_a_whole_one(tmp_path):
     import farshift as fs
 
     few = evaluate(External(), ON, seeds=1, budget="quick", limit=5, out=tmp_path / "few")
-    whole = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
+    full = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
     with pytest.raises(FarshiftError, match="asked 5 rows of each part and all rows"):
-        fs.compare(few, whole)
+        fs.compare(few, full)

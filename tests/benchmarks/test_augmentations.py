@@ -40,23 +40,23 @@ def test_the_families_of_the_shipped_protocol_are_there():
 def test_shape_type_and_range_stay(family, height, width, channels, kind):
     values = pictures(4, height, width, channels, kind)
     before = values.copy()
-    found = under(family, values, np.arange(4, dtype=np.uint64))
-    assert found.shape == values.shape
-    assert found.dtype == values.dtype
+    result = under(family, values, np.arange(4, dtype=np.uint64))
+    assert result.shape == values.shape
+    assert result.dtype == values.dtype
     assert np.array_equal(values, before), "the row itself is not touched"
     axes = tuple(range(1, values.ndim))
-    assert (found.min(axis=axes) >= values.min(axis=axes)).all()
-    assert (found.max(axis=axes) <= values.max(axis=axes)).all()
+    assert (result.min(axis=axes) >= values.min(axis=axes)).all()
+    assert (result.max(axis=axes) <= values.max(axis=axes)).all()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_row_changes_and_draws_by_its_own_id_alone(family):
     values, ids = pictures(50), np.arange(50, dtype=np.uint64) * 977
-    found = under(family, values, ids)
-    assert (found != values).any(axis=(1, 2)).all()
+    result = under(family, values, ids)
+    assert (result != values).any(axis=(1, 2)).all()
     order = np.random.default_rng(0).permutation(50)
-    assert np.array_equal(under(family, values[order], ids[order]), found[order])
-    assert np.array_equal(under(family, values[:1], ids[:1]), found[:1])
+    assert np.array_equal(under(family, values[order], ids[order]), result[order])
+    assert np.array_equal(under(family, values[:1], ids[:1]), result[:1])
 
 
 @pytest.mark.parametrize("family", sorted(set(FAMILIES) - {"blur"}))
@@ -75,8 +75,8 @@ def test_blur_is_the_mean_of_the_neighbourhood():
 def test_translation_moves_by_one_step_in_one_of_eight_directions():
     values = np.zeros((40, 8, 8), np.uint8)
     values[:, 4, 4] = 9
-    found = under("translation", values, np.arange(40, dtype=np.uint64))
-    places = {tuple(np.argwhere(row == 9)[0]) for row in found}
+    result = under("translation", values, np.arange(40, dtype=np.uint64))
+    places = {tuple(np.argwhere(row == 9)[0]) for row in result}
     assert places <= {(y, x) for y in (3, 4, 5) for x in (3, 4, 5)} - {(4, 4)}
     assert len(places) == 8
 
@@ -84,8 +84,8 @@ def test_translation_moves_by_one_step_in_one_of_eight_directions():
 def test_occlusion_covers_a_quarter():
     values = np.full((30, 8, 8), 5, np.uint8)
     values[:, 0, 0] = 1
-    found = under("occlusion", values, np.arange(30, dtype=np.uint64))
-    covered = (found == 1).sum(axis=(1, 2))
+    result = under("occlusion", values, np.arange(30, dtype=np.uint64))
+    covered = (result == 1).sum(axis=(1, 2))
     assert set(covered.tolist()) <= {16, 17}, "4 x 4 pixels, and the one that was low before"
 
 

@@ -45,11 +45,11 @@ def test_of_unequal_attempts_it_is_what_simulation_gives(errors, correlation):
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=6), st.floats(0, 0.99), st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
 def test_independent_attempts_are_the_harsher_bound_and_order_is_of_no_matter(errors, correlation, shuffler):
-    found = estimate_optimism(errors, correlation)
-    assert -1e-9 <= found.optimism <= found.independent + 2e-3 * max(errors)
+    result = estimate_optimism(errors, correlation)
+    assert -1e-9 <= result.optimism <= result.independent + 2e-3 * max(errors)
     shuffled = list(errors)
     shuffler.shuffle(shuffled)
-    assert estimate_optimism(shuffled, correlation).to_dict() == found.to_dict()
+    assert estimate_optimism(shuffled, correlation).to_dict() == result.to_dict()
 
 
 def test_more_attempts_are_more_optimistic_and_one_is_not():

@@ -46,7 +46,7 @@ def test_drawn_rows_are_always_the_same_and_fit_their_task(task):
 def test_another_label_is_another_and_as_good_for_the_task(task):
     label = make_columns(task)[task.label]
     other = change_labels(task, label)
-    assert sum(one != two for one, two in zip(label, other, strict=True)) > len(label) / 2
+    assert sum(item != two for item, two in zip(label, other, strict=True)) > len(label) / 2
     if task.type == "classification":
         assert not (label == other).any()
         assert set(other.tolist()) <= set(range(task.classes))
@@ -72,8 +72,8 @@ def test_answers_differ_where_status_prediction_or_probability_does_and_nowhere_
     moved = scores.copy()
     moved[row] = np.roll(moved[row], 1)
     expected = left.status[row] == 0 and abs(moved[row] - scores[row]).max() > 1e-3
-    found = find_differences(left, Answers(moved.argmax(axis=1), left.status, moved), task)
-    assert np.flatnonzero(found).tolist() == ([row] if expected else [])
+    result = find_differences(left, Answers(moved.argmax(axis=1), left.status, moved), task)
+    assert np.flatnonzero(result).tolist() == ([row] if expected else [])
 
 
 def test_a_tie_of_two_classes_is_no_difference():

@@ -63,15 +63,15 @@ def program(tmp_path):
 @pytest.fixture
 def model(program):
     """A model of such a command; ended with the test."""
-    made = []
+    built = []
 
     def make(text, task=SUM, prompt=None, seed=0, **options):
-        made.append(program(text, **options)(seed, task, "cpu", prompt))
-        return made[-1]
+        built.append(program(text, **options)(seed, task, "cpu", prompt))
+        return built[-1]
 
     yield make
-    for one in made:
-        one.close()
+    for item in built:
+        item.close()
 
 
 def pairs(*values):
@@ -100,8 +100,8 @@ def test_the_first_line_says_what_it_is_about_and_each_row_what_it_holds(model):
         seed=7,
     )
     batch = {"text": np.array(["Grüße\n"], object), "pixels": np.arange(6, dtype=np.uint8).reshape(1, 2, 3)}
-    [said] = echo.predict(batch)
-    about, row = json.loads(said)
+    [output] = echo.predict(batch)
+    about, row = json.loads(output)
     assert about["seed"] == 7
     assert about["device"] == "cpu"
     assert {"type": "sequence", "inputs": ["text", "pixels"], "label": "answer"}.items() <= about["task"].items()
@@ -110,8 +110,8 @@ def test_the_first_line_says_what_it_is_about_and_each_row_what_it_holds(model):
 
 def test_a_row_carries_the_prompt_where_the_benchmark_has_one(model):
     pin = {"example": "", "query": "Q: {text}", "extraction": {"name": "whole", "version": 1}}
-    asked = Prompt(PromptPin.model_validate(pin), TEXT, ())
-    echo = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['prompt'])", TEXT, asked)
+    requested = Prompt(PromptPin.model_validate(pin), TEXT, ())
+    echo = model(READ + "for row in rows(2): say(id=row['id'], prediction=row['prompt'])", TEXT, requested)
     assert echo.predict({"text": np.array(["x", "y"], object)}) == ["Q: x", "Q: y"]
 
 
@@ -133,13 +133,13 @@ def test_scores_are_probabilities_of_the_classes(model):
         READ + "a, b, c = rows(3)\nsay(id=b['id'], abstained=True)\nsay(id=c['id'], failed='no')\n"
         "say(id=a['id'], prediction=2, scores=[0, 0, 0.5, 0.25, 0.25])"
     )
-    found = sure.predict(pairs((0, 0), (1, 0), (2, 0)))
-    assert isinstance(found, Answers)
-    assert found.status.tolist() == [ANSWERED, ABSTAINED, FAILED]
-    assert found.prediction[0] == 2
-    assert found.scores[0].tolist() == [0, 0, 0.5, 0.25, 0.25]
-    read = read_answer(found, BatchLocation("id_test", 0, np.arange(3, dtype=np.uint64)), SUM)
-    assert read.status.tolist() == found.status.tolist(), "the harness takes them"
+    result = sure.predict(pairs((0, 0), (1, 0), (2, 0)))
+    assert isinstance(result, Answers)
+    assert result.status.tolist() == [ANSWERED, ABSTAINED, FAILED]
+    assert result.prediction[0] == 2
+    assert result.scores[0].tolist() == [0, 0, 0.5, 0.25, 0.25]
+    read = read_answer(result, BatchLocation("id_test", 0, np.arange(3, dtype=np.uint64)), SUM)
+    assert read.status.tolist() == result.status.tolist(), "the harness takes them"
 
 
 def test_numbers_are_taken_where_numbers_are_asked_for(model):
@@ -252,17 +252,17 @@ WITH_A_CHILD = (
 @pytest.mark.parametrize("end", ["close", "with", "garbage"])
 def test_no_process_is_left_behind(program, monkeypatch, text, end):
     monkeypatch.setattr(_child_process, "GRACE", 0.2)
-    asked = program(text)(0, SUM, "cpu", None)
+    requested = program(text)(0, SUM, "cpu", None)
     if end == "with":
-        with asked:
-            [process] = asked.predict(pairs((0, 0)))
+        with requested:
+            [process] = requested.predict(pairs((0, 0)))
     else:
-        [process] = asked.predict(pairs((0, 0)))
+        [process] = requested.predict(pairs((0, 0)))
         assert running(process)
         if end == "close":
-            asked.close()
+            requested.close()
         else:
-            del asked
+            del requested
             gc.collect()
     deadline = time.monotonic() + 5
     while running(process) and time.monotonic() < deadline:
@@ -306,8 +306,8 @@ def test_after_an_error_the_command_starts_anew(model):
 def test_words_are_split_as_a_shell_splits_them_and_run_without_one(tmp_path):
     path = tmp_path / "my model.py"
     path.write_text(ONE + "say(id=row['id'], prediction=' '.join(sys.argv[1:]))")
-    asked = from_spec(f"{sys.executable} '{path}' \"$HOME\" a\\ b ; x", {})(0, TEXT, "cpu", None)
-    assert asked.predict({"text": np.array(["y"], object)}) == ["$HOME a b ; x"]
+    requested = from_spec(f"{sys.executable} '{path}' \"$HOME\" a\\ b ; x", {})(0, TEXT, "cpu", None)
+    assert requested.predict({"text": np.array(["y"], object)}) == ["$HOME a b ; x"]
 
 
 def test_the_code_is_that_of_the_words_and_of_the_files_among_them(program):

@@ -40,19 +40,19 @@ def test_it_has_all_that_compare_says_unchanged(runs):
 
 
 def test_one_seed_of_right_and_wrong_is_mcnemar_s_exact_test(runs):
-    found = compare_in_full(runs["once"], runs["other"])["test"]["ood"]
-    assert found["test"] == "McNemar, exact binomial"
-    expected = stats.binomtest(found["only_left"], found["only_left"] + found["only_right"]).pvalue
-    assert found["p"] == pytest.approx(expected, rel=1e-9)
+    result = compare_in_full(runs["once"], runs["other"])["test"]["ood"]
+    assert result["test"] == "McNemar, exact binomial"
+    expected = stats.binomtest(result["only_left"], result["only_left"] + result["only_right"]).pvalue
+    assert result["p"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_difference_at_each_severity_is_that_of_its_rows(runs):
-    found = compare_in_full(runs["echo"], runs["silent"])["severity"]
-    assert {point["view"] for point in found} == {"id", "ood"}
-    assert all(point["value"] == 0 for point in found), "the same model twice"
+    result = compare_in_full(runs["echo"], runs["silent"])["severity"]
+    assert {point["view"] for point in result} == {"id", "ood"}
+    assert all(point["value"] == 0 for point in result), "the same model twice"
     part, _ = fs.benchmark("scan/length").view("ood")
     severity = part.row_metadata["severity"]
-    for point in found:
+    for point in result:
         if point["view"] == "ood":
             inside = np.count_nonzero((severity >= point["from"]) & (severity <= point["to"]))
             assert point["rows"] == inside
@@ -63,14 +63,14 @@ def test_groups_add_up_to_the_whole_and_their_p_is_holm_s(monkeypatch):
     from farshift.baselines.running.results import find_recorded_run
 
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
-    found = compare_in_full(
+    result = compare_in_full(
         find_recorded_run("vowel/speakers", "knn"), find_recorded_run("vowel/speakers", "naive-bayes")
     )
-    groups = found["groups"]
+    groups = result["groups"]
     assert len(groups) > 1
     rows = [group["rows"] for group in groups.values()]
     mean = np.average([group["value"] for group in groups.values()], weights=rows)
-    assert mean == pytest.approx(found["difference"]["ood"]["value"], abs=2e-6)
+    assert mean == pytest.approx(result["difference"]["ood"]["value"], abs=2e-6)
     p, adjusted = (np.array([group[name] for group in groups.values()]) for name in ("p", "p_holm"))
     order = np.argsort(p)
     steps = np.maximum.accumulate(np.minimum(1, p[order] * np.arange(len(p), 0, -1)))
@@ -110,21 +110,21 @@ def test_the_picture_is_legible_whatever_there_is_to_show(groups, severities):
 
 def test_the_picture_shows_the_differences_in_points_of_percent():
     pytest.importorskip("matplotlib")
-    found = made(3, 6)
-    shown = make_comparison_figure(found)
+    result = made(3, 6)
+    shown = make_comparison_figure(result)
     overall, along, by_group = shown.axes
-    assert points(overall)["ood"][0]["x"] == pytest.approx(100 * found["difference"]["ood"]["value"])
+    assert points(overall)["ood"][0]["x"] == pytest.approx(100 * result["difference"]["ood"]["value"])
     assert sum(len(series) for series in points(along).values()) == 6
     names = [text.get_text() for text in by_group.get_yticklabels()]
-    values = [found["groups"][name]["value"] for name in names]
+    values = [result["groups"][name]["value"] for name in names]
     assert values == sorted(values, reverse=True)
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_the_same_comparison_gives_the_same_file(tmp_path, suffix):
     pytest.importorskip("matplotlib")
-    one, other = (draw_comparison(made(4, 6), tmp_path / f"{k}{suffix}").read_bytes() for k in range(2))
-    assert one == other
+    item, other = (draw_comparison(made(4, 6), tmp_path / f"{k}{suffix}").read_bytes() for k in range(2))
+    assert item == other
 
 
 def test_the_command_draws_and_prints_it(runs, farshift, tmp_path):

@@ -42,11 +42,15 @@ def test_six_entries_say_so_in_words_and_seven_are_enough():
 
 def test_only_entries_that_both_have_are_ordered():
     both = scores(9)
-    more = {name: dict(found) for name, found in both.items()}
+    more = {name: dict(result) for name, result in both.items()}
     more["b0"]["only here"] = 0.5
     more["b1"] = dict(reversed(more["b1"].items()))
     assert compute_concurrences(more) == compute_concurrences(both)
-    assert [(one.left, one.right) for one in compute_concurrences(both)] == [("b0", "b1"), ("b0", "b2"), ("b1", "b2")]
+    assert [(item.left, item.right) for item in compute_concurrences(both)] == [
+        ("b0", "b1"),
+        ("b0", "b2"),
+        ("b1", "b2"),
+    ]
 
 
 def test_entries_that_all_score_alike_have_no_tau():
@@ -65,6 +69,6 @@ def test_entries_that_are_ordered_quite_alike_keep_a_width():
 def test_the_matrix_of_fifteen_benchmarks_and_forty_entries_is_drawn_in_seconds():
     values = np.random.default_rng(1).random((15, 40))
     many = {f"b{n:02d}": {f"e{k}": value for k, value in enumerate(row)} for n, row in enumerate(values.tolist())}
-    found = compute_concurrences(many)
-    assert len(found) == 15 * 14 / 2
-    assert np.mean([one.low <= 0 <= one.high for one in found]) > 0.85
+    result = compute_concurrences(many)
+    assert len(result) == 15 * 14 / 2
+    assert np.mean([item.low <= 0 <= item.high for item in result]) > 0.85

@@ -23,13 +23,13 @@ NAMES = [check.__name__.replace("_", " ") for check in CHECKS]
 
 def failing(model, task: Task = PAIRS, **how) -> dict[str, str]:
     """The checks that a model fails, with what they say."""
-    found = {}
+    result = {}
     for name, check in checks(model, task, **how):
         try:
             check()
         except ModelError as error:
-            found[name] = str(error)
-    return found
+            result[name] = str(error)
+    return result
 
 
 class Adder:
@@ -283,10 +283,10 @@ def test_a_model_broken_in_one_way_fails_that_check(name):
     model, complaint = BROKEN[name]
     rng = np.random.default_rng(0)
     batch = {"a": rng.integers(0, 7, 64), "b": rng.integers(0, 7, 64)}
-    found = failing(model, batch=batch)
-    assert name in found
+    result = failing(model, batch=batch)
+    assert name in result
     with pytest.raises(ModelError, match=complaint):
-        raise ModelError(found[name])
+        raise ModelError(result[name])
     with pytest.raises(ModelError, match=complaint):
         check_model(model, PAIRS, batch=batch)
 
@@ -358,12 +358,12 @@ def test_without_a_task_a_model_is_held_to_those_it_can_do():
 
 
 def test_nothing_is_made_or_trained_before_a_check_is_called():
-    made = []
-    pairs = checks(lambda seed: made.append(seed) or Adder(), PAIRS, seed=5)
+    built = []
+    pairs = checks(lambda seed: built.append(seed) or Adder(), PAIRS, seed=5)
     assert [name for name, _ in pairs] == NAMES
-    assert not made
+    assert not built
     pairs[0][1]()
-    assert made == [5]
+    assert built == [5]
 
 
 def test_a_model_is_asked_for_the_user_s_own_rows_and_never_shown_their_label():

@@ -21,70 +21,70 @@ def drawn(seeds: int, rows: int, parts: int, seed: int) -> tuple[np.ndarray, np.
 
 def test_a_gap_by_hand():
     parts = np.array([[[1, 1], [1, 1], [1, 1], [1, 0], [0, 1]], [[1, 1], [1, 1], [0, 0], [1, 1], [0, 0]]], bool)
-    whole = np.array([[1, 0, 0, 0, 1], [1, 0, 0, 1, 1]], bool)
-    found = estimate_compositionality_gap(whole, parts)
-    assert isinstance(found.gap, Estimate)
-    assert found.gap.value == 3 / 6
-    assert found.gap.per_seed == (2 / 3, 1 / 3)
-    assert (found.gap.rows, found.gap.seeds) == (4, 2)
-    assert found.parts_right == estimate_mean(RowScores(np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], float)))
+    full = np.array([[1, 0, 0, 0, 1], [1, 0, 0, 1, 1]], bool)
+    result = estimate_compositionality_gap(full, parts)
+    assert isinstance(result.gap, Estimate)
+    assert result.gap.value == 3 / 6
+    assert result.gap.per_seed == (2 / 3, 1 / 3)
+    assert (result.gap.rows, result.gap.seeds) == (4, 2)
+    assert result.parts_right == estimate_mean(RowScores(np.array([[1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], float)))
 
 
 @given(answers)
 @settings(max_examples=100, deadline=None)
 def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
-    whole, parts = drawn(*shape)
+    full, parts = drawn(*shape)
     wrong = [
-        not whole[seed, row] for seed, row in np.ndindex(*whole.shape) if all(bool(one) for one in parts[seed, row])
+        not full[seed, row] for seed, row in np.ndindex(*full.shape) if all(bool(item) for item in parts[seed, row])
     ]
-    found = estimate_compositionality_gap(whole, parts)
+    result = estimate_compositionality_gap(full, parts)
     if wrong:
-        assert isinstance(found.gap, Estimate)
-        assert found.gap.value == pytest.approx(sum(wrong) / len(wrong))
-        assert found.gap.low <= found.gap.value <= found.gap.high
+        assert isinstance(result.gap, Estimate)
+        assert result.gap.value == pytest.approx(sum(wrong) / len(wrong))
+        assert result.gap.low <= result.gap.value <= result.gap.high
     else:
-        assert found.gap == NotAvailable("no row has all parts right")
-    assert found.parts_right.value == pytest.approx(len(wrong) / whole.size)
+        assert result.gap == NotAvailable("no row has all parts right")
+    assert result.parts_right.value == pytest.approx(len(wrong) / full.size)
 
 
 @given(answers)
 @settings(max_examples=60, deadline=None)
 def test_where_all_parts_are_right_it_is_the_mean_of_wrong_wholes(shape):
-    whole, parts = drawn(*shape)
-    found = estimate_compositionality_gap(whole, np.ones_like(parts)).gap
-    plain = estimate_mean(RowScores((~whole).astype(float)))
-    assert isinstance(found, Estimate)
+    full, parts = drawn(*shape)
+    result = estimate_compositionality_gap(full, np.ones_like(parts)).gap
+    plain = estimate_mean(RowScores((~full).astype(float)))
+    assert isinstance(result, Estimate)
     for name in ("value", "low", "high", "row_se"):
-        assert getattr(found, name) == pytest.approx(getattr(plain, name))
-    assert found.seed_se == (None if plain.seed_se is None else pytest.approx(plain.seed_se))
+        assert getattr(result, name) == pytest.approx(getattr(plain, name))
+    assert result.seed_se == (None if plain.seed_se is None else pytest.approx(plain.seed_se))
 
 
 @given(answers)
 @settings(max_examples=60, deadline=None)
 def test_rows_whose_parts_are_never_right_change_nothing(shape):
-    whole, parts = drawn(*shape)
+    full, parts = drawn(*shape)
     assume(parts.all(axis=2).any())
     seeds, _, count = parts.shape
     more = np.concatenate([parts, np.zeros((seeds, 9, count), bool)], axis=1)
-    wider = estimate_compositionality_gap(np.concatenate([whole, np.ones((seeds, 9), bool)], axis=1), more)
-    assert wider.gap == estimate_compositionality_gap(whole, parts).gap
+    wider = estimate_compositionality_gap(np.concatenate([full, np.ones((seeds, 9), bool)], axis=1), more)
+    assert wider.gap == estimate_compositionality_gap(full, parts).gap
 
 
 def test_a_seed_without_right_parts_has_no_gap_of_its_own():
     parts = np.ones((2, 5, 2), bool)
     parts[1] = False
-    found = estimate_compositionality_gap(np.zeros((2, 5), bool), parts).gap
-    assert isinstance(found, Estimate)
-    assert (found.value, found.per_seed) == (1.0, ())
+    result = estimate_compositionality_gap(np.zeros((2, 5), bool), parts).gap
+    assert isinstance(result, Estimate)
+    assert (result.value, result.per_seed) == (1.0, ())
 
 
 def test_a_gap_of_none_or_all_keeps_a_width():
     parts = np.ones((1, 200, 2), bool)
-    for whole, value in ((np.ones((1, 200), bool), 0.0), (np.zeros((1, 200), bool), 1.0)):
-        found = estimate_compositionality_gap(whole, parts).gap
-        assert isinstance(found, Estimate)
-        assert found.value == value
-        assert 0.005 < found.high - found.low < 0.03
+    for full, value in ((np.ones((1, 200), bool), 0.0), (np.zeros((1, 200), bool), 1.0)):
+        result = estimate_compositionality_gap(full, parts).gap
+        assert isinstance(result, Estimate)
+        assert result.value == value
+        assert 0.005 < result.high - result.low < 0.03
 
 
 def test_the_record_says_why_there_is_no_gap():
@@ -104,8 +104,8 @@ def test_the_interval_covers_the_true_gap(seeds, seed_sd):
         easy = rng.uniform(size=(1, 250)) < 0.5
         skill = np.clip(seed_sd * rng.standard_normal((seeds, 1)), -0.15, 0.15)
         parts = rng.uniform(size=(seeds, 250, 2)) < np.where(easy, 0.9, 0.6)[..., None]
-        whole = rng.uniform(size=(seeds, 250)) < np.where(easy, 0.8, 0.4) + skill
-        found = estimate_compositionality_gap(whole, parts).gap
-        covered += found.low <= (0.81 * 0.2 + 0.36 * 0.6) / (0.81 + 0.36) <= found.high
+        full = rng.uniform(size=(seeds, 250)) < np.where(easy, 0.8, 0.4) + skill
+        result = estimate_compositionality_gap(full, parts).gap
+        covered += result.low <= (0.81 * 0.2 + 0.36 * 0.6) / (0.81 + 0.36) <= result.high
     assert covered / 600 >= 0.93
     assert seeds > 1 or covered / 600 <= 0.97

@@ -27,14 +27,14 @@ def curve_of(means: dict[float, float], rows: int = 100, inside: float = 0.0, se
 
 
 def test_a_curve_by_hand():
-    found = curve_of({1: 1.0, 3: 0.8, 4: 0.2}, inside=1)
-    assert isinstance(found.area, Estimate)
-    assert found.area.value == pytest.approx((2 * 0.9 + 1 * 0.5) / 3)
-    assert isinstance(found.half, Estimate)
-    assert found.half.value == pytest.approx(3.5)  # half of 1.0 lies midway between 0.8 and 0.2
-    assert (found.level, found.first, found.last) == (1.0, 1.0, 4.0)
-    assert found.area.low < found.area.value < found.area.high
-    assert found.half.low < 3.5 < found.half.high
+    result = curve_of({1: 1.0, 3: 0.8, 4: 0.2}, inside=1)
+    assert isinstance(result.area, Estimate)
+    assert result.area.value == pytest.approx((2 * 0.9 + 1 * 0.5) / 3)
+    assert isinstance(result.half, Estimate)
+    assert result.half.value == pytest.approx(3.5)  # half of 1.0 lies midway between 0.8 and 0.2
+    assert (result.level, result.first, result.last) == (1.0, 1.0, 4.0)
+    assert result.area.low < result.area.value < result.area.high
+    assert result.half.low < 3.5 < result.half.high
 
 
 def test_half_is_half_of_the_in_distribution_level():
@@ -82,20 +82,20 @@ def test_a_half_that_some_rows_decide_has_no_interval():
 
 
 def test_a_single_severity_is_no_curve():
-    found = curve_of({7: 0.5}, inside=7)
-    assert found.area == NotAvailable("every row has severity 7")
-    assert found.to_dict()["from"] == found.to_dict()["to"] == 7
+    result = curve_of({7: 0.5}, inside=7)
+    assert result.area == NotAvailable("every row has severity 7")
+    assert result.to_dict()["from"] == result.to_dict()["to"] == 7
 
 
 def test_rows_in_one_group_give_no_interval():
-    found = curve_of({1: 1.0, 2: 0.0}, inside=1, groups=1)
-    assert found.area == found.half == NotAvailable("all rows are in one group: no interval")
+    result = curve_of({1: 1.0, 2: 0.0}, inside=1, groups=1)
+    assert result.area == result.half == NotAvailable("all rows are in one group: no interval")
 
 
 def test_a_perfect_model_that_breaks_at_once_keeps_a_width():
-    found = curve_of({1: 1.0, 2: 1.0, 4: 0.0, 5: 0.0}, inside=2)
-    assert found.half.value == 3
-    assert 0.005 < found.half.high - found.half.low < 0.1
+    result = curve_of({1: 1.0, 2: 1.0, 4: 0.0, 5: 0.0}, inside=2)
+    assert result.half.value == 3
+    assert 0.005 < result.half.high - result.half.low < 0.1
     always = curve_of({1: 1.0, 2: 1.0, 4: 1.0}, inside=1)
     assert always.area.value == always.area.high == 1
     assert 0.98 < always.area.low < 0.999
@@ -165,9 +165,9 @@ def test_many_severities_are_joined_and_all_rows_stay():
 def test_one_row_far_out_does_not_stretch_a_continuous_severity():
     severity = np.append(np.linspace(0, 10, 999), 1000.0)
     scores = (severity < 5)[None].astype(float)
-    found = estimate_extrapolation(severity, scores, severity < 2, np.arange(1000) % 20)
-    assert found.last < 210
-    assert found.half.value == pytest.approx(5, abs=0.5)
+    result = estimate_extrapolation(severity, scores, severity < 2, np.arange(1000) % 20)
+    assert result.last < 210
+    assert result.half.value == pytest.approx(5, abs=0.5)
 
 
 @pytest.mark.parametrize("groups", [2, 3, 8, 20, 50])
@@ -211,6 +211,6 @@ def test_the_intervals_cover_the_truth(levels, seeds, seed_sd):
         severity = grid[rng.integers(0, levels, 800)]
         shift = seed_sd * rng.standard_normal((seeds, 1))
         scores = (rng.uniform(size=(seeds, 800)) < accuracy(severity, shift)).astype(float)
-        found = estimate_extrapolation(severity, scores, severity <= 10, rng.permutation(800) % 20)
-        covered += [found.area.low <= area <= found.area.high, found.half.low <= half <= found.half.high]
+        result = estimate_extrapolation(severity, scores, severity <= 10, rng.permutation(800) % 20)
+        covered += [result.area.low <= area <= result.area.high, result.half.low <= half <= result.half.high]
     assert (covered / 200 >= 0.915).all()

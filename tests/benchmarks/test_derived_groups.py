@@ -40,8 +40,8 @@ def test_the_worst_decile_of_a_loss_is_its_high_end():
 @given(scores, st.floats(0, 1))
 @settings(max_examples=100, deadline=None)
 def test_quantiles_are_scipys_of_type_seven(values, share):
-    found = compute_group_quantiles(np.array(values), (share,))[f"{share:g}"]
-    assert found == pytest.approx(mquantiles(values, [share], alphap=1, betap=1)[0], abs=2e-6)
+    result = compute_group_quantiles(np.array(values), (share,))[f"{share:g}"]
+    assert result == pytest.approx(mquantiles(values, [share], alphap=1, betap=1)[0], abs=2e-6)
 
 
 @given(scores, st.floats(0, 1))

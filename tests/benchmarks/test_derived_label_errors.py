@@ -29,12 +29,12 @@ def noisy_doubt(seeds: int, rows: int, seed: int = 0, apart: float = 1.5) -> tup
 
 def test_all_three_are_means_over_seeds_of_scikit_learns():
     doubt, corrupted = noisy_doubt(3, 500)
-    found = detection(doubt, corrupted)
+    result = detection(doubt, corrupted)
     flags = [row >= np.sort(row)[-corrupted.sum()] for row in doubt]
     for estimate, each in (
-        (found.auroc, [roc_auc_score(corrupted, row) for row in doubt]),
-        (found.average_precision, [average_precision_score(corrupted, row) for row in doubt]),
-        (found.f1, [f1_score(corrupted, flag) for flag in flags]),
+        (result.auroc, [roc_auc_score(corrupted, row) for row in doubt]),
+        (result.average_precision, [average_precision_score(corrupted, row) for row in doubt]),
+        (result.f1, [f1_score(corrupted, flag) for flag in flags]),
     ):
         assert isinstance(estimate, Estimate)
         assert estimate.per_seed == pytest.approx(each)
@@ -46,7 +46,7 @@ def test_all_three_are_means_over_seeds_of_scikit_learns():
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=9))
 @settings(max_examples=150, deadline=None)
 def test_f1_is_the_mean_over_all_ways_to_break_ties(rows):
-    doubt, corrupted = np.array([one for one, _ in rows], float), np.array([bad for _, bad in rows])
+    doubt, corrupted = np.array([item for item, _ in rows], float), np.array([bad for _, bad in rows])
     count = int(corrupted.sum())
     assume(count)
     best = sorted(doubt.tolist())[-count:]
@@ -68,8 +68,8 @@ def test_the_smallest_probabilities_are_told_apart():
     """Their complements are not, in 32 bits: 1 - 1e-9 is 1."""
     corrupted = np.arange(100) % 4 == 0
     given = np.where(corrupted, 1e-12, 1e-9).astype(np.float32)[None]
-    found = detection(-given, corrupted)
-    assert found.auroc.value == found.average_precision.value == found.f1.value == 1
+    result = detection(-given, corrupted)
+    assert result.auroc.value == result.average_precision.value == result.f1.value == 1
     assert detection(1 - given, corrupted).auroc.value == 0.5
 
 
@@ -85,18 +85,18 @@ def test_perfect_detection_keeps_a_width_that_the_rarer_rows_decide():
 
 def test_doubt_at_random_is_worth_nothing():
     doubt, corrupted = noisy_doubt(1, 4000, apart=0.0)
-    found = detection(doubt, corrupted)
-    assert found.auroc.low < 0.5 < found.auroc.high
-    assert found.average_precision.low < corrupted.mean() < found.average_precision.high
-    assert found.f1.low < corrupted.mean() < found.f1.high
+    result = detection(doubt, corrupted)
+    assert result.auroc.low < 0.5 < result.auroc.high
+    assert result.average_precision.low < corrupted.mean() < result.average_precision.high
+    assert result.f1.low < corrupted.mean() < result.f1.high
 
 
 @pytest.mark.parametrize(("share", "word"), [(0, "no"), (1, "every")])
 def test_without_both_sorts_of_label_there_is_nothing_to_find(share, word):
-    found = detection(np.zeros((1, 8)), np.full(8, bool(share)))
+    result = detection(np.zeros((1, 8)), np.full(8, bool(share)))
     reason = f"{word} label is corrupted: label errors cannot be ranked"
-    assert found.auroc == found.average_precision == found.f1 == NotAvailable(reason)
-    assert found.to_dict()["f1"] == {"n/a": reason}
+    assert result.auroc == result.average_precision == result.f1 == NotAvailable(reason)
+    assert result.to_dict()["f1"] == {"n/a": reason}
 
 
 def test_rows_in_one_group_give_no_interval():
@@ -106,16 +106,16 @@ def test_rows_in_one_group_give_no_interval():
 
 def test_corrupted_labels_in_one_group_leave_no_interval():
     corrupted = np.arange(40) % GROUPS == 3
-    found = detection(np.linspace(0, 1, 40)[None], corrupted)
-    assert isinstance(found.auroc, NotAvailable)
-    assert "not defined on some subsets" in found.auroc.reason
+    result = detection(np.linspace(0, 1, 40)[None], corrupted)
+    assert isinstance(result.auroc, NotAvailable)
+    assert "not defined on some subsets" in result.auroc.reason
 
 
 def test_the_record_is_plain():
     doubt, corrupted = noisy_doubt(2, 200)
     record = detection(doubt, corrupted).to_dict()
     assert list(record) == ["auroc", "average_precision", "f1"]
-    assert all(one["rows"] == 200 and one["seeds"] == 2 for one in record.values())
+    assert all(item["rows"] == 200 and item["seeds"] == 2 for item in record.values())
 
 
 def test_the_interval_of_auroc_covers_the_truth():
@@ -126,6 +126,6 @@ def test_the_interval_of_auroc_covers_the_truth():
     covered = 0
     for seed in range(250):
         doubt, corrupted = noisy_doubt(1, 300, seed, apart=1.0)
-        found = estimate_label_error_detection(doubt, corrupted, np.arange(300) % 20).auroc
-        covered += found.low <= truth <= found.high
+        result = estimate_label_error_detection(doubt, corrupted, np.arange(300) % 20).auroc
+        covered += result.low <= truth <= result.high
     assert 0.92 <= covered / 250 <= 0.975

@@ -19,27 +19,27 @@ def independent(values: tuple[float, float, float], errors: tuple[float, float, 
 
 def test_the_vision_example_of_burns_et_al():
     """AlexNet supervises a DINO ResNet-50: 56.6 weak, 64.5 strong, 61.9 weak-to-strong, 67 % recovered."""
-    found = independent((0.619, 0.566, 0.645), (0.0, 0.0, 0.0))
-    assert isinstance(found, Recovered)
-    assert round(found.value, 2) == 0.67
-    assert found.low == pytest.approx(found.value) == pytest.approx(found.high)
+    result = independent((0.619, 0.566, 0.645), (0.0, 0.0, 0.0))
+    assert isinstance(result, Recovered)
+    assert round(result.value, 2) == 0.67
+    assert result.low == pytest.approx(result.value) == pytest.approx(result.high)
 
 
 @pytest.mark.parametrize(("x", "value"), [(0.4, 0.0), (0.8, 1.0), (0.9, 1.25), (0.3, -0.25)])
 def test_it_is_zero_at_the_floor_one_at_the_ceiling_and_never_cut_off(x, value):
-    found = independent((x, 0.4, 0.8), (0.01, 0.01, 0.01))
-    assert isinstance(found, Recovered)
-    assert found.value == pytest.approx(value)
-    assert found.low < value < found.high
+    result = independent((x, 0.4, 0.8), (0.01, 0.01, 0.01))
+    assert isinstance(result, Recovered)
+    assert result.value == pytest.approx(value)
+    assert result.low < value < result.high
 
 
 def test_a_gap_of_less_than_two_standard_errors_is_not_shared_out():
     se = 0.02 / np.sqrt(2)
     for gap, known in ((0.041, True), (0.039, False), (0.0, False), (-0.1, False)):
-        found = independent((0.5, 0.5, 0.5 + gap), (se, se, se))
-        assert isinstance(found, Recovered) == known
-    found = independent((0.5, 0.5, 0.539), (se, se, se))
-    assert found == NotAvailable(
+        result = independent((0.5, 0.5, 0.5 + gap), (se, se, se))
+        assert isinstance(result, Recovered) == known
+    result = independent((0.5, 0.5, 0.539), (se, se, se))
+    assert result == NotAvailable(
         "the ceiling 0.539 is too close to the floor 0.500: a gap of 0.039 with a standard error of 0.020"
     )
 
@@ -60,17 +60,17 @@ def test_equal_scores_without_errors_are_no_gap():
 def test_the_ends_are_where_a_t_test_just_rejects(x, floor, ceiling, seed, df):
     factor = np.random.default_rng(seed).normal(size=(3, 3)) * 0.02
     covariance = factor @ factor.T + 1e-6 * np.eye(3)
-    found = compute_gap_recovered(np.array([x, floor, ceiling]), covariance, df)
-    assume(isinstance(found, Recovered))
+    result = compute_gap_recovered(np.array([x, floor, ceiling]), covariance, df)
+    assume(isinstance(result, Recovered))
 
     def p_value(ratio: float) -> float:
         weights = np.array([1, ratio - 1, -ratio])
         return 2 * stats.t.sf(abs(weights @ [x, floor, ceiling]) / np.sqrt(weights @ covariance @ weights), df)
 
-    assert p_value(found.low) == pytest.approx(0.05, rel=1e-5)
-    assert p_value(found.high) == pytest.approx(0.05, rel=1e-5)
-    assert optimize.brentq(lambda ratio: p_value(ratio) - 0.05, found.value, found.high + 1) == pytest.approx(
-        found.high
+    assert p_value(result.low) == pytest.approx(0.05, rel=1e-5)
+    assert p_value(result.high) == pytest.approx(0.05, rel=1e-5)
+    assert optimize.brentq(lambda ratio: p_value(ratio) - 0.05, result.value, result.high + 1) == pytest.approx(
+        result.high
     )
 
 
@@ -79,8 +79,8 @@ def test_rows_that_are_hard_for_all_three_narrow_a_paired_interval():
     hard = rng.uniform(size=(1, 2000))
     shared = [RowScores((hard < p).astype(float)) for p in (0.7, 0.5, 0.8)]
     paired = compute_gap_recovered_on_rows(*shared)
-    errors = np.array([estimate_mean(one).row_se for one in shared])
-    unpaired = compute_gap_recovered(np.array([estimate_mean(one).value for one in shared]), np.diag(errors**2), 1999)
+    errors = np.array([estimate_mean(item).row_se for item in shared])
+    unpaired = compute_gap_recovered(np.array([estimate_mean(item).value for item in shared]), np.diag(errors**2), 1999)
     assert isinstance(paired, Recovered)
     assert isinstance(unpaired, Recovered)
     assert paired.value == pytest.approx(unpaired.value)
@@ -93,8 +93,8 @@ def test_the_row_covariance_is_that_of_the_differences(rows, seed):
     """With two rows at the ends of the scale added to each difference, as everywhere (`mean_spread`)."""
     rng = np.random.default_rng(seed)
     x, floor, ceiling = ((rng.uniform(size=rows) < p).astype(float) for p in (0.6, 0.2, 0.95))
-    found = compute_gap_recovered_on_rows(*(RowScores(one[None]) for one in (x, floor, ceiling)))
-    assume(isinstance(found, Recovered))
+    result = compute_gap_recovered_on_rows(*(RowScores(item[None]) for item in (x, floor, ceiling)))
+    assume(isinstance(result, Recovered))
 
     def variance(difference: np.ndarray) -> float:
         return np.append(difference, [-1, 1]).var(ddof=1) / (rows + 2)
@@ -104,7 +104,7 @@ def test_the_row_covariance_is_that_of_the_differences(rows, seed):
     covariance[0, 2] = covariance[2, 0] = (gain + gap - rest) / 2
     oracle = compute_gap_recovered(np.array([x.mean(), floor.mean(), ceiling.mean()]), covariance, rows + 1)
     assert isinstance(oracle, Recovered)
-    assert (found.low, found.high) == pytest.approx((oracle.low, oracle.high), rel=1e-6, abs=1e-9)
+    assert (result.low, result.high) == pytest.approx((oracle.low, oracle.high), rel=1e-6, abs=1e-9)
 
 
 def test_training_seeds_widen_the_interval():
@@ -128,10 +128,10 @@ def test_statistics_that_are_no_means_are_paired_by_the_rows_left_out():
     noise = rng.normal(size=20) * 0.01
     sizes = np.full(20, 50)
     shared = [Replicates([p], (p + noise)[None], sizes, (0.0, 1.0)) for p in (0.7, 0.5, 0.8)]
-    found = compute_gap_recovered_on_rows(*shared)
-    assert isinstance(found, Recovered)
-    assert found.value == pytest.approx(2 / 3)
-    assert found.high - found.low < 1e-6  # the same noise in all three leaves no doubt about their differences
+    result = compute_gap_recovered_on_rows(*shared)
+    assert isinstance(result, Recovered)
+    assert result.value == pytest.approx(2 / 3)
+    assert result.high - result.low < 1e-6  # the same noise in all three leaves no doubt about their differences
 
 
 def test_a_score_that_is_not_defined_leaves_nothing_to_share():
@@ -145,9 +145,9 @@ def test_a_score_that_is_not_defined_leaves_nothing_to_share():
 
 
 def test_the_record_holds_the_three_scores():
-    found = independent((0.619, 0.566, 0.645), (0.004, 0.004, 0.004))
-    assert isinstance(found, Recovered)
-    record = found.to_dict()
+    result = independent((0.619, 0.566, 0.645), (0.004, 0.004, 0.004))
+    assert isinstance(result, Recovered)
+    record = result.to_dict()
     assert list(record) == ["value", "low", "high", "x", "floor", "ceiling"]
     assert (record["value"], record["x"], record["floor"], record["ceiling"]) == (0.670886, 0.619, 0.566, 0.645)
 
@@ -161,10 +161,10 @@ def test_fiellers_interval_covers_the_true_share(ceiling, df):
     covered = available = 0
     for _ in range(1000):
         scale = rng.chisquare(df) / df
-        found = compute_gap_recovered(rng.normal(truth, se), np.eye(3) * se**2 * scale, df)
-        if isinstance(found, Recovered):
+        result = compute_gap_recovered(rng.normal(truth, se), np.eye(3) * se**2 * scale, df)
+        if isinstance(result, Recovered):
             available += 1
-            covered += found.low <= (truth[0] - truth[1]) / (truth[2] - truth[1]) <= found.high
+            covered += result.low <= (truth[0] - truth[1]) / (truth[2] - truth[1]) <= result.high
     assert available > 950
     assert 0.935 <= covered / available <= 0.965
 
@@ -182,8 +182,8 @@ def test_the_paired_interval_covers_the_true_share(seeds, seed_sd):
             )
             for p in (0.6, 0.3, 0.75)
         ]
-        found = compute_gap_recovered_on_rows(*models)
-        assert isinstance(found, Recovered)
-        covered += found.low <= 0.3 / 0.45 <= found.high
+        result = compute_gap_recovered_on_rows(*models)
+        assert isinstance(result, Recovered)
+        covered += result.low <= 0.3 / 0.45 <= result.high
     assert covered / 400 >= 0.93
     assert seeds > 1 or covered / 400 <= 0.97

@@ -38,16 +38,16 @@ def test_a_line_is_found_again():
 def test_the_value_is_the_distance_above_the_line_in_accuracy():
     line = fit_line(on_the_line([0.5, 0.7, 0.9]))
     for id_accuracy, ood_accuracy in ((0.8, 0.9), (0.8, 0.2), (0.6, 0.5)):
-        found = compute_effective_robustness(line, exact(id_accuracy), exact(ood_accuracy))
+        result = compute_effective_robustness(line, exact(id_accuracy), exact(ood_accuracy))
         expected = special.expit(-1 + 0.8 * special.logit(id_accuracy))
-        assert found.expected == pytest.approx(expected)
-        assert found.value == pytest.approx(ood_accuracy - expected)
+        assert result.expected == pytest.approx(expected)
+        assert result.value == pytest.approx(ood_accuracy - expected)
 
 
 def test_a_baseline_on_the_line_has_none():
     points = on_the_line([0.5, 0.7, 0.9])
-    found = compute_effective_robustness(fit_line(points), exact(points[1].id), exact(points[1].ood))
-    assert found.value == pytest.approx(0, abs=1e-8)
+    result = compute_effective_robustness(fit_line(points), exact(points[1].id), exact(points[1].ood))
+    assert result.value == pytest.approx(0, abs=1e-8)
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 300)), min_size=3, max_size=12))
@@ -63,12 +63,12 @@ def test_the_line_is_scipys_through_the_empirical_logits(right):
 
 
 def test_fewer_than_three_different_baselines_are_refused():
-    for points, told in (
+    for points, output in (
         (on_the_line([0.5, 0.6]), "2 of 2"),
         (on_the_line([0.5, 0.6, 0.6, 0.5]), "2 of 4"),
         ([], "0 of 0"),
     ):
-        with pytest.raises(FarshiftError, match=f"^effective robustness: {told} baselines differ .* add baselines$"):
+        with pytest.raises(FarshiftError, match=f"^effective robustness: {output} baselines differ .* add baselines$"):
             fit_line(points)
 
 
@@ -76,9 +76,9 @@ def test_accuracies_of_zero_and_one_enter_with_half_a_row_more():
     line = fit_line([Point(0.0, 0.0, 10, 20), Point(0.5, 0.5, 10, 20), Point(1.0, 1.0, 10, 20)])
     # logit = log(10.5 / 0.5) of 10 rows and log(20.5 / 0.5) of 20.
     assert (line.intercept, line.slope) == pytest.approx((0, np.log(41) / np.log(21)), abs=1e-12)
-    found = compute_effective_robustness(line, exact(1.0, rows=10), exact(1.0, rows=20))
-    assert found.expected == pytest.approx(20.5 / 21)
-    assert np.isfinite([found.low, found.high]).all()
+    result = compute_effective_robustness(line, exact(1.0, rows=10), exact(1.0, rows=20))
+    assert result.expected == pytest.approx(20.5 / 21)
+    assert np.isfinite([result.low, result.high]).all()
 
 
 def test_the_row_errors_add_by_the_delta_method():
@@ -94,9 +94,9 @@ def test_the_row_errors_add_by_the_delta_method():
 def test_few_scattered_baselines_leave_a_wide_interval_with_few_degrees_of_freedom():
     points = [Point(0.5, 0.3, MANY, MANY), Point(0.7, 0.55, MANY, MANY), Point(0.9, 0.6, MANY, MANY)]
     line = fit_line(points)
-    found = compute_effective_robustness(line, exact(0.7), exact(0.6))
-    assert found.line_se > 0
-    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, 1) * found.line_se, abs=1e-6)
+    result = compute_effective_robustness(line, exact(0.7), exact(0.6))
+    assert result.line_se > 0
+    assert result.high - result.value == pytest.approx(stats.t.ppf(0.975, 1) * result.line_se, abs=1e-6)
 
 
 def test_outside_the_baselines_the_line_is_said_to_be_extrapolated():
@@ -154,7 +154,7 @@ def test_the_interval_covers_the_true_distance(baselines, scatter, rows):
         ood = special.expit(-1 + 0.8 * x + scatter * rng.standard_normal(baselines))
         line = fit_line([Point(a, b, MANY, MANY) for a, b in zip(special.expit(x), ood, strict=True)])
         samples = (RowScores((rng.uniform(size=(1, rows)) < p).astype(float)) for p in (true_id, true_ood))
-        measured = (noisy(one.per_seed[0], np.sqrt(one.spread().variance), rows) for one in samples)
-        found = compute_effective_robustness(line, *measured)
-        covered += found.low <= truth <= found.high
+        measured = (noisy(item.per_seed[0], np.sqrt(item.spread().variance), rows) for item in samples)
+        result = compute_effective_robustness(line, *measured)
+        covered += result.low <= truth <= result.high
     assert 0.93 <= covered / 500 <= 0.985

@@ -21,10 +21,10 @@ from scipy import stats
 
 @pytest.mark.parametrize(("df", "within"), [(2, 0.06), (4, 0.012), (10, 0.002), (60, 0.001), (5000, 0.001)])
 def test_it_has_eighty_percent_power_by_the_noncentral_t(df, within):
-    (found,) = compute_detectable_differences([VarianceEstimate(0.25, df)]) / 0.5
+    (result,) = compute_detectable_differences([VarianceEstimate(0.25, df)]) / 0.5
     critical = stats.t.ppf(0.975, df)
-    exact = next(nc for nc in np.arange(found - 0.01, 20, 1e-3) if stats.nct.sf(critical, df, nc) >= 0.8)
-    assert found == pytest.approx(exact, rel=within, abs=1e-3)
+    exact = next(nc for nc in np.arange(result - 0.01, 20, 1e-3) if stats.nct.sf(critical, df, nc) >= 0.8)
+    assert result == pytest.approx(exact, rel=within, abs=1e-3)
 
 
 def test_it_is_the_audits_where_rows_are_many():
@@ -50,7 +50,7 @@ def entries(seeds: int, count: int = 6, rows: int = 500) -> dict[str, RowScores]
     rng = np.random.default_rng(seeds)
     hard = rng.random(rows)
     chances = 0.5 + 0.3 * (hard > 0.5) + 0.05 * rng.standard_normal((count, seeds, 1))
-    return {f"e{n}": RowScores((rng.random((seeds, rows)) < one).astype(float)) for n, one in enumerate(chances)}
+    return {f"e{n}": RowScores((rng.random((seeds, rows)) < item).astype(float)) for n, item in enumerate(chances)}
 
 
 def test_of_one_part_the_planned_degrees_of_freedom_are_its_own():
@@ -61,9 +61,9 @@ def test_of_one_part_the_planned_degrees_of_freedom_are_its_own():
 
 
 def test_single_seeds_are_counted_and_their_noise_is_not_in_it():
-    found = measure_detectable(entries(1))
-    assert (found.pairs, found.single) == (15, 15)
-    assert found.low <= found.value <= found.high
+    result = measure_detectable(entries(1))
+    assert (result.pairs, result.single) == (15, 15)
+    assert result.low <= result.value <= result.high
     assert measure_detectable(entries(5)).single == 0
 
 
@@ -106,10 +106,10 @@ def runs(tmp_path_factory):
 
 
 def test_runs_say_what_a_benchmark_shows(runs):
-    found = compute_detectable_difference(ON, runs)
-    assert (found["runs"], found["ood"]["pairs"], found["ood"]["single"]) == (3, 3, 3)
-    assert found["ood"]["low"] <= found["ood"]["value"] <= found["ood"]["high"]
-    assert "measured on 3 runs with their own seeds" in found["how"]
+    result = compute_detectable_difference(ON, runs)
+    assert (result["runs"], result["ood"]["pairs"], result["ood"]["single"]) == (3, 3, 3)
+    assert result["ood"]["low"] <= result["ood"]["value"] <= result["ood"]["high"]
+    assert "measured on 3 runs with their own seeds" in result["how"]
     nothing = compute_detectable_difference(ON)
     assert nothing["ood"]["value"] == pytest.approx(minimum_detectable_difference(nothing["ood"]["rows"]), rel=5e-3)
     assert "assumes that two entries disagree on 10% of the rows" in nothing["how"]
@@ -126,5 +126,5 @@ def test_a_single_run_or_one_of_another_table_is_refused(runs, tmp_path):
 
 
 def test_what_is_no_share_of_rows_needs_runs():
-    found = compute_detectable_difference("linear_unit_test_1/shuffled")
-    assert found["ood"]["n/a"] == "cannot be assumed for rmse: name runs to measure it on"
+    result = compute_detectable_difference("linear_unit_test_1/shuffled")
+    assert result["ood"]["n/a"] == "cannot be assumed for rmse: name runs to measure it on"

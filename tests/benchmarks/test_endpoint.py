@@ -92,8 +92,8 @@ def test_a_completion_request_sends_the_prompt_as_it_is(server):
 
 def test_a_field_that_a_model_refuses_can_be_left_out(server):
     server.answer = lambda text: "hello\nWord: world"
-    asked = model(server, asked_by=prompt(stop=["\n"]), leave_out="temperature, seed,stop")
-    assert asked.predict(words("hello")) == ["hello"], "and the answer still ends where it should"
+    requested = model(server, asked_by=prompt(stop=["\n"]), leave_out="temperature, seed,stop")
+    assert requested.predict(words("hello")) == ["hello"], "and the answer still ends where it should"
     assert sorted(server.requests[0]) == ["max_tokens", "messages", "model"]
 
 
@@ -106,18 +106,18 @@ def test_a_model_that_knows_the_token_limit_by_its_newer_name_is_asked_by_it(ser
 
 def test_answers_are_read_by_the_prompts_extraction(server):
     server.answer = lambda text: "So. Answer: 5" if "five" in text else "well"
-    asked = model(server, asked_by=prompt(extraction={"name": "after_marker", "version": 1}))
-    assert asked.predict(words("five", "six")) == ["5", Failed("no answer could be read")]
-    assert asked.remarks()["extraction_failures"] == 1
+    requested = model(server, asked_by=prompt(extraction={"name": "after_marker", "version": 1}))
+    assert requested.predict(words("five", "six")) == ["5", Failed("no answer could be read")]
+    assert requested.remarks()["extraction_failures"] == 1
 
 
 def test_remarks_add_up_tokens_requests_and_losses(server):
     server.faults_of = {"long": ["context"], "slow": ["500"]}
-    asked = model(server)
-    asked.predict(words("one", "two", "long", "slow"))
-    asked.predict(words("one", "three"))
+    requested = model(server)
+    requested.predict(words("one", "two", "long", "slow"))
+    requested.predict(words("one", "three"))
     # "Say it. Word: one" is four words, and every answer is one token.
-    assert asked.remarks() == {
+    assert requested.remarks() == {
         "prompt_tokens": 5 * 4,
         "completion_tokens": 5,
         "requests": 6,
@@ -154,7 +154,7 @@ def test_a_model_can_be_asked_where_an_event_loop_runs_already(server):
 
 def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server):
     server.faults_of = {"slow": ["always", "late"]}
-    asked = model(server, concurrency="4")
+    requested = model(server, concurrency="4")
 
     def interrupt():
         while len(server.requests) < 4 or server.at_once > 2:
@@ -165,12 +165,12 @@ def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        asked.predict(words("a", "b", "slow 1", "slow 2"))
+        requested.predict(words("a", "b", "slow 1", "slow 2"))
     assert server.at_once == 2, "the slow ones are still being answered"
     thread.join()
     server.faults_of = {}
     before = len(server.requests)
-    assert asked.predict(words("a", "b", "slow 1", "slow 2")) == ["a", "b", "1", "2"]
+    assert requested.predict(words("a", "b", "slow 1", "slow 2")) == ["a", "b", "1", "2"]
     assert len(server.requests) == before + 2
 
 

@@ -117,24 +117,31 @@ def test_what_decides_no_response_asks_nothing_again(server, option):
 )
 def test_only_good_responses_are_kept(server, cache, fault):
     server.faults_of = {"bad": ["always", fault]}
-    asked = model(server.url, retries="0")
+    requested = model(server.url, retries="0")
     try:
-        assert isinstance(asked.predict(words("bad", "good"))[0], Failed)
+        assert isinstance(requested.predict(words("bad", "good"))[0], Failed)
     except ModelError:
         assert fault == "401"
     assert len(files(cache)) <= 1
     server.faults_of = {}
-    assert asked.predict(words("bad", "good")) == ["bad", "good"]
+    assert requested.predict(words("bad", "good")) == ["bad", "good"]
 
 
 def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(server, cache):
     server.faults_of = {"bad": ["key"], "again": ["echo"]}
-    asked = model(server.url)
-    found = asked.predict(words("a", "bad", "again"))
-    assert found[2] == "as Bearer *** says"
+    requested = model(server.url)
+    result = requested.predict(words("a", "bad", "again"))
+    assert result[2] == "as Bearer *** says"
     factory = from_spec(f"tiny@{server.url}", {})
-    told = [repr(found), repr(asked.remarks()), factory.code, repr(factory), repr(vars(asked)), repr(vars(factory))]
-    assert not [text for text in told if KEY in text]
+    output = [
+        repr(result),
+        repr(requested.remarks()),
+        factory.code,
+        repr(factory),
+        repr(vars(requested)),
+        repr(vars(factory)),
+    ]
+    assert not [text for text in output if KEY in text]
     assert files(cache)
     assert not [path for path in files(cache) if KEY.encode() in path.read_bytes()]
 

@@ -69,9 +69,9 @@ PASSING = ["500", "503", "408", "409", "reset", "half", "html", "empty", "shape"
 def test_a_fault_that_passes_costs_nothing(server, fault):
     waits = Waits()
     server.faults_of = {"one": [fault, fault]}
-    asked = model(server.url, waits)
-    assert asked.predict(words("one", "two")) == ["one", "two"]
-    assert asked.remarks()["requests"] == 4
+    requested = model(server.url, waits)
+    assert requested.predict(words("one", "two")) == ["one", "two"]
+    assert requested.remarks()["requests"] == 4
     assert waits.seconds == [0.5, 1.0]
 
 
@@ -93,24 +93,24 @@ def test_a_fault_that_passes_costs_nothing(server, fault):
 def test_a_fault_that_stays_costs_its_row_alone(server, fault, reason):
     waits = Waits()
     server.faults_of = {"one": ["always", fault]}
-    asked = model(server.url, waits, concurrency="1")
-    assert asked.predict(words("zero", "one", "two")) == ["zero", Failed(reason), "two"]
-    assert asked.remarks()["failed"] == 1
+    requested = model(server.url, waits, concurrency="1")
+    assert requested.predict(words("zero", "one", "two")) == ["zero", Failed(reason), "two"]
+    assert requested.remarks()["failed"] == 1
     assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0]
 
 
 def test_a_response_that_comes_too_late_is_asked_for_again(server):
     server.faults_of = {"one": ["late"], "two": ["always", "late"]}
-    asked = model(server.url, Waits(), timeout="1.5", retries="1")
-    assert asked.predict(words("one", "two", "three")) == ["one", Failed("no response within 1.5 s"), "three"]
+    requested = model(server.url, Waits(), timeout="1.5", retries="1")
+    assert requested.predict(words("one", "two", "three")) == ["one", Failed("no response within 1.5 s"), "three"]
 
 
 @pytest.mark.parametrize("fault", ["context", "window"])
 def test_a_prompt_over_the_context_window_costs_its_row_and_no_second_try(server, fault):
     server.faults_of = {"long": ["always", fault]}
-    asked = model(server.url)
-    assert asked.predict(words("long", "short")) == [Failed("prompt over the context window"), "short"]
-    assert asked.predict(words("long")) == [Failed("prompt over the context window")], "also where it is alone"
+    requested = model(server.url)
+    assert requested.predict(words("long", "short")) == [Failed("prompt over the context window"), "short"]
+    assert requested.predict(words("long")) == [Failed("prompt over the context window")], "also where it is alone"
     assert len(server.requests) == 3
 
 
@@ -216,8 +216,8 @@ def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server)
 @pytest.mark.attack("host", "an endpoint that repeats the key in its answers")
 def test_a_key_that_the_endpoint_repeats_is_in_no_message(server):
     server.faults_of = {"one": ["always", "key"]}
-    found = model(server.url).predict(words("one", "two"))
-    assert found == [Failed("refused with status 400: not with Bearer ***"), "two"]
+    result = model(server.url).predict(words("one", "two"))
+    assert result == [Failed("refused with status 400: not with Bearer ***"), "two"]
     with pytest.raises(ModelError, match=r"not with Bearer \*\*\*") as caught:
         model(server.url).predict(words("one"))
     assert KEY not in str(caught.value)
@@ -239,4 +239,4 @@ def test_turns_come_at_their_pace(per_minute, turns):
     # Nothing is waited for, so the n-th turn is told to wait n intervals, less the little time that has passed.
     interval = 60 / per_minute
     assert len(waits) == turns - 1
-    assert all(told == pytest.approx(number * interval, abs=0.5) for number, told in enumerate(waits, 1))
+    assert all(output == pytest.approx(number * interval, abs=0.5) for number, output in enumerate(waits, 1))

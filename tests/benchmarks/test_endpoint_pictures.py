@@ -27,9 +27,9 @@ SAID |= {"extraction": {"name": "class_name", "version": 1}}
 
 
 def column(*files: bytes) -> np.ndarray:
-    found = np.empty(len(files), object)
-    found[:] = files
-    return found
+    result = np.empty(len(files), object)
+    result[:] = files
+    return result
 
 
 def prompt(shots=(), task=TASK, **said) -> Prompt:
@@ -52,8 +52,8 @@ def message(server, place: int = -1):
 
 def test_a_picture_is_sent_as_a_data_uri_between_the_texts(server):
     file = picture(3)
-    asked = prompt(instruction="Look.")
-    assert model(server, asked).predict({"image": column(file)}) == [1]
+    requested = prompt(instruction="Look.")
+    assert model(server, requested).predict({"image": column(file)}) == [1]
     uri = f"data:image/jpeg;base64,{base64.b64encode(file).decode()}"
     assert message(server) == [
         {"type": "text", "text": "Look.\n\n"},
@@ -67,7 +67,7 @@ def test_what_endpoints_do_not_take_is_sent_as_png(server):
     model(server, prompt()).predict({"image": column(file)})
     kind, _, content = message(server)[0]["image_url"]["url"].partition(";base64,")
     assert kind == "data:image/png"
-    sent, given = (np.asarray(Image.open(io.BytesIO(one))) for one in (base64.b64decode(content), file))
+    sent, given = (np.asarray(Image.open(io.BytesIO(item))) for item in (base64.b64decode(content), file))
     np.testing.assert_array_equal(sent, given)
 
 
@@ -125,8 +125,8 @@ def test_a_command_gets_a_prompt_in_pieces(tmp_path):
     )
     import sys
 
-    with command(f"{sys.executable} -S {program}", {})(0, TASK, "cpu", prompt()) as asked:
-        assert asked.predict({"image": column(picture())}) == [1]
+    with command(f"{sys.executable} -S {program}", {})(0, TASK, "cpu", prompt()) as requested:
+        assert requested.predict({"image": column(picture())}) == [1]
 
 
 def test_a_benchmark_of_pictures_asks_with_pictures(server, tmp_path, monkeypatch):

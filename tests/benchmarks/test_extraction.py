@@ -33,13 +33,13 @@ def test_whatever_the_text_an_answer_is_one_of_the_task_or_none(name, text):
     for kind, task in TASKS.items():
         if name == "class_name" and kind != "classification":
             continue
-        found = read(name, text, task)
+        result = read(name, text, task)
         if kind == "classification":
-            assert found is None or (type(found) is int and 0 <= found < 3)
+            assert result is None or (type(result) is int and 0 <= result < 3)
         elif kind == "regression":
-            assert found is None or (type(found) is float and abs(found) < float("inf"))
+            assert result is None or (type(result) is float and abs(result) < float("inf"))
         else:
-            assert found is None or (type(found) is str and found == found.strip() != "")
+            assert result is None or (type(result) is str and result == result.strip() != "")
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ LOGIC, ENTAILED = names("entailment", "neutral", "contradiction"), names("entail
     ],
 )  # fmt: skip
 def test_a_class_that_is_negated_is_not_the_answer_and_dashes_are_one(text, task, answer):
-    found = read("class_name", text, task)
-    assert (task.names[found] if found is not None and task.names else found) == answer
+    result = read("class_name", text, task)
+    assert (task.names[result] if result is not None and task.names else result) == answer
 
 
 @pytest.mark.parametrize(

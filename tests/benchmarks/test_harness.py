@@ -22,11 +22,11 @@ ON = "modadd97/xi35"
 def test_a_hold_out_is_disjoint_whole_and_spares_weighted_rows():
     bench = fs.benchmark("scan/addprim_jump")
     train, withheld = bench.part("train"), bench.part("id_test")
-    whole = fs.load("scan/addprim_jump", part="train")
+    full = fs.load("scan/addprim_jump", part="train")
     val = bench.part("id_val")
     assert (len(withheld), len(val)) == (1320, 594)
     drawn = [*train.row_ids.tolist(), *withheld.row_ids.tolist(), *val.row_ids.tolist()]
-    assert sorted(drawn) == whole.row_ids.tolist()
+    assert sorted(drawn) == full.row_ids.tolist()
     assert train.weighted_rows == len(train) + 1466
     assert set(withheld.row_metadata["weight"].tolist()) == {1}
 
@@ -102,12 +102,12 @@ def test_a_definition_that_would_show_labels_or_score_nothing_is_refused(change,
 
 
 def test_steps_set_by_hand_make_another_identity(tmp_path):
-    one = fs.evaluate(models.Adder(), on=ON, seeds=2, steps=5, name="m")
+    item = fs.evaluate(models.Adder(), on=ON, seeds=2, steps=5, name="m")
     other = fs.evaluate(models.Adder(), on=ON, seeds=2, name="m")
-    assert one.entry_identity != other.entry_identity
-    assert fs.score(one).steps == 5
+    assert item.entry_identity != other.entry_identity
+    assert fs.score(item).steps == 5
     with pytest.raises(FarshiftError, match="cannot be compared"):
-        fs.compare(one, other)
+        fs.compare(item, other)
 
 
 def test_a_random_forest_differs_by_seed_and_repeats():
@@ -128,6 +128,6 @@ def test_a_scikit_learn_pipeline_is_a_model():
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    found = fs.score(fs.evaluate(make_pipeline(StandardScaler(), KNeighborsClassifier(1)), on=ON, seeds=1))
-    assert found.views["memorised"].value == 1.0
-    assert found.model == "StandardScaler+KNeighborsClassifier"
+    result = fs.score(fs.evaluate(make_pipeline(StandardScaler(), KNeighborsClassifier(1)), on=ON, seeds=1))
+    assert result.views["memorised"].value == 1.0
+    assert result.model == "StandardScaler+KNeighborsClassifier"

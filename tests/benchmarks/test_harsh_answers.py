@@ -48,18 +48,18 @@ def test_whole_numbers_are_classes_whatever_holds_them():
         [torch.tensor(0), torch.tensor(1), torch.tensor(2)],
         np.ma.MaskedArray([0, 1, 2]),
     ):
-        found = read(answer, CLASSES)
-        assert found.prediction.tolist() == [0, 1, 2]
-        assert found.prediction.dtype == np.int64
-        assert found.answered.all()
+        result = read(answer, CLASSES)
+        assert result.prediction.tolist() == [0, 1, 2]
+        assert result.prediction.dtype == np.int64
+        assert result.answered.all()
 
 
 @pytest.mark.parametrize("task", [CLASSES, NUMBERS], ids=lambda task: task.type)
 def test_a_masked_entry_is_a_row_left_open_and_what_lies_under_the_mask_is_not_looked_at(task):
     answer = np.ma.MaskedArray([1, 999, 2], mask=[False, True, False])
-    found = read(answer if task is CLASSES else answer / 4, task)
-    assert found.status.tolist() == [ANSWERED, ABSTAINED, ANSWERED]
-    assert found.prediction[found.answered].tolist() == ([1, 2] if task is CLASSES else [0.25, 0.5])
+    result = read(answer if task is CLASSES else answer / 4, task)
+    assert result.status.tolist() == [ANSWERED, ABSTAINED, ANSWERED]
+    assert result.prediction[result.answered].tolist() == ([1, 2] if task is CLASSES else [0.25, 0.5])
 
 
 def test_a_masked_probability_is_refused():
@@ -131,7 +131,7 @@ def test_probabilities_of_too_few_or_too_many_rows_are_refused(rows):
 
 
 def test_texts_of_numpy_are_texts():
-    found = read(np.array(["walk", "", "führen"]), TEXTS)
-    assert found.prediction.tolist() == ["walk", "", "führen"]
+    result = read(np.array(["walk", "", "führen"]), TEXTS)
+    assert result.prediction.tolist() == ["walk", "", "führen"]
     with pytest.raises(ModelError, match="returned bytes instead of text for row 0{15}1"):
         read(["walk", b"walk", "walk"], TEXTS)

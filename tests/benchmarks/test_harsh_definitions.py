@@ -28,9 +28,9 @@ def test_a_share_that_rounds_to_no_row_is_refused_before_anything_is_trained():
 
 
 def test_a_share_that_leaves_no_row_is_refused():
-    whole = changed(ON, {"holdouts": [holdout("train", "id_val", 1 - 1e-9)]})
+    full = changed(ON, {"holdouts": [holdout("train", "id_val", 1 - 1e-9)]})
     with pytest.raises(BadDefinition, match="the part train has no rows"):
-        whole.check()
+        full.check()
 
 
 def test_two_hold_outs_for_one_part_are_refused_since_the_second_ones_rows_would_be_lost():

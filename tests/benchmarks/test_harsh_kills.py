@@ -233,8 +233,8 @@ def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nob
     (out / "shards" / "seed-0").mkdir(parents=True)
     (out / ".predictions.parquet.123.tmp").write_text("half")
     (out / ".gitignore").write_text("*")
-    (found,) = list_statuses([out])
-    assert (found.state, found.answers) == ("finished", run.predictions().num_rows)
+    (result,) = list_statuses([out])
+    assert (result.state, result.answers) == ("finished", run.predictions().num_rows)
     fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
     assert sorted(path.name for path in out.iterdir()) == [".gitignore", "log.jsonl", "predictions.parquet", "run.toml"]
 
@@ -262,9 +262,9 @@ def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tm
 
 def test_the_bytes_of_predictions_do_not_depend_on_how_answers_were_cut_into_shards(tmp_path):
     texts = pa.array([f"{number:060d}" for number in range(90_000)])
-    whole = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
-    pieces = pa.concat_tables([whole.slice(0, 2100), whole.slice(2100, 42_900), whole.slice(45_000)])
-    written = {merging.encode_parquet(table) for table in (whole, pieces)}
+    full = pa.table({"row_id": pa.array(np.arange(90_000, dtype=np.uint64)), "prediction": texts})
+    pieces = pa.concat_tables([full.slice(0, 2100), full.slice(2100, 42_900), full.slice(45_000)])
+    written = {merging.encode_parquet(table) for table in (full, pieces)}
     assert len(written) == 1
 
 
@@ -316,5 +316,5 @@ def test_status_reads_a_run_that_vanishes_under_its_eyes(tmp_path, monkeypatch):
         return real(self, **options)
 
     monkeypatch.setattr(Path, "stat", vanishing)
-    (found,) = list_statuses([out])
-    assert (found.state, found.seeds, found.rate) == ("stopped", 1, None)
+    (result,) = list_statuses([out])
+    assert (result.state, result.seeds, result.rate) == ("stopped", 1, None)

@@ -32,15 +32,15 @@ ALIKE = [
 """Names that a file system, or a careless escape, may take for the same, or for something else altogether."""
 
 
-@pytest.mark.parametrize(("one", "other"), ALIKE, ids=[f"{one[:5]!r}-{other[:5]!r}" for one, other in ALIKE])
+@pytest.mark.parametrize(("one", "other"), ALIKE, ids=[f"{item[:5]!r}-{other[:5]!r}" for item, other in ALIKE])
 def test_settings_are_kept_apart_whatever_they_are_called(tmp_path, one, other):
     settings = {one: {"wrong": 0.5}, other: {"wrong": 0.0}}
     run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
     assert run.candidates == (f"{one}/last", f"{other}/last")
-    found = fs.score(run)
-    assert found.selections["id_val"].chosen == {0: f"{other}/last", 1: f"{other}/last"}
-    assert found.id.value == 1.0
-    assert found.selections["last"].id.value == pytest.approx(0.5, abs=0.02)
+    result = fs.score(run)
+    assert result.selections["id_val"].chosen == {0: f"{other}/last", 1: f"{other}/last"}
+    assert result.id.value == 1.0
+    assert result.selections["last"].id.value == pytest.approx(0.5, abs=0.02)
 
 
 def test_a_settings_files_hold_only_plain_letters_so_that_any_system_takes_them(tmp_path):
@@ -107,10 +107,10 @@ def test_values_are_stated_so_that_other_values_are_stated_otherwise():
         np.float32(2.5),
         {(1, 2): 3},
     ]
-    said = [to_card_values({"value": value})["value"] for value in values]
-    assert len(set(map(repr, said))) == len(values)
-    assert all(isinstance(one, int | float | str) and len(str(one)) <= 200 for one in said)
-    assert said == [to_card_values({"value": value})["value"] for value in values], "the same again"
+    output = [to_card_values({"value": value})["value"] for value in values]
+    assert len(set(map(repr, output))) == len(values)
+    assert all(isinstance(item, int | float | str) and len(str(item)) <= 200 for item in output)
+    assert output == [to_card_values({"value": value})["value"] for value in values], "the same again"
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,8 @@ def numbers_in(value: Any) -> list[float]:
 def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_path):
     settings = {"far": {"factor": 1.5}, "near": {"factor": 1.01}}
     run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
-    found = fs.score(run)
-    rules = found.selections
+    result = fs.score(run)
+    rules = result.selections
     assert [rules[rule].chosen[0] for rule in ("last", "id_val", "oracle")] == [
         "far/last",
         "near/last",
@@ -139,38 +139,38 @@ def test_a_regression_is_scored_by_its_error_the_smaller_the_better(falls, tmp_p
     part = fs.benchmark(falls).part("ood_test")
     answers = [np.sqrt(part.numpy()["height"] / 5) * 1.01 + 0.001 * seed for seed in range(2)]
     errors = [np.sqrt(np.mean((answer - part.true_labels()) ** 2)) for answer in answers]
-    assert found.ood.per_seed == pytest.approx(errors, abs=1e-6)
+    assert result.ood.per_seed == pytest.approx(errors, abs=1e-6)
     assert rules["id_val"].regret.value == 0
     assert rules["last"].regret.value > 0.5, "what is lost is positive, whichever way the metric runs"
-    assert found.gap.value < 0, "the error is larger where no stone fell"
-    assert found.worst_group.estimate.value == max(one.value for one in found.worst_group.groups.values())
-    assert found.bounds is None
-    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
+    assert result.gap.value < 0, "the error is larger where no stone fell"
+    assert result.worst_group.estimate.value == max(item.value for item in result.worst_group.groups.values())
+    assert result.bounds is None
+    assert all(map(isfinite, numbers_in(json.loads(result.json()))))
 
 
 def test_a_group_of_one_row_which_has_no_interval_is_never_called_the_worst(falls, tmp_path):
-    found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))
+    result = fs.score(fs.evaluate(Clock, on=falls, seeds=2, out=tmp_path / "r"))
     groups, sizes = np.unique(fs.benchmark(falls).part("ood_test").row_metadata["group"], return_counts=True)
-    assert sorted(found.worst_group.groups) == sorted(groups[sizes > 1].tolist())
+    assert sorted(result.worst_group.groups) == sorted(groups[sizes > 1].tolist())
     assert (sizes == 1).any()
 
 
 def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(falls, tmp_path):
     settings = {"open": {"lost": 1}, "whole": {}}
     run = fs.evaluate(Clock, on=falls, seeds=2, settings=settings, selection="id_val", out=tmp_path / "r")
-    found = fs.score(run)
-    assert found.selections["last"].ood == NotAvailable("not defined: 1 of 49 rows have no answer")
-    assert found.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
-    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
-    assert "by last: OOD n/a" in str(found)
+    result = fs.score(run)
+    assert result.selections["last"].ood == NotAvailable("not defined: 1 of 49 rows have no answer")
+    assert result.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
+    assert all(map(isfinite, numbers_in(json.loads(result.json()))))
+    assert "by last: OOD n/a" in str(result)
     with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: a row has no answer"):
         fs.score(run, selection="last")
 
 
 @pytest.mark.parametrize("factor", [1e-170, 1e60, 1e120, 1e150])
 def test_answers_of_any_size_are_scored(falls, tmp_path, factor):
-    found = fs.score(fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": factor}}, out=tmp_path / "r"))
-    assert all(map(isfinite, numbers_in(json.loads(found.json()))))
+    result = fs.score(fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": factor}}, out=tmp_path / "r"))
+    assert all(map(isfinite, numbers_in(json.loads(result.json()))))
 
 
 def test_answers_too_large_to_square_are_refused_in_one_line(falls, tmp_path):
@@ -184,9 +184,9 @@ def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable
         fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"lost": lost}}, out=tmp_path / str(lost), name=str(lost))
         for lost in (0, 1)
     ]
-    found = fs.compare(*runs).to_dict()["difference"]
-    assert {name: item["distinguishable"] for name, item in found.items()} == dict.fromkeys(("id", "ood", "gap"))
-    assert all("n/a" in item for item in found.values())
+    result = fs.compare(*runs).to_dict()["difference"]
+    assert {name: item["distinguishable"] for name, item in result.items()} == dict.fromkeys(("id", "ood", "gap"))
+    assert all("n/a" in item for item in result.values())
     with pytest.raises(FarshiftError, match="scored by rmse@1"):
         measure_effective_robustness(runs[0], runs)
 
@@ -224,14 +224,14 @@ def measured(rows: int, answers: np.ndarray) -> AnsweredRows:
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("name", ["macro_f1", "balanced_accuracy", "accuracy"])
 def test_few_rows_have_a_value_and_an_interval_or_the_reason_why_not(rows, name):
-    found = estimate_mean(measured(rows, np.zeros(rows, np.int64)).by(find_metric(name))).to_dict()
-    assert ("n/a" in found) != ("value" in found)
-    assert all(map(isfinite, numbers_in(found)))
+    result = estimate_mean(measured(rows, np.zeros(rows, np.int64)).by(find_metric(name))).to_dict()
+    assert ("n/a" in result) != ("value" in result)
+    assert all(map(isfinite, numbers_in(result)))
     if rows > 1 or name == "accuracy":
-        assert found["low"] < found["high"]
-        assert found["low"] <= found["value"] <= found["high"]
+        assert result["low"] < result["high"]
+        assert result["low"] <= result["value"] <= result["high"]
     else:
-        assert "no interval: it was measured on a single row" in found["n/a"]
+        assert "no interval: it was measured on a single row" in result["n/a"]
 
 
 @pytest.mark.parametrize("rows", [2, 4, 20, 200])
@@ -242,12 +242,12 @@ def test_right_on_every_row_is_not_certain(rows, name):
     answers = Answers.all_given(truth, np.eye(2, dtype=np.float32)[truth])
     task, ids = Task("classification", ("a",), "label", classes=2), np.arange(rows, dtype=np.uint64)
     sample = AnsweredRows(task, ids, truth, [answers] * 3).by(find_metric(name))
-    found = estimate_mean(sample)
+    result = estimate_mean(sample)
     if (name, rows) == ("auroc", 2):
-        assert found.to_dict() == {"n/a": "1, but no interval: not defined without some of the rows"}
+        assert result.to_dict() == {"n/a": "1, but no interval: not defined without some of the rows"}
         return
-    assert found.value == found.high == 1
-    assert found.low <= beta.ppf(0.025, rows, 1), "no narrower than Clopper and Pearson's interval of so many rows"
+    assert result.value == result.high == 1
+    assert result.low <= beta.ppf(0.025, rows, 1), "no narrower than Clopper and Pearson's interval of so many rows"
     wrong = Answers.all_given(1 - truth, np.eye(2, dtype=np.float32)[1 - truth])
     few = estimate_paired_difference(sample, AnsweredRows(task, ids, truth, [wrong] * 3).by(find_metric(name)))
     assert (few.low > 0) == (rows > 4)
@@ -258,9 +258,9 @@ def test_the_reason_why_a_metric_is_not_defined_is_the_true_one():
     sure = np.full((4, 2), 0.5, np.float32)
     alike = AnsweredRows(task, ids, np.ones(4, np.int64), [Answers.all_given(np.ones(4, np.int64), sure)])
     assert estimate_mean(alike.by(find_metric("auroc"))).to_dict() == {"n/a": "not defined: all rows are of one class"}
-    one = AnsweredRows(task, ids, np.array([0, 1, 1, 1]), alike.answers)
-    said = estimate_mean(one.by(find_metric("auroc"))).to_dict()["n/a"]
-    assert said == "0.5, but no interval: not defined without some of the rows"
+    item = AnsweredRows(task, ids, np.array([0, 1, 1, 1]), alike.answers)
+    output = estimate_mean(item.by(find_metric("auroc"))).to_dict()["n/a"]
+    assert output == "0.5, but no interval: not defined without some of the rows"
     numbers = Task("regression", ("a",), "label")
     same = AnsweredRows(numbers, ids, np.arange(4.0), [Answers.all_given(np.zeros(4))])
     assert estimate_mean(same.by(find_metric("pearson"))).to_dict() == {

@@ -44,7 +44,7 @@ _Tagged.add_constructor("!function", lambda loader, node: f"function {loader.con
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
 def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
-    found = export_benchmark(name, tool, tmp_path / "task")
+    result = export_benchmark(name, tool, tmp_path / "task")
     samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
     benchmark, blind = find_benchmark(name), load_model_inputs(find_benchmark(name))
     expected = {
@@ -55,7 +55,7 @@ def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
         )
     }
     assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected
-    assert found["rows"] == len(samples) == len(expected)
+    assert result["rows"] == len(samples) == len(expected)
     assert {sample["entry_identity"] for sample in samples} == {benchmark.identity("full")}
 
 
@@ -72,12 +72,12 @@ def test_the_canary_goes_with_every_row_and_no_prompt_has_it(tmp_path, tool):
 @pytest.mark.parametrize("name", [NAME, "modadd97/xi35"])
 def test_a_view_s_sheet_holds_its_rows_and_their_true_labels(tmp_path, name):
     export_benchmark(name, "inspect", tmp_path / "task")
-    benchmark, found = find_benchmark(name), sheets(tmp_path / "task")
+    benchmark, result = find_benchmark(name), sheets(tmp_path / "task")
     for view in ("id", "ood"):
         part, truth = benchmark.view(view)
-        assert [int(sample["row_id"], 16) for sample in found[view]] == part.row_ids.tolist()
-        assert [sample["label"] for sample in found[view]] == truth.tolist()
-        assert [sample["target"] for sample in found[view]] == [str(label) for label in truth.tolist()]
+        assert [int(sample["row_id"], 16) for sample in result[view]] == part.row_ids.tolist()
+        assert [sample["label"] for sample in result[view]] == truth.tolist()
+        assert [sample["target"] for sample in result[view]] == [str(label) for label in truth.tolist()]
 
 
 def test_a_view_of_rows_that_another_has_is_not_asked_again(tmp_path):
@@ -204,8 +204,8 @@ def test_another_runner_is_one_more_file(home, tmp_path, monkeypatch):
         "def command(exported, folder):\n    return f'cat {exported.name}'\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", f"{home}{os.pathsep}{tmp_path / 'home'}")
-    found = export_benchmark(NAME, "plain-text", tmp_path / "task")
-    assert found == {"rows": 43, "files": ["id", "id_val", "ood"], "command": "cat farshift_echo_long"}
+    result = export_benchmark(NAME, "plain-text", tmp_path / "task")
+    assert result == {"rows": 43, "files": ["id", "id_val", "ood"], "command": "cat farshift_echo_long"}
     assert (tmp_path / "task" / "ood").read_text("utf-8").startswith('Reverse the "words"')
 
 

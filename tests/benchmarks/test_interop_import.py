@@ -99,8 +99,8 @@ class _Asked:
 
 def test_an_imported_run_scores_as_if_the_harness_had_asked(task, tmp_path):
     run = import_run(lm_eval_logs(task, tmp_path / "logs"), "lm-eval", NAME, tmp_path / "run")
-    asked = evaluate(_Asked, NAME, seeds=1, out=tmp_path / "asked")
-    there, here = score(run), score(asked)
+    requested = evaluate(_Asked, NAME, seeds=1, out=tmp_path / "asked")
+    there, here = score(run), score(requested)
     for name in ("entry_identity", "id", "ood", "gap", "views", "metrics", "severity"):
         assert getattr(there, name) == getattr(here, name)
     assert 0 < there.ood.value < 1
@@ -152,15 +152,15 @@ def test_the_same_import_again_gives_the_finished_run(task, tmp_path):
 
 def test_every_call_of_the_runner_is_a_seed_whatever_the_order_of_its_files(task, tmp_path):
     calls = [lm_eval_logs(task, tmp_path / "logs", TIMES[n], says=lambda prompt, n=n: f"word{n}") for n in range(3)]
-    by_task = [call[place] for place in range(3) for call in calls]
+    by_task = [call[position] for position in range(3) for call in calls]
     run = import_run(by_task, "lm-eval", NAME, tmp_path / "run")
     assert run.seeds == (0, 1, 2)
-    found = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
-    assert found["prediction_distinct"].to_pylist() == [["word0"], ["word1"], ["word2"]]
+    result = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
+    assert result["prediction_distinct"].to_pylist() == [["word0"], ["word1"], ["word2"]]
 
 
 def test_tasks_that_were_run_one_by_one_make_one_seed(task, tmp_path):
-    logs = [lm_eval_logs(task, tmp_path / "logs", TIMES[place])[place] for place in range(3)]
+    logs = [lm_eval_logs(task, tmp_path / "logs", TIMES[position])[position] for position in range(3)]
     assert import_run(logs, "lm-eval", NAME, tmp_path / "run").seeds == (0,)
 
 
@@ -269,8 +269,8 @@ def test_what_is_no_log_is_refused(task, tmp_path):
 def test_the_command_prints_the_score_of_the_import(task, tmp_path, farshift, farshift_json):
     logs = lm_eval_logs(task, tmp_path / "logs")
     arguments = ["--from", "lm-eval", "--on", NAME, "--out", tmp_path / "run"]
-    found = farshift_json("benchmarks", "import", *logs, *arguments)
-    assert found["score"]["model"] == "tiny/model"
+    result = farshift_json("benchmarks", "import", *logs, *arguments)
+    assert result["score"]["model"] == "tiny/model"
     arguments = ["--from", "lm-eval", "--on", NAME, "--out", tmp_path / "other"]
     assert "seed 0 has 12 of the 43 rows" in one_line_error(farshift("benchmarks", "import", logs[0], *arguments))
 
@@ -310,8 +310,8 @@ def test_every_epoch_of_inspect_is_a_seed(task, tmp_path, monkeypatch):
     run = import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
     assert run.seeds == (0, 1)
     assert (run.model, run.card.model.extra["tool"]) == ("mockllm/model", "inspect 0.3.285")
-    found = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
-    assert found["prediction_distinct"].to_pylist() == [["word1"], ["word2"]]
+    result = run.predictions().group_by("seed").aggregate([("prediction", "distinct")]).sort_by("seed")
+    assert result["prediction_distinct"].to_pylist() == [["word1"], ["word2"]]
 
 
 def test_a_sample_that_inspect_got_no_answer_to_is_a_failed_row(task, tmp_path, monkeypatch):

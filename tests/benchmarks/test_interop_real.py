@@ -34,13 +34,13 @@ def tools() -> Path:
         return Path(named).parent
     home = ROOT / ".venv-interop"
     ready = home / ".ready"
-    wanted = (ROOT / "requirements-interop.txt").read_text()
-    if not ready.exists() or ready.read_text() != wanted:
+    expected = (ROOT / "requirements-interop.txt").read_text()
+    if not ready.exists() or ready.read_text() != expected:
         subprocess.run([sys.executable, "-m", "venv", home], check=True)
         python = home / "bin" / "python"
         install = [python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt"]
         subprocess.run([*install, "-r", ROOT / "requirements-interop.txt", "-e", ROOT], check=True)
-        ready.write_text(wanted)
+        ready.write_text(expected)
     return home / "bin"
 
 

@@ -30,25 +30,25 @@ def task(tmp_path_factory):
 
 
 def log(sitting, sheet, said) -> Log:
-    samples = [LogSample("here", one.row_id, one.entry_identity, [one.prompt], said) for one in sheet.samples]
+    samples = [LogSample("here", item.row_id, item.entry_identity, [item.prompt], said) for item in sheet.samples]
     return Log((sitting,), "tiny", "", samples)
 
 
 @given(st.data(), st.integers(1, 4), st.booleans())
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes, one_by_one):
-    benchmark, made = task
+    benchmark, built = task
     logs = [
         log((number, sheet.name) if one_by_one else number, sheet, f"pass {number}")
-        for number, sheet in product(range(passes), made.sheets)
+        for number, sheet in product(range(passes), built.sheets)
     ]
-    seeds = make_transcript(benchmark, made.grader.prompt, data.draw(st.permutations(logs))).seeds
-    rows = {int(sample.row_id, 16) for sheet in made.sheets for sample in sheet.samples}
-    assert [set(said) for said in seeds] == [rows] * passes
+    seeds = make_transcript(benchmark, built.grader.prompt, data.draw(st.permutations(logs))).seeds
+    rows = {int(sample.row_id, 16) for sheet in built.sheets for sample in sheet.samples}
+    assert [set(output) for output in seeds] == [rows] * passes
     for row in rows:
-        assert sorted(said[row] for said in seeds) == [f"pass {number}" for number in range(passes)]
+        assert sorted(output[row] for output in seeds) == [f"pass {number}" for number in range(passes)]
     if not one_by_one:
-        assert all(len(set(said.values())) == 1 for said in seeds)
+        assert all(len(set(output.values())) == 1 for output in seeds)
 
 
 @given(st.lists(texts), texts)

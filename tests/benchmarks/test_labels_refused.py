@@ -33,9 +33,9 @@ def labelled(batch, rows, truth):
 
 
 def refused(model, tmp_path):
-    with pytest.raises(LabelsWithheld, match="cannot be opened while a model is trained or evaluated") as found:
+    with pytest.raises(LabelsWithheld, match="cannot be opened while a model is trained or evaluated") as result:
         fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(result.value)
 
 
 def test_a_model_that_opens_the_benchmark_when_it_is_asked_is_refused(tmp_path):
@@ -100,20 +100,20 @@ def test_a_model_that_looks_before_it_is_asked_is_refused(model, tmp_path):
 
 def test_a_thread_is_refused_them_too(tmp_path):
     def predict(batch):
-        found = []
+        result = []
 
         def look():
             try:
-                found.append(lookup(batch))
+                result.append(lookup(batch))
             except LabelsWithheld as error:
-                found.append(error)
+                result.append(error)
 
         thread = threading.Thread(target=look)
         thread.start()
         thread.join()
-        if isinstance(found[0], Exception):
-            raise found[0]
-        return found[0]
+        if isinstance(result[0], Exception):
+            raise result[0]
+        return result[0]
 
     refused(predict, tmp_path)
 
@@ -128,16 +128,16 @@ except fs.FarshiftError as error:
 
 
 def test_a_child_process_of_a_model_is_refused_them_until_the_run_is_over(tmp_path):
-    said = []
+    output = []
 
     def predict(batch):
-        if not said:
+        if not output:
             done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
-            said.append(done.stdout)
+            output.append(done.stdout)
         return np.zeros(len(batch["a"]), int)
 
     fs.evaluate(predict, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
-    assert said == ["LabelsWithheld\n"]
+    assert output == ["LabelsWithheld\n"]
     assert not [name for name in os.environ if "WITHHELD" in name]
 
 

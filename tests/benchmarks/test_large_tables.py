@@ -30,8 +30,8 @@ def scores(entries: int, rows: int, seeds: int) -> list[np.ndarray]:
 @pytest.mark.parametrize(("seeds", "bounds"), [(1, (0.0, 1.0)), (5, (0.0, 1.0)), (3, (-np.inf, np.inf))])
 def test_a_tally_gives_every_number_as_the_rows_give_it(clusters, seeds, bounds):
     group = None if clusters is None else encode_clusters(np.arange(200) % clusters)
-    plain = [RowScores(one, bounds, group) for one in scores(6, 200, seeds)]
-    short = [tally_sample(one) for one in plain]
+    plain = [RowScores(item, bounds, group) for item in scores(6, 200, seeds)]
+    short = [tally_sample(item) for item in plain]
     for left, right in zip(plain, short, strict=True):
         assert estimate_mean(right) == estimate_mean(left)
         assert summarise_sample(right) == summarise_sample(left)
@@ -49,10 +49,10 @@ def test_a_tally_gives_every_number_as_the_rows_give_it(clusters, seeds, bounds)
         apart = short[k].pooled().minus(short[0].pooled())
         assert apart.per_seed == plain[k].pooled().minus(plain[0].pooled()).per_seed
         assert (apart.rows, apart.bounds) == (200, plain[k].minus(plain[0]).bounds)
-    found, due = ([estimate_joint_covariance(one) for one in (short, plain)][k] for k in (0, 1))
-    assert found.covariance.tobytes() == due.covariance.tobytes()
-    assert found.df.tobytes() == due.df.tobytes()
-    named = [{str(k): one for k, one in enumerate(some)} for some in (short, plain)]
+    result, due = ([estimate_joint_covariance(item) for item in (short, plain)][k] for k in (0, 1))
+    assert result.covariance.tobytes() == due.covariance.tobytes()
+    assert result.df.tobytes() == due.df.tobytes()
+    named = [{str(k): item for k, item in enumerate(some)} for some in (short, plain)]
     assert measure_detectable(named[0]) == measure_detectable(named[1])
 
 
@@ -67,14 +67,14 @@ def test_scores_that_are_no_counts_have_no_tally():
 @pytest.mark.parametrize("rows", [2, 50, 3001])
 def test_the_covariance_of_counts_is_that_of_their_means(rows):
     given = [*scores(4, rows, 5), *scores(3, rows, 2), np.ones((3, rows))]
-    counts = [one.sum(axis=0).astype(np.uint8) for one in given]
-    due = estimate_mean_covariance(np.stack([one.mean(axis=0) for one in given]), None)[0]
-    found = estimate_count_covariance(counts, [len(one) for one in given])
-    np.testing.assert_allclose(found, due, rtol=1e-12, atol=1e-18)
-    assert (found[-1] == 0).all()
+    counts = [item.sum(axis=0).astype(np.uint8) for item in given]
+    due = estimate_mean_covariance(np.stack([item.mean(axis=0) for item in given]), None)[0]
+    result = estimate_count_covariance(counts, [len(item) for item in given])
+    np.testing.assert_allclose(result, due, rtol=1e-12, atol=1e-18)
+    assert (result[-1] == 0).all()
     order = SOURCE.permutation(len(given))
     again = estimate_count_covariance([counts[k] for k in order], [len(given[k]) for k in order])
-    assert again.tobytes() == found[np.ix_(order, order)].tobytes()
+    assert again.tobytes() == result[np.ix_(order, order)].tobytes()
 
 
 def drawn(entries: int, family: float) -> JointCovariance:
@@ -94,9 +94,9 @@ def test_the_largest_pair_is_found_without_looking_at_all_of_them(entries, famil
     due = _find_largest(draws, weights)
     assert np.array_equal(LargestPair(weights).of(draws), due)
     for above in (*due[:3].tolist(), float(np.median(due)), 100.0):
-        found = LargestPair(weights).of(draws, above)
-        assert np.array_equal(found[due > above], due[due > above])
-        assert (found[due <= above] <= above).all()
+        result = LargestPair(weights).of(draws, above)
+        assert np.array_equal(result[due > above], due[due > above])
+        assert (result[due <= above] <= above).all()
 
 
 @pytest.mark.parametrize(("level", "careful"), [(0.5, 3.0), (0.95, 3.0), (0.999, 3.0), (0.999, -3.0)])
@@ -105,10 +105,10 @@ def test_the_critical_value_of_many_entries_is_that_of_all_draws(monkeypatch, le
     monkeypatch.setattr(all_pairs, "MANY", 10)
     monkeypatch.setattr(all_pairs, "CAREFUL", careful)
     joint = drawn(40, 0.5)
-    found = compare_all_pairs(joint, level, "draws")
-    assert found.maxima is not None
-    place = int(np.ceil(level * (len(found.maxima) + 1))) - 1
-    assert found.tail == _compute_normal_tail(float(found.maxima[place]))
+    result = compare_all_pairs(joint, level, "draws")
+    assert result.maxima is not None
+    position = int(np.ceil(level * (len(result.maxima) + 1))) - 1
+    assert result.tail == _compute_normal_tail(float(result.maxima[position]))
 
 
 def test_many_entries_are_drawn_in_another_way_and_rank_alike(monkeypatch):
@@ -116,11 +116,11 @@ def test_many_entries_are_drawn_in_another_way_and_rank_alike(monkeypatch):
     values, noise = np.linspace(0, 1, 60), 0.05 * SOURCE.normal(size=(60, 60))
     joint = JointCovariance(values, noise @ noise.T / 60 + 0.002 * np.eye(60), np.full((60, 60), 9000.0))
     plain = ranks.compute_rank_sets(joint)
-    for place in (module, ranks, ranks.compare_all_pairs.__globals__):
-        if isinstance(place, dict):
-            monkeypatch.setitem(place, "MANY", 10)
+    for position in (module, ranks, ranks.compare_all_pairs.__globals__):
+        if isinstance(position, dict):
+            monkeypatch.setitem(position, "MANY", 10)
         else:
-            monkeypatch.setattr(place, "MANY", 10)
+            monkeypatch.setattr(position, "MANY", 10)
     short = ranks.compute_rank_sets(JointCovariance(joint.values, joint.covariance, joint.df))
     assert plain.pairs.maxima is not None
     assert short.pairs.tail == pytest.approx(plain.pairs.tail, rel=0.2)
@@ -139,6 +139,6 @@ def test_a_covariance_without_a_triangular_root_has_the_symmetric_one(monkeypatc
 def test_a_triangular_root_is_multiplied_without_its_zeros(entries):
     noise = SOURCE.normal(size=(entries, entries))
     joint = JointCovariance(np.zeros(entries), noise @ noise.T + np.eye(entries), np.full((entries, entries), 9.0))
-    (found,) = joint.noise(7, "draws")
+    (result,) = joint.noise(7, "draws")
     assert (joint.factor is joint.root) == (entries == 3)
-    np.testing.assert_allclose(found, joint.factor @ make_generator("draws").standard_normal((entries, 7)), atol=1e-9)
+    np.testing.assert_allclose(result, joint.factor @ make_generator("draws").standard_normal((entries, 7)), atol=1e-9)

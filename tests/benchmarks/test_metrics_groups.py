@@ -59,7 +59,7 @@ def test_a_benchmark_without_options_is_written_and_identified_as_ever():
 
 
 def test_the_worst_group_is_of_a_field_that_the_split_does_not_group_by(run):
-    bench, found = scored(run, [WORST, ACCURACY])
+    bench, result = scored(run, [WORST, ACCURACY])
     part, truth = bench.view("ood")
     sex = part.numpy(["sex"])["sex"]
     expected = []
@@ -67,12 +67,12 @@ def test_the_worst_group_is_of_a_field_that_the_split_does_not_group_by(run):
         right = Rough(seed)
         right.classes = bench.task.classes
         hits = right.predict(part.numpy(["features"])) == truth
-        expected.append(min(hits[sex == one].mean() for one in set(sex.tolist())))
-    assert found.ood.value == pytest.approx(np.mean(expected), abs=1e-6)
-    assert found.ood.low < found.ood.value < found.ood.high
-    assert found.metric == "worst_group_accuracy@1"
+        expected.append(min(hits[sex == item].mean() for item in set(sex.tolist())))
+    assert result.ood.value == pytest.approx(np.mean(expected), abs=1e-6)
+    assert result.ood.low < result.ood.value < result.ood.high
+    assert result.metric == "worst_group_accuracy@1"
     again = score_predictions(bench, run.predictions(), run)
-    assert found.json() == again.json()
+    assert result.json() == again.json()
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_rows_in_no_group_do_not_count_and_no_group_at_all_has_no_value():
     groups = np.array(["a"] * 40 + ["Other"] * 60, object)
     right = np.arange(100) % 2
     of = find_metric("worst_group_accuracy", options={"by": ["g"], "without": ["Other"]})
-    found = estimate_mean(rows_of(groups, right).by(of))
-    assert (found.value, found.rows) == (0.5, 40)
+    result = estimate_mean(rows_of(groups, right).by(of))
+    assert (result.value, result.rows) == (0.5, 40)
     none = estimate_mean(rows_of(groups[40:], right[40:]).by(of))
     assert not none.defined
     assert "not defined" in none.to_dict()["n/a"]
@@ -121,18 +121,18 @@ def test_a_worst_group_that_is_one_cluster_is_not_taken_as_drawn_from_more():
     groups = np.repeat(np.arange(8), 50)
     right = np.arange(400) % 50 < np.array([25, 30, 35, 40, 45, 45, 40, 35])[groups]
     of = find_metric("worst_group_accuracy", options={"by": ["g"]})
-    found = estimate_mean(rows_of(groups, right, groups).by(of))
-    assert found.clustering.treated == "fixed"
-    assert found.row_se < 0.15, "whole regions left out would move it by far more"
+    result = estimate_mean(rows_of(groups, right, groups).by(of))
+    assert result.clustering.treated == "fixed"
+    assert result.row_se < 0.15, "whole regions left out would move it by far more"
 
 
 def test_users_are_drawn_whole():
     users = np.arange(2000) % 100
     right = np.arange(2000) // 100 < 20 * (0.5 + 0.4 * (users % 10) / 10)
-    found = estimate_mean(rows_of(users, right).by(find_metric("group_percentile_accuracy", options={"by": ["g"]})))
-    assert found.clustering.count == 100
-    assert found.clustering.treated == "random"
-    assert found.defined
+    result = estimate_mean(rows_of(users, right).by(find_metric("group_percentile_accuracy", options={"by": ["g"]})))
+    assert result.clustering.count == 100
+    assert result.clustering.treated == "random"
+    assert result.defined
 
 
 def test_of_a_mean_halves_say_what_groups_left_out_say():
@@ -152,9 +152,9 @@ def test_a_metric_that_only_the_shifted_rows_have_is_told_with_its_ood_value(run
     speakers = sorted(set(find_benchmark(ON).view("ood")[0].row_metadata["group"].tolist()))
     reference = dict.fromkeys(speakers, 0.5)
     corrupted = {"name": "mean_corruption_error", "version": 1, "options": {"corruption": "group", "clean": "none"}}
-    _, found = scored(run, [ACCURACY, corrupted])
+    _, result = scored(run, [ACCURACY, corrupted])
     signature = "mean_corruption_error@1"
-    assert found.metrics[signature].ood.value == pytest.approx(1 - found.ood.value, abs=0.02), (
+    assert result.metrics[signature].ood.value == pytest.approx(1 - result.ood.value, abs=0.02), (
         "the groups are alike large"
     )
     bench = changed(

@@ -46,10 +46,10 @@ def test_shards_merged_in_any_order_give_the_value_of_the_whole(measure, data):
     case = data.draw(cases(measure))
     shard_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(case), max_size=len(case))))
     states = [case[shard_of == shard].state(measure) for shard in data.draw(st.permutations(range(4)))]
-    whole = same(case.value(measure))
-    assert measure.compute(reduce(measure.merge, states)) == whole
+    full = same(case.value(measure))
+    assert measure.compute(reduce(measure.merge, states)) == full
     first, second, third, fourth = states
-    assert measure.compute(measure.merge(measure.merge(first, second), measure.merge(third, fourth))) == whole
+    assert measure.compute(measure.merge(measure.merge(first, second), measure.merge(third, fourth))) == full
 
 
 @every_metric

@@ -26,9 +26,9 @@ ALEXNET = (
 
 def value(name: str, truth: Any, prediction: Any, columns: Any = None, options: Any = None, **task: Any) -> float:
     answers = Answers.all_given(np.asarray(prediction), task.pop("scores", None))
-    found = find_metric(name, options=options)
-    kind = task.pop("type", found.tasks[0])
-    return found.value(answers, truth, Task(kind, ("x",), "y", **task), columns or {})
+    result = find_metric(name, options=options)
+    kind = task.pop("type", result.tasks[0])
+    return result.value(answers, truth, Task(kind, ("x",), "y", **task), columns or {})
 
 
 def near(official: float) -> object:
@@ -59,14 +59,14 @@ def test_the_worst_region_of_fmow_without_the_other_one():
 
 def test_the_tenth_percentile_of_the_users_of_amazon():
     truth, given, user = made.reviews()
-    found = value("group_percentile_accuracy", truth, given, {"user": user}, {"by": ["user"]}, classes=5)
-    assert found == near(0.5253133058547974)
+    result = value("group_percentile_accuracy", truth, given, {"user": user}, {"by": ["user"]}, classes=5)
+    assert result == near(0.5253133058547974)
 
 
 def test_the_worse_of_urban_and_rural_correlation_of_povertymap():
     truth, given, urban = made.wealth()
-    found = value("worst_group_pearson", truth, given, {"urban": urban}, {"by": ["urban"]})
-    assert found == near(0.5765598221261542)
+    result = value("worst_group_pearson", truth, given, {"urban": urban}, {"by": ["urban"]})
+    assert result == near(0.5765598221261542)
     assert value("pearson", truth, given) == near(0.7057528451588686)
 
 
@@ -109,16 +109,16 @@ def test_accuracy_on_the_class_and_method_tokens_of_py150():
 def boxes(classes: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     true, given, session = made.wheat(classes=classes)
     drop = -1 if classes == 1 else None
-    labels = [";".join(" ".join(map(str, box)) for box in one[:, :drop].tolist()) for one in true]
-    found = [write_boxes(one[:, :drop]) for one in given]
-    return np.array(labels, object), np.array(found, object), session
+    labels = [";".join(" ".join(map(str, box)) for box in item[:, :drop].tolist()) for item in true]
+    result = [write_boxes(item[:, :drop]) for item in given]
+    return np.array(labels, object), np.array(result, object), session
 
 
 def test_detection_accuracy_of_globalwheat_over_pictures_and_over_sessions():
     truth, given, session = boxes()
     assert value("detection_accuracy", truth, given) == near(0.43871623277664185)
-    found = value("domain_detection_accuracy", truth, given, {"session": session}, {"by": ["session"]})
-    assert found == near(0.44077736636002857)
+    result = value("domain_detection_accuracy", truth, given, {"session": session}, {"by": ["session"]})
+    assert result == near(0.44077736636002857)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_mean_average_precision_of_boxes(classes, mean, at_half):
 
 def test_average_precision_of_the_assays_of_molpcba_where_they_are_known():
     truth, logits = made.assays()
-    found = value(
+    result = value(
         "multilabel_average_precision",
         truth.astype(np.float32),
         np.zeros(len(truth), np.int64),
         scores=logits.astype(np.float32),
         classes=truth.shape[1],
     )
-    assert found == pytest.approx(0.5551483149407009, rel=1e-12)
+    assert result == pytest.approx(0.5551483149407009, rel=1e-12)
 
 
 def corrupted(**more: Any) -> tuple[Any, ...]:
@@ -152,14 +152,14 @@ def corrupted(**more: Any) -> tuple[Any, ...]:
 
 def test_mean_corruption_error_in_units_of_alexnets():
     reference = dict(zip(made.CORRUPTIONS, ALEXNET, strict=True))
-    found = value("mean_corruption_error", *corrupted(reference=reference), classes=10)
-    assert 100 * found == pytest.approx(55.38326261525704, rel=1e-12)
+    result = value("mean_corruption_error", *corrupted(reference=reference), classes=10)
+    assert 100 * result == pytest.approx(55.38326261525704, rel=1e-12)
 
 
 def test_without_a_reference_it_is_the_mean_error_over_corruptions():
     truth, given, columns, options = corrupted()
-    found = value("mean_corruption_error", truth, given, columns, options, classes=10)
-    assert found == pytest.approx(np.mean(truth != given))
+    result = value("mean_corruption_error", truth, given, columns, options, classes=10)
+    assert result == pytest.approx(np.mean(truth != given))
 
 
 def test_relative_corruption_error_by_its_formula():
@@ -168,13 +168,13 @@ def test_relative_corruption_error_by_its_formula():
     expected, clean = [], np.arange(400) % 4 == 0
     for number, name in enumerate(made.CORRUPTIONS):
         of = columns["corruption"] == name
-        error = np.mean([np.mean((truth != given)[of & (columns["severity"] == one)]) for one in range(1, 6)])
+        error = np.mean([np.mean((truth != given)[of & (columns["severity"] == item)]) for item in range(1, 6)])
         expected.append((error - clean.mean()) / (ALEXNET[number] - clean_error))
 
     def on(*kinds: str) -> float:
-        whole = [truth, given, columns["corruption"], columns["severity"]]
+        full = [truth, given, columns["corruption"], columns["severity"]]
         plain = [np.zeros(400, np.int64), clean.astype(np.int64), np.full(400, "none", object), np.zeros(400, np.int64)]
-        parts = [{"corrupted": whole, "clean": plain}[kind] for kind in kinds]
+        parts = [{"corrupted": full, "clean": plain}[kind] for kind in kinds]
         t, p, c, s = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return value("relative_corruption_error", t, p, {"corruption": c, "severity": s}, options, classes=10)
 

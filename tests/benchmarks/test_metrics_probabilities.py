@@ -72,8 +72,8 @@ def guo(case: Case) -> float:
     bins: dict[int, list[tuple[Fraction, bool]]] = {}
     for row, true, answered in zip(case.answers.scores, case.truth, case.answers.answered, strict=True):
         confidence = Fraction(float(row.max()))
-        one = next(b for b in range(1, 16) if Fraction(b - 1, 15) < confidence <= Fraction(b, 15))
-        entry = (one, (confidence, row.argmax() == true)) if answered else (0, (Fraction(1), False))
+        item = next(b for b in range(1, 16) if Fraction(b - 1, 15) < confidence <= Fraction(b, 15))
+        entry = (item, (confidence, row.argmax() == true)) if answered else (0, (Fraction(1), False))
         bins.setdefault(entry[0], []).append(entry[1])
     gaps = [abs(sum(hit for _, hit in rows) - sum(confidence for confidence, _ in rows)) for rows in bins.values()]
     return float(sum(gaps) / len(case))

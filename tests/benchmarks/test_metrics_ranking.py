@@ -21,13 +21,13 @@ AUROC, AP = find_metric("auroc"), find_metric("average_precision")
 def macro(case: Case, area: Callable[[np.ndarray, np.ndarray], float], needs_others: bool) -> float:
     """The mean of an area over the ranked classes, from the scores of each in which a lost row loses all it can."""
     classes = [1] if case.task.classes == 2 else range(case.task.classes)
-    found = []
-    for one in classes:
-        own = case.truth == one
-        scores = np.where(case.answers.answered, case.answers.scores[:, one], np.where(own, -1, 2))
+    result = []
+    for item in classes:
+        own = case.truth == item
+        scores = np.where(case.answers.answered, case.answers.scores[:, item], np.where(own, -1, 2))
         if own.any() and not (needs_others and own.all()):
-            found.append(area(own, scores))
-    return np.mean(found) if found else np.nan
+            result.append(area(own, scores))
+    return np.mean(result) if result else np.nan
 
 
 def precision_at_each_row(own: np.ndarray, scores: np.ndarray) -> float:

@@ -23,9 +23,9 @@ TWO = Task("classification", ("x",), "y", 2)
 
 def groups_of(case: Case) -> list[np.ndarray]:
     """The rows of each group of `OPTIONS`, by masks."""
-    place, one, two = (case.columns[name] for name in ("place", "one", "two"))
-    masks = [(one >= 0.5) & (place == name) for name in ("Asia", "Europe", "Other")]
-    masks += [(two >= 0.5) & (place == name) for name in ("Asia", "Europe")]
+    position, item, two = (case.columns[name] for name in ("place", "one", "two"))
+    masks = [(item >= 0.5) & (position == name) for name in ("Asia", "Europe", "Other")]
+    masks += [(two >= 0.5) & (position == name) for name in ("Asia", "Europe")]
     return [mask for mask in masks if mask.any()]
 
 
@@ -39,7 +39,7 @@ def of_classes(groups: list, truth: list, prediction: list, task: Task = TWO) ->
 def test_regret_of_classes_is_that_against_every_constant_tried(case):
     given, truth = case.settled.prediction, case.truth
     regrets = [
-        max(np.mean(given[mask] != truth[mask]) - np.mean(truth[mask] != one) for one in range(case.task.classes))
+        max(np.mean(given[mask] != truth[mask]) - np.mean(truth[mask] != item) for item in range(case.task.classes))
         for mask in groups_of(case)
     ]
     value = case.value(CLASSES)
@@ -113,14 +113,16 @@ def test_of_a_clear_worst_group_the_interval_of_its_regret_is_that_of_the_differ
     at = np.arange(1200) % 400
     truth = (at % 10 >= 7).astype(np.int64)
     given = np.where(at % 8 < np.repeat([5, 2, 1], 400), 1 - truth, truth)
-    found = estimate_mean(
+    result = estimate_mean(
         rows_of(task, groups, truth, given).by(find_metric("worst_group_regret", options={"by": ["g"]}))
     )
     a = slice(0, 400)
     excess = (given[a] != truth[a]).astype(float) - truth[a]
-    assert found.value == pytest.approx(excess.mean())
-    assert found.low < found.value < found.high
-    assert found.row_se == pytest.approx(excess.std() / 20, rel=0.35), "32 groups of rows tell a standard error to 13 %"
+    assert result.value == pytest.approx(excess.mean())
+    assert result.low < result.value < result.high
+    assert result.row_se == pytest.approx(excess.std() / 20, rel=0.35), (
+        "32 groups of rows tell a standard error to 13 %"
+    )
 
 
 def test_regret_of_numbers_has_the_interval_of_its_rows():
@@ -128,11 +130,11 @@ def test_regret_of_numbers_has_the_interval_of_its_rows():
     groups, truth = np.repeat(["a", "b"], 600).astype(object), rng.normal(size=1200)
     given = truth + rng.normal(size=1200) * np.repeat([1.5, 0.5], 600)
     task = Task("regression", ("x",), "y")
-    found = estimate_mean(
+    result = estimate_mean(
         rows_of(task, groups, truth, given).by(find_metric("worst_group_squared_regret", options={"by": ["g"]}))
     )
     a = slice(0, 600)
     excess = (given[a] - truth[a]) ** 2 - (truth[a] - truth[a].mean()) ** 2
-    assert found.value == pytest.approx(excess.mean())
-    assert found.low < found.value < found.high
-    assert found.row_se == pytest.approx(excess.std() / np.sqrt(600), rel=0.35)
+    assert result.value == pytest.approx(excess.mean())
+    assert result.low < result.value < result.high
+    assert result.row_se == pytest.approx(excess.std() / np.sqrt(600), rel=0.35)

@@ -80,9 +80,9 @@ def test_token_accuracy_counts_positions(case, task):
     case = replace(case, task=task)
     expected = []
     for text, true, answered in zip(case.answers.prediction, case.truth, case.answers.answered, strict=True):
-        given, wanted = (text.split(), true.split()) if task is WORDS else (text, true)
-        longer = max(len(given), len(wanted))
-        right = [at < len(given) and at < len(wanted) and given[at] == wanted[at] for at in range(longer)]
+        given, target = (text.split(), true.split()) if task is WORDS else (text, true)
+        longer = max(len(given), len(target))
+        right = [at < len(given) and at < len(target) and given[at] == target[at] for at in range(longer)]
         expected.append((np.mean(right) if right else 1.0) if answered else 0.0)
     assert TOKENS.per_row(case.settled, case.truth, task) == pytest.approx(expected, rel=1e-12)
 

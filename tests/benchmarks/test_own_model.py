@@ -52,8 +52,8 @@ def test_ones_own_code_is_a_file_or_a_module_and_its_digest(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     expected = sha256(path.read_bytes()).hexdigest()
     for name in (f"{path}:Model", "shelf_of_models.py:Model", "shelf_of_models:Model"):
-        found, code = find_model(name)
-        assert (found.__name__, code) == ("Model", expected)
+        result, code = find_model(name)
+        assert (result.__name__, code) == ("Model", expected)
     with pytest.raises(UnknownName, match="no attribute of shelf_of_models named 'Modl': did you mean Model"):
         find_model("shelf_of_models:Modl")
 

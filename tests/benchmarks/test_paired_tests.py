@@ -27,16 +27,16 @@ counts = st.one_of(st.integers(0, 12), st.integers(0, 3000))
 @given(counts, counts)
 @settings(max_examples=150, deadline=None)
 def test_mcnemars_p_is_the_binomial_tests(left, right):
-    found = run_mcnemar(left, right)
+    result = run_mcnemar(left, right)
     if left + right == 0:  # nothing that could tell them apart
-        assert (found.p, found.mid_p) == (1.0, 1.0)
+        assert (result.p, result.mid_p) == (1.0, 1.0)
         return
     expected = stats.binomtest(left, left + right, 0.5).pvalue
-    assert found.p == pytest.approx(expected, rel=1e-9, abs=1e-290)
+    assert result.p == pytest.approx(expected, rel=1e-9, abs=1e-290)
     as_far = stats.binom.pmf(left, left + right, 0.5) * (1 if left == right else 2)
-    assert found.mid_p == pytest.approx(expected - as_far / 2, rel=1e-9, abs=1e-12)
+    assert result.mid_p == pytest.approx(expected - as_far / 2, rel=1e-9, abs=1e-12)
     swapped = run_mcnemar(right, left)
-    assert (swapped.p, swapped.mid_p) == (found.p, found.mid_p)
+    assert (swapped.p, swapped.mid_p) == (result.p, result.mid_p)
 
 
 def test_mcnemars_p_is_statsmodels():
@@ -48,22 +48,22 @@ def test_mcnemars_p_is_statsmodels():
 
 
 def test_mcnemar_of_millions_of_rows_keeps_its_digits():
-    found = run_mcnemar(498_000, 502_000)
-    assert found.p == pytest.approx(stats.binomtest(498_000, 1_000_000, 0.5).pvalue, rel=1e-7)
+    result = run_mcnemar(498_000, 502_000)
+    assert result.p == pytest.approx(stats.binomtest(498_000, 1_000_000, 0.5).pvalue, rel=1e-7)
 
 
 @given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9))
 @settings(max_examples=100, deadline=None)
 def test_few_sign_flips_are_all_of_them(differences):
-    kept = compute_flip_units(np.array(differences))
+    stored = compute_flip_units(np.array(differences))
     sums = [
-        abs(sum(sign * abs(one) for sign, one in zip(signs, kept, strict=True)))
-        for signs in product((-1, 1), repeat=len(kept))
+        abs(sum(sign * abs(item) for sign, item in zip(signs, stored, strict=True)))
+        for signs in product((-1, 1), repeat=len(stored))
     ]
-    found = run_sign_flip(kept)
-    assert found.exact
-    assert found.units == len(kept)
-    assert found.p == np.mean([one >= abs(kept.sum()) for one in sums])
+    result = run_sign_flip(stored)
+    assert result.exact
+    assert result.units == len(stored)
+    assert result.p == np.mean([item >= abs(stored.sum()) for item in sums])
 
 
 def test_sign_flips_are_scipys_permutation_test():
@@ -88,11 +88,11 @@ def test_twenty_rows_of_right_and_wrong_give_mcnemars_p():
 def test_many_sign_flips_come_near_to_the_exact_p_and_are_the_same_every_time():
     rng = np.random.default_rng(1)
     apart = np.where(rng.uniform(size=90) < 0.62, 1.0, -1.0)
-    found = run_sign_flip(apart)
+    result = run_sign_flip(apart)
     exact = run_mcnemar(int((apart > 0).sum()), int((apart < 0).sum())).p
-    assert not found.exact
-    assert found.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 9999))
-    assert found == run_sign_flip(apart)
+    assert not result.exact
+    assert result.p == pytest.approx(exact, abs=4 * np.sqrt(exact / 9999))
+    assert result == run_sign_flip(apart)
     assert run_sign_flip(np.full(EXACT + 1, 0.1)).p == pytest.approx(1 / 10_000)
 
 
@@ -114,9 +114,9 @@ def test_rows_in_clusters_are_flipped_together_and_rows_in_few_are_not():
 @settings(max_examples=80, deadline=None)
 def test_holms_adjustment_is_the_closed_test_of_bonferronis(p):
     """A hypothesis falls where every set of hypotheses that it is in falls: the largest p of those sets."""
-    subsets = [one for count in range(1, len(p) + 1) for one in combinations(range(len(p)), count)]
-    bonferroni = {one: min(1.0, len(one) * min(p[place] for place in one)) for one in subsets}
-    expected = [max(bonferroni[one] for one in subsets if place in one) for place in range(len(p))]
+    subsets = [item for count in range(1, len(p) + 1) for item in combinations(range(len(p)), count)]
+    bonferroni = {item: min(1.0, len(item) * min(p[position] for position in item)) for item in subsets}
+    expected = [max(bonferroni[item] for item in subsets if position in item) for position in range(len(p))]
     assert adjust_by_holm(p) == pytest.approx(expected)
 
 
@@ -133,37 +133,37 @@ def test_holm_refuses_what_is_no_p():
 
 
 def binary(values: str) -> RowScores:
-    return RowScores(np.array([[float(one) for one in values]]))
+    return RowScores(np.array([[float(item) for item in values]]))
 
 
 def test_right_and_wrong_of_one_seed_are_mcnemars():
-    found = compare_rows(binary("1111100011"), binary("1000000111"))
-    assert found["test"] == "McNemar, exact binomial"
-    assert (found["only_left"], found["only_right"]) == (4, 1)
-    assert found["p"] == run_mcnemar(4, 1).p
-    assert found["mid_p"] == run_mcnemar(4, 1).mid_p
-    assert found["difference"]["value"] == 0.3
-    assert found["tests"] == "these trained models, on other rows like these"
+    result = compare_rows(binary("1111100011"), binary("1000000111"))
+    assert result["test"] == "McNemar, exact binomial"
+    assert (result["only_left"], result["only_right"]) == (4, 1)
+    assert result["p"] == run_mcnemar(4, 1).p
+    assert result["mid_p"] == run_mcnemar(4, 1).mid_p
+    assert result["difference"]["value"] == 0.3
+    assert result["tests"] == "these trained models, on other rows like these"
 
 
 def test_several_seeds_are_sign_flips_of_rows_beside_a_t_test_with_the_seeds_in_it():
     rng = np.random.default_rng(3)
     left, right = (RowScores((rng.uniform(size=(3, 200)) < value).astype(float)) for value in (0.7, 0.6))
-    found, estimate = compare_rows(left, right), estimate_paired_difference(left, right)
-    assert found["test"] == "sign flips of row differences, 9,999 random patterns"
-    assert found["difference"] == estimate.to_dict()
-    assert (found["t"]["p"] <= 0.05) == (not estimate.low <= 0 <= estimate.high)
-    assert found["t"]["df"] < 199
+    result, estimate = compare_rows(left, right), estimate_paired_difference(left, right)
+    assert result["test"] == "sign flips of row differences, 9,999 random patterns"
+    assert result["difference"] == estimate.to_dict()
+    assert (result["t"]["p"] <= 0.05) == (not estimate.low <= 0 <= estimate.high)
+    assert result["t"]["df"] < 199
 
 
 def test_clustered_rows_are_sign_flips_of_cluster_sums():
     rng = np.random.default_rng(4)
     codes = np.arange(240) % 12
     left, right = (RowScores(rng.integers(0, 2, (1, 240)).astype(float), clusters=codes) for _ in range(2))
-    found = compare_rows(left, right)
-    assert found["test"].startswith("sign flips of cluster sums, all 2^")
-    assert found["tests"] == "these trained models, on other clusters of rows like these"
-    assert found["p"] == run_sign_flip(compute_flip_units(left.scores[0] - right.scores[0], codes)).p
+    result = compare_rows(left, right)
+    assert result["test"].startswith("sign flips of cluster sums, all 2^")
+    assert result["tests"] == "these trained models, on other clusters of rows like these"
+    assert result["p"] == run_sign_flip(compute_flip_units(left.scores[0] - right.scores[0], codes)).p
 
 
 def test_the_same_answers_are_never_told_apart():
@@ -175,16 +175,16 @@ def test_the_same_answers_are_never_told_apart():
 
 def test_more_rows_than_can_be_flipped_have_the_t_test_alone():
     scores = np.random.default_rng(5).normal(size=(2, 1, MOST + 1))
-    found = compare_rows(*(RowScores(one, (-np.inf, np.inf)) for one in scores))
-    assert (found["test"], found["p"], found["tests"]) == (None, None, None)
+    result = compare_rows(*(RowScores(item, (-np.inf, np.inf)) for item in scores))
+    assert (result["test"], result["p"], result["tests"]) == (None, None, None)
     oracle = stats.ttest_rel(scores[0, 0], scores[1, 0])
-    assert found["t"]["p"] == pytest.approx(oracle.pvalue, rel=1e-6)
+    assert result["t"]["p"] == pytest.approx(oracle.pvalue, rel=1e-6)
 
 
 def test_what_is_not_defined_has_no_p():
     broken = RowScores(np.array([[np.nan, 1.0, 0.0]]))
-    found = compare_rows(broken, binary("010"))
-    assert "n/a" in found["difference"]
-    assert found["p"] is found["t"] is None
+    result = compare_rows(broken, binary("010"))
+    assert "n/a" in result["difference"]
+    assert result["p"] is result["t"] is None
     with pytest.raises(ValueError, match="same rows"):
         compare_rows(binary("01"), binary("010"))

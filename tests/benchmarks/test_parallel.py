@@ -57,22 +57,22 @@ def alone(tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch) -> fs.rea
 
 
 def rows_by_rank(notes: Path) -> dict[str, int]:
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for line in notes.read_text().splitlines():
         rank, rows = line.split()
-        found[rank] = found.get(rank, 0) + int(rows)
-    return found
+        result[rank] = result.get(rank, 0) + int(rows)
+    return result
 
 
 def test_two_processes_share_the_rows_and_give_byte_identical_predictions_and_scores(tmp_path, monkeypatch):
-    one = alone(tmp_path, "Slowly", monkeypatch)
+    item = alone(tmp_path, "Slowly", monkeypatch)
     done = launched(tmp_path, "Slowly", tmp_path / "two", 2)
     assert done.returncode == 0, done.stderr[-2000:]
     two = fs.read_run(tmp_path / "two")
-    assert (two.path / "predictions.parquet").read_bytes() == (one.path / "predictions.parquet").read_bytes()
-    assert fs.score(two).json() == fs.score(one).json()
+    assert (two.path / "predictions.parquet").read_bytes() == (item.path / "predictions.parquet").read_bytes()
+    assert fs.score(two).json() == fs.score(item).json()
     shares = rows_by_rank(tmp_path / "notes")
-    assert sum(shares.values()) == one.predictions().num_rows, "each row is asked for once"
+    assert sum(shares.values()) == item.predictions().num_rows, "each row is asked for once"
     assert abs(shares["0"] - shares["1"]) <= 300 * 2 * 3, "about half each"
     assert done.stdout.count("modadd97/xi35 (accuracy@1") == 1, "one process speaks"
     assert sorted(path.name for path in two.path.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
@@ -80,18 +80,18 @@ def test_two_processes_share_the_rows_and_give_byte_identical_predictions_and_sc
 
 @pytest.mark.slow
 def test_a_run_that_lost_a_process_goes_on_under_another_world_size(tmp_path, monkeypatch):
-    one = alone(tmp_path, "Untrained", monkeypatch)
+    item = alone(tmp_path, "Untrained", monkeypatch)
     done = launched(tmp_path, "Untrained", tmp_path / "r", 2, DIES="1")
     assert done.returncode != 0
-    kept = sum(rows_by_rank(tmp_path / "notes").values())
+    stored = sum(rows_by_rank(tmp_path / "notes").values())
     (tmp_path / "notes").unlink()
     done = launched(tmp_path, "Untrained", tmp_path / "r", 1)
     assert done.returncode == 0, done.stderr[-2000:]
     run = fs.read_run(tmp_path / "r")
-    assert (run.path / "predictions.parquet").read_bytes() == (one.path / "predictions.parquet").read_bytes()
+    assert (run.path / "predictions.parquet").read_bytes() == (item.path / "predictions.parquet").read_bytes()
     again = sum(rows_by_rank(tmp_path / "notes").values())
-    assert 0 < again < one.predictions().num_rows, "what was answered was not asked again"
-    assert kept > 0
+    assert 0 < again < item.predictions().num_rows, "what was answered was not asked again"
+    assert stored > 0
 
 
 def test_shares_of_any_world_size_cover_every_batch_once():

@@ -56,7 +56,7 @@ print(json.dumps([early, "matplotlib.pyplot" in sys.modules]))
 """
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "there.svg")],
-        input=json.dumps([one.to_dict() for one in many(3)]),
+        input=json.dumps([item.to_dict() for item in many(3)]),
         capture_output=True,
         text=True,
         check=True,

@@ -21,12 +21,12 @@ def test_every_model_is_a_point_with_intervals_both_ways(count):
     records = many(count, reach=0.004)
     (axes,) = make_figure(records, "id_ood").axes
     shown = points(axes)
-    assert list(shown) == [one.model for one in records]
-    for one in records:
-        (found,) = shown[one.model]
-        assert (found["x"], found["y"]) == (one.id.value, one.ood.value)
+    assert list(shown) == [item.model for item in records]
+    for item in records:
+        (result,) = shown[item.model]
+        assert (result["x"], result["y"]) == (item.id.value, item.ood.value)
         for view, bar in (("id", "x bar"), ("ood", "y bar")):
-            assert found[bar] == pytest.approx([getattr(one, view).low, getattr(one, view).high], abs=1e-12)
+            assert result[bar] == pytest.approx([getattr(item, view).low, getattr(item, view).high], abs=1e-12)
 
 
 def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
@@ -42,7 +42,7 @@ def test_both_axes_are_logit_with_the_same_limits_and_ticks_in_percent():
 def test_the_line_is_the_least_squares_line_of_the_empirical_logits():
     records = many(12)
     shown = make_figure(records, "id_ood")
-    right = [[getattr(one, view).value * 900 for one in records] for view in ("id", "ood")]
+    right = [[getattr(item, view).value * 900 for item in records] for view in ("id", "ood")]
     x, y = (np.log((np.array(k) + 0.5) / (900 - np.array(k) + 0.5)) for k in right)
     slope, intercept = np.polyfit(x, y, 1)
     drawn = line(shown.axes[0], "least squares")
@@ -74,8 +74,8 @@ def test_a_nearly_vertical_line_is_cut_at_the_frame():
 
 def test_scores_of_0_and_1_are_drawn_half_a_row_inside_and_the_note_says_so():
     shown = make_figure([record("all", id=1.0, ood=0.0, rows=900), record("some")], "id_ood")
-    (found,) = points(shown.axes[0])["all"]
-    assert (found["x"], found["y"]) == pytest.approx((1 - 0.5 / 901, 0.5 / 901))
+    (result,) = points(shown.axes[0])["all"]
+    assert (result["x"], result["y"]) == pytest.approx((1 - 0.5 / 901, 0.5 / 901))
     assert "Scores of 0 and 100 % are drawn half a row inside." in note(shown)
     assert "half a row" not in note(make_figure([record("some")], "id_ood"))
 
@@ -86,11 +86,11 @@ def test_few_models_are_named_at_their_points_and_many_in_a_legend():
     assert names(few) == []
     for text in words(few):
         if text.get_text() in ("lstm", "gpt", "knn"):
-            (found,) = points(few.axes[0])[text.get_text()]
-            x, y = few.axes[0].transData.transform((found["x"], found["y"]))
+            (result,) = points(few.axes[0])[text.get_text()]
+            x, y = few.axes[0].transData.transform((result["x"], result["y"]))
             box = text.get_window_extent()
             assert np.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) < 12 * few.dpi / 72
-    assert names(make_figure(many(5), "id_ood")) == [one.model for one in many(5)]
+    assert names(make_figure(many(5), "id_ood")) == [item.model for item in many(5)]
 
 
 def test_models_on_top_of_each_other_are_named_in_a_legend():
@@ -108,11 +108,11 @@ def test_a_metric_outside_0_to_1_is_refused():
 @given(st.lists(st.tuples(shares, st.floats(0.001, 0.2)), min_size=1, max_size=12))
 @settings(max_examples=100, deadline=None)
 def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_scale(models):
-    found = [estimate(value, reach) for value, reach in models]
-    low, high = compute_limits(found)
+    result = [estimate(value, reach) for value, reach in models]
+    low, high = compute_limits(result)
     assert 0 < low < high < 1
     assert logit(high) - logit(low) >= 2 - 1e-9
-    for each in found:
+    for each in result:
         assert low < min(max(each.value, 0.5 / 901), 1 - 0.5 / 901) < high
         for end in (each.low, each.high):
             assert low < end < high or end in (0, 1) or min(end, 1 - end) < 0.5 / 901
@@ -122,10 +122,10 @@ def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_sca
 @settings(max_examples=200, deadline=None)
 def test_ticks_lie_within_the_limits_and_stand_clear_of_each_other(start, span):
     low, high = expit(start), expit(start + span)
-    found = choose_ticks(low, high)
-    assert found == sorted(found)
-    assert all(low <= tick <= high for tick in found)
-    gaps = np.diff(logit(found))
+    result = choose_ticks(low, high)
+    assert result == sorted(result)
+    assert all(low <= tick <= high for tick in result)
+    gaps = np.diff(logit(result))
     assert (gaps >= 0.13 * span * (1 - 1e-9)).all()
     if start >= -6 and start + span <= 6:
-        assert len(found) >= 2
+        assert len(result) >= 2

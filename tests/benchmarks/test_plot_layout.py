@@ -39,23 +39,23 @@ def extremes(**settings):
 
 def several(**settings):
     """Panels that differ in benchmark, budget, rule and identity, with long names for all of them."""
-    asked = settings | {"severity_unit": "occurrences of the longest held-out word of the row, words"}
-    quick = asked | {"budget": "quick", "steps": 12000}
+    requested = settings | {"severity_unit": "occurrences of the longest held-out word of the row, words"}
+    quick = requested | {"budget": "quick", "steps": 12000}
     return [
         *many(2, LONG, selection="crafted_shift", **quick),
         *many(1, LONG, selection="oracle", **quick),
         *many(1, LONG, selection="oracle", identity="cd" * 32, **quick),
-        *many(2, "prefix_sums/32_to_64", seeds=1, **asked),
+        *many(2, "prefix_sums/32_to_64", seeds=1, **requested),
     ]
 
 
 def twenty(**settings):
-    made = [
+    built = [
         *many(12, **settings),
         *(record(f"a-model-of-some-kind-{k}", id=0.5 + k / 20, **settings) for k in range(8)),
     ]
-    assert len(made) == 20
-    return made
+    assert len(built) == 20
+    return built
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_no_text_is_cut_or_hidden_and_the_width_is_a_papers(what, make):
 def test_names_are_whole_however_long(what):
     records = [*extremes(**PICTURES[what]), record("short", LONG, **PICTURES[what])]
     shown = make_figure(records, what)
-    said = "|".join(text.get_text().replace("\n", "").replace("\\$", "$") for text in words(shown)).replace(" ", "")
-    assert "…" not in said
-    for one in records:
-        assert one.model.replace(" ", "") in said and one.benchmark in said
+    output = "|".join(text.get_text().replace("\n", "").replace("\\$", "$") for text in words(shown)).replace(" ", "")
+    assert "…" not in output
+    for item in records:
+        assert item.model.replace(" ", "") in output and item.benchmark in output
 
 
 @pytest.mark.parametrize("what", PICTURES)
@@ -99,12 +99,12 @@ def test_a_title_and_no_note_leave_the_panels_as_they_are(what):
 
 
 def test_twelve_models_differ_without_colour_and_neighbours_in_everything():
-    found = list(assign_looks(MODELS).values())
-    assert len({look.marker for look in found}) == 12
-    for one, other in pairwise(found):
-        assert one.colour != other.colour and one.line != other.line
+    result = list(assign_looks(MODELS).values())
+    assert len({look.marker for look in result}) == 12
+    for item, other in pairwise(result):
+        assert item.colour != other.colour and item.line != other.line
     many_looks = assign_looks([f"m{k}" for k in range(60)]).values()
-    assert all(one != other for one, other in combinations(many_looks, 2))
+    assert all(item != other for item, other in combinations(many_looks, 2))
 
 
 def test_a_name_has_one_look_however_often_it_comes():
@@ -126,9 +126,9 @@ def test_shortened_names_fit_and_stay_distinct(given_names, limit):
 
 
 def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
-    kept = shorten_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
-    assert kept["mlp"] == "mlp"
-    start, end = kept["quadratic-mlp-weight-decay"].split("…")
+    stored = shorten_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
+    assert stored["mlp"] == "mlp"
+    start, end = stored["quadratic-mlp-weight-decay"].split("…")
     assert "quadratic-mlp-weight-decay".startswith(start) and "quadratic-mlp-weight-decay".endswith(end)
     assert abs(len(start) - len(end)) <= 1
     middle = shorten_names([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
@@ -140,7 +140,7 @@ def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
 def test_folded_names_are_whole_and_fit(given_names, limit):
     for name, text in fold_names(given_names, BODY, limit).items():
         lines = text.split("\n")
-        assert len(lines) <= LINES and all(measure_width(one, BODY) <= limit for one in lines)
+        assert len(lines) <= LINES and all(measure_width(item, BODY) <= limit for item in lines)
         assert "".join(lines) == name or "…" in text
         assert "…" not in text or measure_width(name, BODY) > limit * LINES / 4
 
@@ -159,7 +159,7 @@ def test_a_name_is_broken_where_its_words_end():
 def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
     lines = wrap_text(" ".join(texts), BODY, limit)
     assert " ".join(lines).split() == texts
-    assert all(measure_width(one, BODY) <= limit for one in lines)
+    assert all(measure_width(item, BODY) <= limit for item in lines)
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=10), st.floats(0.5, 8))

@@ -18,7 +18,7 @@ def titles(records):
 
 def test_records_of_one_entry_identity_share_a_panel_in_their_order():
     (panel,) = make_panels(many(5))
-    assert panel.names == tuple(one.model for one in many(5))
+    assert panel.names == tuple(item.model for item in many(5))
 
 
 @pytest.mark.parametrize(

@@ -32,13 +32,13 @@ def test_every_score_is_a_point_with_its_interval_in_its_models_row(what, views,
     axes = panel(records, what)
     shown = points(axes)
     assert len(shown) == 12 * len(views)
-    for one in records:
+    for item in records:
         for view in views:
-            (found,) = shown[f"{one.model}, {view}"]
-            wanted = one.views[view]
-            assert found["x"] == wanted.value
-            assert found["x bar"] == pytest.approx([wanted.low, wanted.high], abs=1e-12)
-            assert rows(axes)[round(found["y"])] == one.model
+            (result,) = shown[f"{item.model}, {view}"]
+            expected = item.views[view]
+            assert result["x"] == expected.value
+            assert result["x bar"] == pytest.approx([expected.low, expected.high], abs=1e-12)
+            assert rows(axes)[round(result["y"])] == item.model
 
 
 def test_the_best_ood_score_stands_on_top():

@@ -20,18 +20,18 @@ def test_every_bucket_is_a_point_with_its_interval(count):
     (axes,) = make_figure(records, "severity").axes
     shown = points(axes)
     assert len(shown) == 2 * count
-    for one in records:
+    for item in records:
         for view in ("id", "ood"):
-            wanted = [point for point in one.severity if point.view == view]
-            for found, point in zip(shown[f"{one.model}, {view}"], wanted, strict=True):
-                assert found["x"] == (point.first + point.last) / 2
-                assert found["y"] == point.estimate.value
-                assert found["y bar"] == pytest.approx([point.estimate.low, point.estimate.high], abs=1e-12)
+            expected = [point for point in item.severity if point.view == view]
+            for result, point in zip(shown[f"{item.model}, {view}"], expected, strict=True):
+                assert result["x"] == (point.first + point.last) / 2
+                assert result["y"] == point.estimate.value
+                assert result["y bar"] == pytest.approx([point.estimate.low, point.estimate.high], abs=1e-12)
 
 
 def test_the_training_range_is_that_of_the_id_rows():
-    one = record(severity=[bucket("id", 2, 9, 0.9), bucket("id", 10, 22, 0.8), bucket("ood", 24, 48, 0.3)])
-    (axes,) = make_figure([one], "severity").axes
+    item = record(severity=[bucket("id", 2, 9, 0.9), bucket("id", 10, 22, 0.8), bucket("ood", 24, 48, 0.3)])
+    (axes,) = make_figure([item], "severity").axes
     (span,) = axes.patches
     assert (span.get_x(), span.get_width()) == (2, 20)
     (edge,) = [each for each in axes.lines if set(each.get_xdata()) == {22}]
@@ -39,8 +39,8 @@ def test_the_training_range_is_that_of_the_id_rows():
 
 
 def test_one_line_runs_from_id_to_ood_where_ood_lies_beyond():
-    one = record(severity=[bucket("id", 2, 22, 0.9), bucket("ood", 24, 30, 0.5), bucket("ood", 31, 49, 0.3)])
-    (axes,) = make_figure([one], "severity").axes
+    item = record(severity=[bucket("id", 2, 22, 0.9), bucket("ood", 24, 30, 0.5), bucket("ood", 31, 49, 0.3)])
+    (axes,) = make_figure([item], "severity").axes
     paths = [
         each.get_xydata().tolist() for each in axes.lines if len(each.get_xydata()) > 1 and each.get_marker() == "None"
     ]
@@ -82,7 +82,7 @@ def test_few_short_names_stand_at_their_lines_and_many_in_a_legend():
     few, many_ = make_figure(many(2), "severity"), make_figure(many(5), "severity")
     assert names(few) == []
     assert {"lstm", "transformer"} <= {text.get_text() for text in words(few)}
-    assert names(many_) == [one.model for one in many(5)]
+    assert names(many_) == [item.model for item in many(5)]
 
 
 def test_names_at_lines_stand_in_the_order_of_the_lines():
@@ -95,7 +95,7 @@ def test_several_benchmarks_are_several_panels_with_one_legend():
     records = many(3) + many(2, "prefix_sums/32_to_64")
     shown = make_figure(records, "severity")
     assert [axes.get_title("left") for axes in shown.axes] == ["scan/length", "prefix_sums/32_to_64"]
-    assert names(shown) == [one.model for one in many(3)]
+    assert names(shown) == [item.model for item in many(3)]
     styles = [{s.get_label(): (s[0].get_color(), s[0].get_marker()) for s in axes.containers} for axes in shown.axes]
     assert styles[1].items() <= styles[0].items()
 

@@ -44,10 +44,10 @@ def test_a_template_is_filled_as_pythons_own_formatting_fills_it(text, a, b):
 @given(st.text("ab{}.[]!:0 ", max_size=12))
 def test_whatever_a_template_does_not_refuse_means_to_python_what_it_means_here(text):
     try:
-        found = "".join(Template.parse(text, ("a", "b"), "it").filled({"a": "1", "b": "{a}"}))
+        result = "".join(Template.parse(text, ("a", "b"), "it").filled({"a": "1", "b": "{a}"}))
     except BadDefinition:
         return
-    assert found == text.format(a="1", b="{a}")
+    assert result == text.format(a="1", b="{a}")
 
 
 @pytest.mark.parametrize("field", ["a.__class__", "a[0]", "a!r", "a:>3", "", "0", " a", "c"])

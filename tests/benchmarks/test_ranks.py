@@ -47,39 +47,39 @@ def test_the_variance_of_a_difference_is_that_of_the_paired_interval(seeds, clus
     rng = np.random.default_rng(0)
     codes = None if clusters is None else np.arange(400) % clusters
     samples = binary(rng, [0.5, 0.6, 0.7], seeds, clusters=codes, seed_sd=0.1 * (seeds > 1))
-    found = estimate_joint_covariance(samples)
+    result = estimate_joint_covariance(samples)
     for i, j in combinations(range(3), 2):
         estimate = estimate_paired_difference(samples[i], samples[j])
         variance = estimate.row_se**2 + (estimate.seed_se or 0) ** 2 - estimate.interaction_se**2
-        assert found.variance[i, j] == pytest.approx(variance, rel=0.02)
-        assert found.difference[i, j] == pytest.approx(estimate.value, abs=1e-12)
+        assert result.variance[i, j] == pytest.approx(variance, rel=0.02)
+        assert result.difference[i, j] == pytest.approx(estimate.value, abs=1e-12)
 
 
 def test_the_joint_covariance_is_that_of_the_means_by_brute_force():
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(3, 2, 50))  # unbounded: nothing is added for the ends of the scale
-    found = estimate_joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    result = estimate_joint_covariance([RowScores(item, (-np.inf, np.inf)) for item in scores])
     by_seeds = scores.mean(axis=2).var(axis=1, ddof=1) / 2
     apart = (
         scores[:, 0] - scores[:, 1]
     )  # of two seeds, the interaction is a quarter of the variance of their difference
     expected = np.cov(scores.mean(axis=1)) / 50 + np.diag(np.maximum(by_seeds - apart.var(axis=1, ddof=1) / 50 / 4, 0))
-    assert found.covariance == pytest.approx(expected, rel=1e-12)
-    assert (found.root @ found.root) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert result.covariance == pytest.approx(expected, rel=1e-12)
+    assert (result.root @ result.root) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 def test_the_jackknife_gives_the_same_covariance_as_rows_where_the_metric_is_a_mean():
     rng = np.random.default_rng(2)
     scores = rng.normal(size=(4, 1, 60))
-    rows = estimate_joint_covariance([RowScores(one, (-np.inf, np.inf)) for one in scores])
+    rows = estimate_joint_covariance([RowScores(item, (-np.inf, np.inf)) for item in scores])
     left_out = [
         Replicates(
-            [one.mean()],
-            np.delete(np.tile(one[0], (60, 1)), range(0, 3600, 61)).reshape(60, 59).mean(axis=1)[None],
+            [item.mean()],
+            np.delete(np.tile(item[0], (60, 1)), range(0, 3600, 61)).reshape(60, 59).mean(axis=1)[None],
             np.ones(60, np.int64),
             (-1.0, 1.0),
         )
-        for one in scores
+        for item in scores
     ]
     groups = estimate_joint_covariance(left_out)
     assert groups.covariance == pytest.approx(rows.covariance, rel=1e-9, abs=1e-15)
@@ -91,10 +91,10 @@ def test_degrees_of_freedom_are_satterthwaites_and_never_more_than_typical_seeds
     noisy = [RowScores(rng.normal(0, 1, (1, 500)) + rng.normal(0, 1, (3, 1)), (-np.inf, np.inf)) for _ in range(6)]
     agreeing = rng.normal(0, 1, (1, 500)) + np.array([[0], [1e-6], [-1e-6]])
     calm = RowScores(agreeing, (-np.inf, np.inf))
-    found = estimate_joint_covariance([*noisy, calm])
-    assert (found.df[:6, :6] < 4.5).all()  # rows hardly matter: little more than those of both entries' seeds
-    assert found.df[6, 6] < 5  # three seeds agree, where the others' do not: that is not evidence of many df
-    single = estimate_joint_covariance([RowScores(one.scores[:1], one.bounds) for one in noisy])
+    result = estimate_joint_covariance([*noisy, calm])
+    assert (result.df[:6, :6] < 4.5).all()  # rows hardly matter: little more than those of both entries' seeds
+    assert result.df[6, 6] < 5  # three seeds agree, where the others' do not: that is not evidence of many df
+    single = estimate_joint_covariance([RowScores(item.scores[:1], item.bounds) for item in noisy])
     assert single.df == pytest.approx(np.full((6, 6), 499.0))
 
 
@@ -105,23 +105,23 @@ def test_seeds_of_alike_entries_are_pooled_and_those_of_unlike_ones_are_not():
     assert alike.min() > 0.3  # where the least as measured is some hundredths
     assert (known > 4).all()
     unlike = np.exp(3 * rng.standard_normal(40)) * rng.chisquare(2, 40) / 2
-    found, known = moderate_variances(unlike, df)
+    result, known = moderate_variances(unlike, df)
     assert (known < 3).all()
-    assert (found >= unlike).all()
+    assert (result >= unlike).all()
 
 
 def test_variances_are_pooled_by_the_moments_of_their_logarithms():
     variance, df = np.array([0.4, 2.0, 0.05, 0.0, 9.0, 1.0]), np.array([2.0, 2, 4, 1, 4, 2])
-    found, known = moderate_variances(variance, df)
-    kept = variance > 0
-    logs = np.log((variance * (df + 1))[kept]) - special.digamma(df[kept] / 2) + np.log(df[kept] / 2)
-    unlike = logs.var(ddof=1) * (1 + 2 * np.sqrt(2 / 4)) - special.polygamma(1, df[kept] / 2).mean()
+    result, known = moderate_variances(variance, df)
+    stored = variance > 0
+    logs = np.log((variance * (df + 1))[stored]) - special.digamma(df[stored] / 2) + np.log(df[stored] / 2)
+    unlike = logs.var(ddof=1) * (1 + 2 * np.sqrt(2 / 4)) - special.polygamma(1, df[stored] / 2).mean()
     prior = known[0] - 2
     assert special.polygamma(1, prior / 2) == pytest.approx(unlike, rel=1e-6)
     common = np.exp(logs.mean() + special.digamma(prior / 2) - np.log(prior / 2))
-    assert found[2] == pytest.approx(max((prior * common / 5 + 4 * 0.05) / (prior + 4), 0.05))
-    assert (found[3], known[3]) == (0, 1)  # without any chance in it, or a single seed
-    assert known[kept] == pytest.approx(df[kept] + prior)
+    assert result[2] == pytest.approx(max((prior * common / 5 + 4 * 0.05) / (prior + 4), 0.05))
+    assert (result[3], known[3]) == (0, 1)  # without any chance in it, or a single seed
+    assert known[stored] == pytest.approx(df[stored] + prior)
 
 
 def test_three_entries_are_too_few_to_pool():
@@ -139,9 +139,9 @@ def test_the_derivatives_of_log_gamma_are_scipys(x):
 
 def test_copies_of_an_entry_are_tied_and_share_its_chance():
     samples = binary(np.random.default_rng(4), [0.7, 0.5], seeds=3)
-    found = estimate_joint_covariance([samples[0], samples[1], samples[0], samples[0]])
-    assert (found.variance[np.ix_([0, 2, 3], [0, 2, 3])] == 0).all()
-    sets = compute_rank_sets(found)
+    result = estimate_joint_covariance([samples[0], samples[1], samples[0], samples[0]])
+    assert (result.variance[np.ix_([0, 2, 3], [0, 2, 3])] == 0).all()
+    sets = compute_rank_sets(result)
     assert not sets.differs[0, 2]
     assert sets.differs[0, 1]
     assert sets.low.tolist() == [1, 4, 1, 1]
@@ -151,11 +151,11 @@ def test_copies_of_an_entry_are_tied_and_share_its_chance():
 
 
 def test_what_has_no_noise_is_told_apart_and_nothing_is_divided_by_zero():
-    found = compute_rank_sets(plain([0.5, 0.5, 0.6], [0, 0, 0]))
-    assert found.differs.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
-    assert found.low.tolist() == [2, 2, 1]
-    assert found.best.tolist() == [0, 0, 1]
-    assert found.pairs.adjusted()[0, 2] == 0
+    result = compute_rank_sets(plain([0.5, 0.5, 0.6], [0, 0, 0]))
+    assert result.differs.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+    assert result.low.tolist() == [2, 2, 1]
+    assert result.best.tolist() == [0, 0, 1]
+    assert result.pairs.adjusted()[0, 2] == 0
 
 
 def test_all_right_against_all_wrong_is_told_apart():
@@ -191,10 +191,10 @@ def test_entries_in_near_copies_need_a_smaller_critical_value_than_independent_o
 
 
 def test_few_degrees_of_freedom_take_sidaks_bound():
-    found = compare_all_pairs(plain(np.zeros(10), np.ones(10), df=19))
-    assert found.maxima is None
-    assert found.tail == pytest.approx(1 - 0.95 ** (1 / 45))
-    assert found.critical[0, 1] == pytest.approx(stats.t.isf(found.tail / 2, 19), rel=1e-8)
+    result = compare_all_pairs(plain(np.zeros(10), np.ones(10), df=19))
+    assert result.maxima is None
+    assert result.tail == pytest.approx(1 - 0.95 ** (1 / 45))
+    assert result.critical[0, 1] == pytest.approx(stats.t.isf(result.tail / 2, 19), rel=1e-8)
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1), st.sampled_from([9.0, 500.0]))
@@ -202,13 +202,13 @@ def test_few_degrees_of_freedom_take_sidaks_bound():
 def test_verdicts_intervals_and_adjusted_p_agree(size, seed, df):
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(size, 2 * size)) * 0.3
-    found = compare_all_pairs(JointCovariance(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
+    result = compare_all_pairs(JointCovariance(rng.normal(size=size), noise @ noise.T, np.full((size, size), df)))
     pairs = np.triu_indices(size, 1)
-    assert ((found.adjusted() <= 0.05) == found.differs)[pairs].all()
-    assert ((np.abs(found.joint_covariance.difference) > found.reach) == found.differs)[pairs].all()
-    assert (found.differs == found.differs.T).all()
-    unadjusted = found.joint_covariance.p(*pairs)
-    assert (found.adjusted()[pairs] >= unadjusted * (1 - 1e-9)).all()
+    assert ((result.adjusted() <= 0.05) == result.differs)[pairs].all()
+    assert ((np.abs(result.joint_covariance.difference) > result.reach) == result.differs)[pairs].all()
+    assert (result.differs == result.differs.T).all()
+    unadjusted = result.joint_covariance.p(*pairs)
+    assert (result.adjusted()[pairs] >= unadjusted * (1 - 1e-9)).all()
 
 
 @given(st.integers(1, 10), st.integers(0, 2**32 - 1))
@@ -227,8 +227,8 @@ def test_rank_sets_hold_the_observed_rank_and_turn_with_the_scale(size, seed):
 
 
 def test_the_chance_of_being_best_is_the_normal_integral():
-    found = estimate_best_probabilities(plain([0.1, 0.0], [0.01, 0.01]))
-    assert found[0] == pytest.approx(stats.norm.cdf(0.1 / np.sqrt(0.02)), abs=0.02)
+    result = estimate_best_probabilities(plain([0.1, 0.0], [0.01, 0.01]))
+    assert result[0] == pytest.approx(stats.norm.cdf(0.1 / np.sqrt(0.02)), abs=0.02)
     even = estimate_best_probabilities(plain([0.0] * 4, [0.01] * 4))
     assert even == pytest.approx([0.25] * 4, abs=0.02)
 

@@ -20,31 +20,31 @@ def test_of_one_run_the_replicates_are_its_seeds(tmp_path):
     run = fs.evaluate(
         lambda seed: models.Adder(seed, 0.1 * seed), on=FOLDS[0], seeds=4, out=tmp_path / "r", name="adder"
     )
-    found, score = fs.replicates(run), fs.score(run)
+    result, score = fs.replicates(run), fs.score(run)
     for view, of in (("id", score.id), ("ood", score.ood)):
-        assert found["views"][view]["values"] == pytest.approx(list(of.per_seed), abs=1e-6)
-        assert found["views"][view]["mean"] == pytest.approx(of.value, abs=1e-6)
-        assert found["views"][view]["sd"] == pytest.approx(np.std(of.per_seed, ddof=1), abs=2e-6)
-    assert found["replicates"] == "4 seeds"
+        assert result["views"][view]["values"] == pytest.approx(list(of.per_seed), abs=1e-6)
+        assert result["views"][view]["mean"] == pytest.approx(of.value, abs=1e-6)
+        assert result["views"][view]["sd"] == pytest.approx(np.std(of.per_seed, ddof=1), abs=2e-6)
+    assert result["replicates"] == "4 seeds"
 
 
 def test_of_runs_on_folds_each_is_one_replicate(tmp_path):
     runs = [
         fs.evaluate(
             models.Adder,
-            on=one,
+            on=item,
             seeds=2,
             out=tmp_path / str(number),
             name="adder",
             settings={"a": {"wrong": 0.2 * number}},
         )
-        for number, one in enumerate(FOLDS)
+        for number, item in enumerate(FOLDS)
     ]
-    found = fs.replicates(*runs)
+    result = fs.replicates(*runs)
     values = [fs.score(run).ood.value for run in runs]
-    assert found["views"]["ood"]["values"] == pytest.approx(values, abs=1e-6)
-    assert found["views"]["ood"]["sd"] == pytest.approx(np.std(values, ddof=1), abs=2e-6)
-    assert (found["replicates"], found["benchmarks"]) == ("2 folds", FOLDS)
+    assert result["views"]["ood"]["values"] == pytest.approx(values, abs=1e-6)
+    assert result["views"]["ood"]["sd"] == pytest.approx(np.std(values, ddof=1), abs=2e-6)
+    assert (result["replicates"], result["benchmarks"]) == ("2 folds", FOLDS)
     with pytest.raises(FarshiftError, match="two runs are on the same benchmark"):
         fs.replicates(runs[0], runs[0])
     with pytest.raises(FarshiftError, match="name one run"):
@@ -52,5 +52,5 @@ def test_of_runs_on_folds_each_is_one_replicate(tmp_path):
 
 
 def test_a_single_seed_has_no_standard_deviation(tmp_path):
-    found = fs.replicates(fs.evaluate(models.Adder, on=FOLDS[0], seeds=1, out=tmp_path / "r"))
-    assert found["views"]["ood"]["sd"] is None
+    result = fs.replicates(fs.evaluate(models.Adder, on=FOLDS[0], seeds=1, out=tmp_path / "r"))
+    assert result["views"]["ood"]["sd"] is None

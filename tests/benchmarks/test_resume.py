@@ -191,8 +191,8 @@ def test_a_model_with_fit_starts_its_seed_anew_since_training_twice_need_not_giv
 def fs_status(folder: Path):
     from farshift.benchmarks.runs.status import list_statuses
 
-    (found,) = list_statuses([folder])
-    return found
+    (result,) = list_statuses([folder])
+    return result
 
 
 def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
@@ -205,12 +205,12 @@ def test_rows_left_open_and_rows_lost_count_as_wrong_and_are_shown(tmp_path):
                 answers[row] = fs.Failed("no answer")
         return answers
 
-    found = fs.score(fs.evaluate(models.Bad(answer), on=ON, seeds=2, out=tmp_path / "r"))
+    result = fs.score(fs.evaluate(models.Bad(answer), on=ON, seeds=2, out=tmp_path / "r"))
     test = fs.benchmark(ON).part("id_test").numpy(["a"])["a"] % 10
-    assert found.id.value == pytest.approx((test > 1).mean(), abs=1e-6)
+    assert result.id.value == pytest.approx((test > 1).mean(), abs=1e-6)
     counts = {"rows": 2 * len(test), "answered": 2 * (test > 1).sum(), "abstained": 2 * (test == 0).sum()}
-    assert asdict(found.answers["id"]) == counts | {"failed": 2 * (test == 1).sum()}
-    assert "each counts as wrong" in str(found)
+    assert asdict(result.answers["id"]) == counts | {"failed": 2 * (test == 1).sum()}
+    assert "each counts as wrong" in str(result)
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 512])

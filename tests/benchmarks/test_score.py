@@ -36,14 +36,14 @@ def test_a_perfect_model_scores_one_and_a_memoriser_memorises(tmp_path):
 
 def test_scores_are_those_counted_by_hand(tmp_path):
     run = fs.evaluate(lambda seed: models.Adder(seed), on=ON, seeds=3, out=tmp_path / "run")
-    found = fs.score(run)
+    result = fs.score(run)
     test, train = (fs.benchmark(ON).part(part).numpy() for part in ("id_test", "train"))
     per_seed = [np.mean(models.Adder(seed).predict(test) == (test["a"] + test["b"]) % 97) for seed in range(3)]
-    assert list(found.id.per_seed) == [round(value, 6) for value in per_seed]
+    assert list(result.id.per_seed) == [round(value, 6) for value in per_seed]
     wrong = {key: values[train["corrupted"]] for key, values in train.items()}
     restored = [np.mean(models.Adder(seed).predict(wrong) == (wrong["a"] + wrong["b"]) % 97) for seed in range(3)]
-    assert list(found.ood.per_seed) == [round(value, 6) for value in restored]
-    assert found.gap.value == pytest.approx(np.mean(per_seed) - np.mean(restored), abs=1e-6)
+    assert list(result.ood.per_seed) == [round(value, 6) for value in restored]
+    assert result.gap.value == pytest.approx(np.mean(per_seed) - np.mean(restored), abs=1e-6)
 
 
 def test_scores_do_not_depend_on_batch_size(tmp_path):
@@ -55,17 +55,17 @@ def test_scores_do_not_depend_on_batch_size(tmp_path):
 
 
 def test_severity_and_groups_are_reported():
-    found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
-    curve = found.severity
+    result = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
+    curve = result.severity
     views = {view: [point for point in curve if point.view == view] for view in ("id", "ood")}
     assert len(views["id"]) <= 4
     assert len(views["ood"]) <= 8
     assert (views["id"][0].first, views["id"][-1].last) == (1, 22)
     assert (views["ood"][0].first, views["ood"][-1].last) == (24, 48)
     for view, points in views.items():
-        assert all(one.last < other.first for one, other in pairwise(points))
-        assert sum(point.estimate.rows for point in points) == found.views[view].rows
-    worst = found.worst_group
+        assert all(item.last < other.first for item, other in pairwise(points))
+        assert sum(point.estimate.rows for point in points) == result.views[view].rows
+    worst = result.worst_group
     assert set(worst.groups) == {"and", "after", "none"}
     assert worst.estimate.value == min(group.value for group in worst.groups.values())
 
@@ -92,10 +92,10 @@ def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tm
         None,
         None,
     )
-    found = fs.score(old)
-    assert (found.scorer, found.entry_identity) == (SCORER, now)
+    result = fs.score(old)
+    assert (result.scorer, result.entry_identity) == (SCORER, now)
     new = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "new")
-    assert fs.score(new).json() == found.json()
+    assert fs.score(new).json() == result.json()
     assert fs.compare(old, new).id.value == 0
     again = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
     assert again.digest == old.digest
@@ -121,18 +121,18 @@ def test_groups_are_clusters_unless_they_are_the_levels_of_severity(kind, groups
 
     part = Rows()
     part.row_metadata = carried
-    found = get_cluster_names(part, kind)
-    assert found is carried["group"] if clustered else found is None
+    result = get_cluster_names(part, kind)
+    assert result is carried["group"] if clustered else result is None
 
 
 def test_scores_and_comparisons_say_how_clusters_are_treated():
-    found = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
-    assert found.ood.clustering == Clustering(3, "fixed")
-    assert found.gap.clustering == Clustering(6, "fixed")
-    assert all(point.estimate.clustering.count <= 3 for point in found.severity)
-    groups = found.worst_group.groups.values()
+    result = fs.score(fs.evaluate(models.Echo(), on="scan/length", seeds=1))
+    assert result.ood.clustering == Clustering(3, "fixed")
+    assert result.gap.clustering == Clustering(6, "fixed")
+    assert all(point.estimate.clustering.count <= 3 for point in result.severity)
+    groups = result.worst_group.groups.values()
     assert {group.clustering.treated for group in groups} == {"one"}
-    assert "ID rows in 3 and OOD rows in 3 clusters, too few to generalise to other clusters" in str(found)
+    assert "ID rows in 3 and OOD rows in 3 clusters, too few to generalise to other clusters" in str(result)
     plain = fs.score(fs.evaluate(models.Adder(), on=ON, seeds=2))
     assert plain.id.clustering == Clustering(None, None)
     assert "clusters" not in plain.interval
@@ -140,9 +140,9 @@ def test_scores_and_comparisons_say_how_clusters_are_treated():
 
 def test_one_seed_gives_no_verdict():
     runs = [fs.evaluate(models.Adder(wrong=wrong), on=ON, seeds=1) for wrong in (0.1, 0.5)]
-    found = fs.compare(*runs)
-    assert found.id.distinguishable is None
-    assert "a single seed: no training noise" in found.interval
+    result = fs.compare(*runs)
+    assert result.id.distinguishable is None
+    assert "a single seed: no training noise" in result.interval
 
 
 def test_scores_are_the_same_bytes_in_another_process_without_torch(tmp_path):
@@ -159,12 +159,12 @@ def test_scores_are_the_same_bytes_in_another_process_without_torch(tmp_path):
 def test_two_runs_compare_on_the_same_rows(tmp_path):
     good = fs.evaluate(lambda seed: models.Adder(seed, 0.05), on=ON, seeds=3, name="good")
     worse = fs.evaluate(lambda seed: models.Adder(seed, 0.3), on=ON, seeds=3, name="worse")
-    found = fs.compare(good, worse)
+    result = fs.compare(good, worse)
     scores = [fs.score(run) for run in (good, worse)]
     for view in ("id", "ood", "gap"):
         expected = getattr(scores[0], view).value - getattr(scores[1], view).value
-        assert getattr(found, view).value == pytest.approx(expected, abs=2e-6)
-    assert found.id.distinguishable
+        assert getattr(result, view).value == pytest.approx(expected, abs=2e-6)
+    assert result.id.distinguishable
     assert not fs.compare(good, good).ood.distinguishable
     quick = fs.evaluate(models.Adder(), on=ON, seeds=1, budget="quick")
     with pytest.raises(FarshiftError, match="cannot be compared"):

@@ -52,12 +52,12 @@ def test_every_rule_is_applied_side_by_side_and_the_runs_own_decides(tmp_path):
     scores = {rule: fs.score(run) for rule, run in runs.items()}
     bench = find_benchmark(ON)
     for rule, wrong, name in (("last", 0.3, "last"), ("id_val", 0.1, "step-20")):
-        found = scores[rule]
-        assert (found.selection, found.candidates) == (rule, 3)
-        assert found.selections[rule].chosen == {0: name, 1: name, 2: name}
+        result = scores[rule]
+        assert (result.selection, result.candidates) == (rule, 3)
+        assert result.selections[rule].chosen == {0: name, 1: name, 2: name}
         expected = np.mean([accuracy(bench, "ood", models.Adder(seed, wrong)) for seed in range(3)])
-        assert found.ood.value == pytest.approx(expected, abs=1e-6)
-        assert found.ood == found.selections[rule].ood
+        assert result.ood.value == pytest.approx(expected, abs=1e-6)
+        assert result.ood == result.selections[rule].ood
     both = [score.selections for score in scores.values()]
     assert both[0] == both[1], "whatever a run's own rule is, all are shown alike"
     regret = both[0]["last"].ood.value + both[0]["last"].regret.value
@@ -90,9 +90,9 @@ def test_noisy_validation_reads_given_labels_and_clean_validation_declares_that_
             yield "adder", models.Adder(0, 0.2)
             yield "last", models.Bad(lambda batch: [given.get(pair, 0) for pair in zip(*batch.values(), strict=True)])
 
-    found = fs.score(fs.evaluate(Parrot, on=ON, seeds=1, out=tmp_path / "r")).selections
-    assert found["id_val"].chosen == {0: "last"}
-    assert found["clean_val"].chosen == {0: "adder"}
+    result = fs.score(fs.evaluate(Parrot, on=ON, seeds=1, out=tmp_path / "r")).selections
+    assert result["id_val"].chosen == {0: "last"}
+    assert result["clean_val"].chosen == {0: "adder"}
 
 
 def test_equal_candidates_go_to_the_earliest(tmp_path):
@@ -104,10 +104,10 @@ def test_settings_are_candidates_and_last_is_the_first_settings(tmp_path):
     settings = {"rough": {"wrong": 0.4}, "fine": {"wrong": 0.05}}
     run = fs.evaluate(models.Adder, on=ON, seeds=2, settings=settings, out=tmp_path / "r", selection="id_val")
     assert run.candidates == run.finals == ("rough/last", "fine/last")
-    found = fs.score(run).selections
-    assert found["last"].chosen == {0: "rough/last", 1: "rough/last"}
-    assert found["id_val"].chosen == {0: "fine/last", 1: "fine/last"}
-    assert found["last"].regret.value > 0.3
+    result = fs.score(run).selections
+    assert result["last"].chosen == {0: "rough/last", 1: "rough/last"}
+    assert result["id_val"].chosen == {0: "fine/last", 1: "fine/last"}
+    assert result["last"].regret.value > 0.3
 
 
 def test_settings_reach_an_estimator_and_a_name_it_does_not_know_is_refused(tmp_path):
@@ -181,15 +181,17 @@ def test_leave_one_group_out_trains_on_the_other_groups_and_asks_for_the_one(tmp
     )
     train = find_benchmark("scan/length").part("train")
     sizes = {group: int((train.row_metadata["group"] == group).sum()) for group in ("after", "and", "none")}
-    whole = (["after", "and", "none"], len(train), True)
+    full = (["after", "and", "none"], len(train), True)
     folds = [(sorted(set(sizes) - {out}), len(train) - sizes[out], False) for out in ("after", "and", "none")]
-    assert Grouped.log == [one for one in (whole, *folds) for _ in range(2)]
+    assert Grouped.log == [item for item in (full, *folds) for _ in range(2)]
     predictions = run.predictions()
-    asked = predictions.filter([part == "leave_one_group_out" for part in predictions["part"].to_pylist()])
-    assert sorted(asked["row_id"].to_pylist()) == sorted(train.row_ids.tolist() * 2), "each row once for each setting"
-    found = fs.score(run)
-    assert found.selections["leave_one_group_out"].chosen.keys() == {0}
-    assert found.selection == "leave_one_group_out"
+    requested = predictions.filter([part == "leave_one_group_out" for part in predictions["part"].to_pylist()])
+    assert sorted(requested["row_id"].to_pylist()) == sorted(train.row_ids.tolist() * 2), (
+        "each row once for each setting"
+    )
+    result = fs.score(run)
+    assert result.selections["leave_one_group_out"].chosen.keys() == {0}
+    assert result.selection == "leave_one_group_out"
 
 
 def test_groups_count_alike_however_many_rows_they_have():
@@ -221,10 +223,10 @@ def test_crafted_shift_trains_on_other_families_and_asks_under_its_own(tmp_path)
     train, val = len(bench.part("train")), len(bench.part("id_val"))
     assert seen == [train, train * 3, train * 4], "2 and 3 of the 5 families are seen in the two folds, with the rows"
     predictions = run.predictions()
-    asked = predictions.filter([part == "crafted_shift" for part in predictions["part"].to_pylist()])
-    assert asked.num_rows == 5 * val
+    requested = predictions.filter([part == "crafted_shift" for part in predictions["part"].to_pylist()])
+    assert requested.num_rows == 5 * val
     ballot = crafted_shift.ballot(bench)
-    assert sorted(asked["row_id"].to_pylist()) == sorted(ballot.row_ids.tolist())
+    assert sorted(requested["row_id"].to_pylist()) == sorted(ballot.row_ids.tolist())
     assert fs.score(run).selections["crafted_shift"].chosen == {0: "last"}
     other = fs.score(fs.evaluate(Whole, on="optdigits/writers", seeds=1, out=tmp_path / "s")).selections
     assert "evaluate with this rule (--selection crafted_shift)" in other["crafted_shift"].reason
@@ -304,19 +306,19 @@ def test_the_three_selections_of_domainbed(tmp_path, monkeypatch):
     right = {name: hits(name, steps[name.split("/")[1]]) for name in run.candidates}
     speakers = bench.part("id_val").row_metadata["group"]
     by_domain = {
-        name: np.mean([found["id_val"][speakers == one].mean() for one in sorted(set(speakers.tolist()))])
-        for name, found in right.items()
+        name: np.mean([result["id_val"][speakers == item].mean() for item in sorted(set(speakers.tolist()))])
+        for name, result in right.items()
     }
-    found = fs.score(run).selections
-    assert found["training_domain_val"].chosen == {0: max(run.candidates, key=by_domain.__getitem__)}
+    result = fs.score(run).selections
+    assert result["training_domain_val"].chosen == {0: max(run.candidates, key=by_domain.__getitem__)}
     of_last = {name: right[name]["ood_val"].mean() for name in run.finals}
-    assert found["test_domain_val"].chosen == {0: max(run.finals, key=of_last.__getitem__)}
-    assert "evaluate with this rule" in found["leave_one_group_out"].reason
+    assert result["test_domain_val"].chosen == {0: max(run.finals, key=of_last.__getitem__)}
+    assert "evaluate with this rule" in result["leave_one_group_out"].reason
 
 
 def test_a_rule_that_must_be_declared_is_applied_only_where_it_is(tmp_path):
-    found = fs.score(fs.evaluate(models.Adder, on=ON, seeds=1, out=tmp_path / "r")).selections
-    assert not {"training_domain_val", "test_domain_val"} & found.keys()
+    result = fs.score(fs.evaluate(models.Adder, on=ON, seeds=1, out=tmp_path / "r")).selections
+    assert not {"training_domain_val", "test_domain_val"} & result.keys()
     known = load_rules()
     assert known["test_domain_val"].unavailable(find_benchmark(ON)) == f"{ON} has no part ood_val"
     assert "have fewer than two groups" in known["training_domain_val"].unavailable(find_benchmark(ON))

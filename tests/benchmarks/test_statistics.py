@@ -175,5 +175,5 @@ def test_differences_of_one_models_statistics_keep_seeds_and_groups_together():
     grouped = left_out(scores[0], groups).minus(left_out(scores[1], groups))
     assert grouped.per_seed == pytest.approx(plain.per_seed, abs=1e-12)
     assert plain.bounds == grouped.bounds == (-1.0, 1.0)
-    paired = estimate_paired_difference(*(left_out(one, groups) for one in scores))
+    paired = estimate_paired_difference(*(left_out(item, groups) for item in scores))
     assert paired.value == pytest.approx(estimate_paired_difference(*map(RowScores, scores)).value, abs=1e-12)

@@ -90,9 +90,9 @@ def test_a_cluster_for_every_row_is_the_independent_case(rows, seed):
 
 def test_the_variance_of_a_difference_is_that_of_the_differences():
     scores, clusters = scores_in([3, 5, 8, 2, 9, 4, 4], 2)
-    for one in (clusters, clusters % 3, None):
-        covariance, df = estimate_mean_covariance(scores, one)
-        direct, direct_df = estimate_mean_covariance(scores[:1] - scores[1:], one)
+    for item in (clusters, clusters % 3, None):
+        covariance, df = estimate_mean_covariance(scores, item)
+        direct, direct_df = estimate_mean_covariance(scores[:1] - scores[1:], item)
         assert covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1] == pytest.approx(direct[0, 0], rel=1e-9)
         assert df == direct_df
 
@@ -100,7 +100,7 @@ def test_the_variance_of_a_difference_is_that_of_the_differences():
 def test_few_clusters_are_strata():
     scores, clusters = scores_in([30, 50, 20])
     covariance, df = estimate_mean_covariance(scores, clusters)
-    parts = [scores[0][clusters == one] for one in range(3)]
+    parts = [scores[0][clusters == item] for item in range(3)]
     by_hand = sum((len(part) / 100) ** 2 * part.var(ddof=1) / len(part) for part in parts)
     assert covariance[0, 0] == pytest.approx(by_hand, rel=1e-9)
     assert 90 < df <= 97
@@ -120,18 +120,18 @@ def test_how_clusters_are_treated_is_said():
     assert make_clustering(np.arange(30) % 5) == Clustering(5, "fixed")
     assert make_clustering(np.arange(30) % FEW) == Clustering(FEW, "random")
     assert Clustering(1, "one").beside(Clustering(7, "random")) == Clustering(8, "mixed")
-    told = describe_clusters({"ID": Clustering(8, "random"), "OOD": Clustering(7, "random")})
-    assert told == "; ID rows in 8 and OOD rows in 7 clusters, treated as a random sample of clusters"
-    told = describe_clusters({"ID": Clustering(1, "one"), "OOD": Clustering(4, "fixed")})
-    assert told == "; OOD rows in 4 clusters, too few to generalise to other clusters; ID rows from one domain: no inference to other domains"  # fmt: skip
+    output = describe_clusters({"ID": Clustering(8, "random"), "OOD": Clustering(7, "random")})
+    assert output == "; ID rows in 8 and OOD rows in 7 clusters, treated as a random sample of clusters"
+    output = describe_clusters({"ID": Clustering(1, "one"), "OOD": Clustering(4, "fixed")})
+    assert output == "; OOD rows in 4 clusters, too few to generalise to other clusters; ID rows from one domain: no inference to other domains"  # fmt: skip
     assert describe_clusters({"ID": Clustering(), "OOD": Clustering()}) == ""
 
 
 def test_one_domain_is_as_independent_rows():
     scores = np.random.default_rng(2).integers(0, 2, (1, 50)).astype(float)
-    one, none = (estimate_mean(RowScores(scores, clusters=clusters)) for clusters in (np.zeros(50, int), None))
-    assert (one.low, one.high) == (none.low, none.high)
-    assert one.to_dict()["clusters_are"] == "one"
+    item, none = (estimate_mean(RowScores(scores, clusters=clusters)) for clusters in (np.zeros(50, int), None))
+    assert (item.low, item.high) == (none.low, none.high)
+    assert item.to_dict()["clusters_are"] == "one"
     assert none.to_dict()["clusters_are"] is None
 
 
@@ -139,9 +139,9 @@ def test_one_domain_is_as_independent_rows():
 def test_a_score_of_zero_or_one_keeps_a_width_in_clusters(clusters):
     codes_of = np.arange(400) % clusters
     for value in (0.0, 1.0):
-        found = estimate_mean(RowScores(np.full((1, 400), value), clusters=codes_of))
-        assert 0.003 < found.high - found.low < 0.1
-        assert found.low <= value <= found.high
+        result = estimate_mean(RowScores(np.full((1, 400), value), clusters=codes_of))
+        assert 0.003 < result.high - result.low < 0.1
+        assert result.low <= value <= result.high
 
 
 def test_rows_that_are_alike_in_their_cluster_count_once():
@@ -159,15 +159,15 @@ def test_intervals_near_an_end_of_the_scale_stay_in_it_and_lean_away():
     rng = np.random.default_rng(6)
     levels = rng.beta(4.5, 0.5, 12)
     scores = (rng.uniform(size=(1, 600)) < np.repeat(levels, 50)).astype(float)
-    found = estimate_mean(RowScores(scores, clusters=np.repeat(np.arange(12), 50)))
-    assert 0 < found.low < found.value < found.high < 1
-    assert found.value - found.low > found.high - found.value
+    result = estimate_mean(RowScores(scores, clusters=np.repeat(np.arange(12), 50)))
+    assert 0 < result.low < result.value < result.high < 1
+    assert result.value - result.low > result.high - result.value
 
 
 def test_clusters_are_in_gaps_differences_and_selections():
     scores, clusters = scores_in([40] * 10, 2)
-    left, right = (RowScores(one[None], (-np.inf, np.inf), clusters) for one in scores)
-    plain = [RowScores(one[None], (-np.inf, np.inf)) for one in scores]
+    left, right = (RowScores(item[None], (-np.inf, np.inf), clusters) for item in scores)
+    plain = [RowScores(item[None], (-np.inf, np.inf)) for item in scores]
     for of in (estimate_gap, estimate_paired_difference):
         assert of(left, right).row_se > 2 * of(*plain).row_se
         assert of(left, right).clustering.treated == "random"
@@ -189,11 +189,11 @@ def squares(scores: np.ndarray, clusters: np.ndarray | None):
 
 def test_the_jackknife_of_a_mean_over_whole_clusters_is_the_cluster_robust_variance():
     scores, clusters = scores_in([3, 8, 5, 20, 9, 14, 4, 11])
-    found, robust = squares(scores, clusters), estimate_row_variance(scores, (-np.inf, np.inf), clusters)
-    assert len(found.sizes) == 8
-    assert found.spread().variance == pytest.approx(robust.variance, rel=1e-9)
-    assert found.spread().df == pytest.approx(robust.df)
-    assert estimate_mean(found).clustering == Clustering(8, "random")
+    result, robust = squares(scores, clusters), estimate_row_variance(scores, (-np.inf, np.inf), clusters)
+    assert len(result.sizes) == 8
+    assert result.spread().variance == pytest.approx(robust.variance, rel=1e-9)
+    assert result.spread().df == pytest.approx(robust.df)
+    assert estimate_mean(result).clustering == Clustering(8, "random")
 
 
 def test_many_clusters_are_dealt_whole_into_groups():
@@ -201,7 +201,7 @@ def test_many_clusters_are_dealt_whole_into_groups():
     clusters = np.arange(900) % 120
     groups = assign_row_groups(ids, clusters)
     assert len(np.unique(groups)) == 50
-    assert all(len(np.unique(groups[clusters == one])) == 1 for one in range(120))
+    assert all(len(np.unique(groups[clusters == item])) == 1 for item in range(120))
     assert sorted(np.bincount(groups[:120]).tolist())[::49] == [2, 3]
     order = np.random.default_rng(1).permutation(900)
     np.testing.assert_array_equal(assign_row_groups(ids[order], clusters[order]), groups[order])
@@ -211,7 +211,7 @@ def test_fixed_clusters_are_dealt_in_turn():
     ids = np.arange(1000, dtype=np.uint64)
     clusters = np.repeat([0, 1, 2], [500, 400, 100])
     groups = assign_row_groups(ids, clusters)
-    by_cluster = np.array([np.bincount(groups[clusters == one], minlength=50) for one in range(3)])
+    by_cluster = np.array([np.bincount(groups[clusters == item], minlength=50) for item in range(3)])
     assert by_cluster.tolist() == [[10] * 50, [8] * 50, [2] * 50]
     assert count_jackknife_groups(ids, np.arange(1000) % 7) == 7
     assert set(deal_rows(ids, np.arange(1000) % 7, 3).tolist()) == {0, 1, 2}
@@ -224,9 +224,9 @@ def test_what_rows_and_seeds_make_together_is_counted_once():
     expected = 1 / scores.size
     assert sample.spread().variance == pytest.approx(expected, rel=0.1)
     assert sample.interaction() == pytest.approx(expected, rel=0.1)
-    found = estimate_mean(sample)
-    assert found.interaction_se == pytest.approx(expected**0.5, rel=0.05)
-    assert (found.high - found.low) / 2 < 2.3 * max(found.row_se, found.seed_se)
+    result = estimate_mean(sample)
+    assert result.interaction_se == pytest.approx(expected**0.5, rel=0.05)
+    assert (result.high - result.low) / 2 < 2.3 * max(result.row_se, result.seed_se)
     groups = squares(scores, None)
     assert groups.interaction() == pytest.approx(expected, rel=0.5)
     assert RowScores(scores[:1]).interaction() == 0.0

@@ -17,7 +17,7 @@ from farshift.splits.manifest import KINDS, SplitDefinition
 from support import SHARED, for_each
 
 FROZEN = {manifest.full_name: manifest for manifest in list_manifests() if manifest.frozen}
-BENCHMARKS = {name: one for name, one in load_benchmarks().items() if one.definition.split in FROZEN}
+BENCHMARKS = {name: item for name, item in load_benchmarks().items() if item.definition.split in FROZEN}
 """Those whose split is frozen in the package: what holds of the others before a pull, test_definitions.py says."""
 SCHEMAS = {name: source.schema for name, source in load_sources().items()}
 RULES = load_rules()
@@ -39,26 +39,26 @@ def rows_of(benchmark: Benchmark) -> dict[str, int]:
     no hold-out takes, are counted as if it could."""
     rows = {name: pin.rows for name, pin in split_of(benchmark).parts.items()}
     for holdout in benchmark.definition.holdouts:
-        taken = round(holdout.share * rows[holdout.part])
-        rows[holdout.part] -= taken
-        rows[holdout.to] = taken
+        accepted = round(holdout.share * rows[holdout.part])
+        rows[holdout.part] -= accepted
+        rows[holdout.to] = accepted
     return rows
 
 
 def test_every_frozen_split_has_a_benchmark_at_its_newest_version():
-    newest = {one.name: one for one in sorted(FROZEN.values(), key=lambda one: one.definition.version)}
-    names = {one.full_name for one in newest.values()}
-    assert sorted(names - {one.definition.split for one in BENCHMARKS.values()}) == []
+    newest = {item.name: item for item in sorted(FROZEN.values(), key=lambda one: one.definition.version)}
+    names = {item.full_name for item in newest.values()}
+    assert sorted(names - {item.definition.split for item in BENCHMARKS.values()}) == []
 
 
 def test_every_benchmark_names_a_version_that_is_frozen_or_defined():
     known = {manifest.full_name for manifest in list_manifests()}
-    assert sorted(one.name for one in load_benchmarks().values() if one.definition.split not in known) == []
+    assert sorted(item.name for item in load_benchmarks().values() if item.definition.split not in known) == []
 
 
 def test_a_benchmark_is_found_by_its_name_as_in_the_list():
     assert list(BENCHMARKS) == sorted(BENCHMARKS)
-    assert {name for name, one in BENCHMARKS.items() if one.name != name} == set()
+    assert {name for name, item in BENCHMARKS.items() if item.name != name} == set()
     some = list(BENCHMARKS)[:: len(BENCHMARKS) // 2]
     assert [find_benchmark(name) for name in some] == [BENCHMARKS[name] for name in some]
 
@@ -68,55 +68,57 @@ CORE = load_suite("core")
 
 def generated(source: SourceDefinition) -> bool:
     """Whether a source's rows come from a generator, or from a source whose rows do."""
-    made_of = [one.of.partition("@")[0] for one in source.distributions if one.of]
-    return any(one.generator for one in source.distributions) or (
+    made_of = [item.of.partition("@")[0] for item in source.distributions if item.of]
+    return any(item.generator for item in source.distributions) or (
         bool(made_of) and all(generated(find_source(name).definition) for name in made_of)
     )
 
 
 def test_the_core_has_some_of_every_kind_and_most_of_it_is_public_data():
-    kinds = Counter(one.kind for one in CORE)
+    kinds = Counter(item.kind for item in CORE)
     assert 18 <= len(CORE) <= 24
     assert set(kinds) == set(KINDS)
     assert all(count >= 3 for count in kinds.values()), kinds
-    public = Counter(one.kind for one in CORE if not generated(find_source(split_of(one).source.name).definition))
+    public = Counter(item.kind for item in CORE if not generated(find_source(split_of(item).source.name).definition))
     assert sum(public.values()) >= 13
     assert set(public) == set(KINDS)
 
 
 def test_a_kind_of_the_core_has_at_most_one_split_of_a_source():
-    asked = Counter((one.kind, split_of(one).source.name) for one in CORE)
-    assert [of for of, count in asked.items() if count > 1] == []
+    requested = Counter((item.kind, split_of(item).source.name) for item in CORE)
+    assert [of for of, count in requested.items() if count > 1] == []
 
 
 def test_anyone_may_use_the_data_of_the_core():
-    licences = {one.name: find_source(split_of(one).source.name).definition.licence for one in CORE}
+    licences = {item.name: find_source(split_of(item).source.name).definition.licence for item in CORE}
     closed = re.compile(r"\bNC\b|non-commercial|research|restricted|permission|without a stated", re.IGNORECASE)
-    assert {name for name, said in licences.items() if not said or closed.search(said)} == {"geoquery/template"}
+    assert {name for name, output in licences.items() if not output or closed.search(output)} == {"geoquery/template"}
 
 
 def test_the_core_has_enough_rows_to_measure_a_shift_and_metrics_of_answers_alone():
-    for one in CORE:
-        assert one.metrics[0].needs != "scores", one.name
-        if one.kind != "corrupted-label":
-            assert rows_of(one)["ood_test"] >= 250, one.name
+    for item in CORE:
+        assert item.metrics[0].needs != "scores", item.name
+        if item.kind != "corrupted-label":
+            assert rows_of(item)["ood_test"] >= 250, item.name
 
 
 def test_the_full_suite_is_every_benchmark_and_holds_the_others():
-    assert {one.name for one in load_suite("full")} == set(BENCHMARKS)
-    suites = {name for one in BENCHMARKS.values() for name in one.definition.suites}
+    assert {item.name for item in load_suite("full")} == set(BENCHMARKS)
+    suites = {name for item in BENCHMARKS.values() for name in item.definition.suites}
     assert {"core", "full", "quickstart", "tabular"} <= suites
     assert (
-        sorted(one.name for one in BENCHMARKS.values() if len(set(one.definition.suites)) < len(one.definition.suites))
+        sorted(
+            item.name for item in BENCHMARKS.values() if len(set(item.definition.suites)) < len(item.definition.suites)
+        )
         == []
     )
 
 
 def test_no_two_benchmarks_ask_the_same():
-    asked = Counter(
-        one.definition.model_copy(update={"name": "", "title": ""}).model_dump_json() for one in BENCHMARKS.values()
+    requested = Counter(
+        item.definition.model_copy(update={"name": "", "title": ""}).model_dump_json() for item in BENCHMARKS.values()
     )
-    assert [text for text, count in asked.items() if count > 1] == []
+    assert [text for text, count in requested.items() if count > 1] == []
 
 
 @for_each(BENCHMARKS)
@@ -150,8 +152,8 @@ def test_a_benchmark_holds_out_and_views_parts_that_have_rows(name):
 @for_each(BENCHMARKS)
 def test_the_metrics_selection_rules_and_prompt_of_a_benchmark_are_there_for_its_task(name):
     benchmark = BENCHMARKS[name]
-    pins = [(one.name, one.version) for one in benchmark.definition.metrics]
-    assert [(one.name, one.version) for one in benchmark.metrics] == pins
+    pins = [(item.name, item.version) for item in benchmark.definition.metrics]
+    assert [(item.name, item.version) for item in benchmark.metrics] == pins
     judged_by = {RULES[rule].part for rule in benchmark.definition.protocol.selection}
     assert judged_by & set(PARTS) <= rows_of(benchmark).keys()
     if (prompt := benchmark.definition.prompt) is not None:
@@ -159,7 +161,7 @@ def test_the_metrics_selection_rules_and_prompt_of_a_benchmark_are_there_for_its
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", sorted({split_of(one).source.name for one in BENCHMARKS.values()}))
+@pytest.mark.parametrize("source", sorted({split_of(item).source.name for item in BENCHMARKS.values()}))
 def test_every_benchmark_of_a_source_holds_on_its_data(source, monkeypatch):
     if SHARED.exists():
         monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))

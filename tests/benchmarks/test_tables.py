@@ -43,10 +43,10 @@ def test_each_record_is_a_row_in_its_order():
     records = [*many(4), record("knn", "optdigits/writers", kind="domain", seeds=3, metric="accuracy@1")]
     head, *rows = markdown_rows(records)
     assert head == HEAD
-    for row, one in zip(rows, records, strict=True):
-        seeds = "5" if len(one.seeds) == 5 else "3 of 5"
-        words = [one.benchmark, one.kind, f"{one.metric} (%)", one.model, seeds, one.selection]
-        assert row == [*words, percent(one.id), percent(one.ood), percent(one.gap)]
+    for row, item in zip(rows, records, strict=True):
+        seeds = "5" if len(item.seeds) == 5 else "3 of 5"
+        words = [item.benchmark, item.kind, f"{item.metric} (%)", item.model, seeds, item.selection]
+        assert row == [*words, percent(item.id), percent(item.ood), percent(item.gap)]
 
 
 def test_the_worst_group_has_its_columns_where_there_is_one():
@@ -58,19 +58,19 @@ def test_the_worst_group_has_its_columns_where_there_is_one():
 
 
 def test_a_score_that_there_is_not_is_an_empty_cell():
-    one = record()
-    one = replace(one, gap=NotAvailable("not defined on these rows and answers"))
-    assert markdown_rows([one])[1][-1] == ""
-    (row,) = csv_rows([one])
+    item = record()
+    item = replace(item, gap=NotAvailable("not defined on these rows and answers"))
+    assert markdown_rows([item])[1][-1] == ""
+    (row,) = csv_rows([item])
     assert (row["gap"], row["gap_low"], row["gap_high"]) == ("", "", "")
 
 
 def test_a_metric_outside_0_to_1_is_not_in_percent():
-    one = record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)
-    _, row = markdown_rows([one])
+    item = record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)
+    _, row = markdown_rows([item])
     assert row[2] == "rmse@1, lower is better"
     assert row[6:] == ["0.500 [0.480, 0.520]", "0.620 [0.600, 0.640]", "-0.120 [-0.148, -0.092]"]
-    assert "percent" not in render_table([one], "markdown")
+    assert "percent" not in render_table([item], "markdown")
 
 
 def test_what_cannot_be_compared_is_told_apart():
@@ -112,13 +112,13 @@ def test_an_underscore_in_a_word_stays_readable_in_markdown():
 
 def test_csv_has_every_number_in_full():
     records = [*many(3), record("knn", groups={"a": 0.123456, "b": 0.5})]
-    for row, one in zip(csv_rows(records), records, strict=True):
+    for row, item in zip(csv_rows(records), records, strict=True):
         for name in ("id", "ood", "gap"):
             for column, key in ((name, "value"), (f"{name}_low", "low"), (f"{name}_high", "high")):
-                assert float(row[column]) == getattr(getattr(one, name), key)
-        assert (row["model"], row["benchmark"], row["metric"]) == (one.model, one.benchmark, one.metric)
+                assert float(row[column]) == getattr(getattr(item, name), key)
+        assert (row["model"], row["benchmark"], row["metric"]) == (item.model, item.benchmark, item.metric)
         assert (row["seeds"], row["protocol_seeds"], row["steps"]) == ("5", "5", "")
-        assert (row["interval"], row["entry_identity"]) == (one.interval, one.entry_identity)
+        assert (row["interval"], row["entry_identity"]) == (item.interval, item.entry_identity)
     assert row["worst_group"] == "a"
     assert float(row["worst_group_score_low"]) == records[-1].worst_group.estimate.low
 
@@ -133,9 +133,9 @@ def test_csv_lines_end_as_rfc_4180_says_and_names_are_quoted():
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
 def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(start):
-    one = record(f"{start}cmd|' /C calc'!A0", ood=0.99)
-    (row,) = csv_rows([one])
-    assert row["model"] == "'" + one.model
+    item = record(f"{start}cmd|' /C calc'!A0", ood=0.99)
+    (row,) = csv_rows([item])
+    assert row["model"] == "'" + item.model
     assert row["gap"].startswith("-0.0")
 
 

@@ -52,8 +52,8 @@ def test_of_one_benchmark_each_model_is_a_row_with_its_intervals():
     (tabular,) = one_table(records).tabulars
     assert (tabular.shape, tabular.heads) == ("lrrr", ["model", "ID", "OOD", "gap"])
     assert tabular.groups == [("scan/length", 2, 4)]
-    for row, one in zip(tabular.rows, records, strict=True):
-        assert [cell.text for cell in row] == [one.model, percent(one.id), percent(one.ood), percent(one.gap)]
+    for row, item in zip(tabular.rows, records, strict=True):
+        assert [cell.text for cell in row] == [item.model, percent(item.id), percent(item.ood), percent(item.gap)]
 
 
 def test_benchmarks_stand_side_by_side_with_intervals_beneath_and_what_is_lacking_is_a_dash():
@@ -65,7 +65,7 @@ def test_benchmarks_stand_side_by_side_with_intervals_beneath_and_what_is_lackin
     assert [row[0] for row in texts] == ["lstm", "", "knn", ""]
     assert texts[0][4:] == ["--"] * 3 and texts[1][4:] == [""] * 3
     assert [f"{number} {ends}" for number, ends in zip(texts[2][1:], texts[3][1:], strict=True)] == [
-        percent(one) for each in records[1:] for one in (each.id, each.ood, each.gap)
+        percent(item) for each in records[1:] for item in (each.id, each.ood, each.gap)
     ]
     assert "Metrics: exact_match@1 (%): scan/length; accuracy@1 (%): vowel/women." in table.note.text
 
@@ -92,8 +92,8 @@ def test_bold_is_the_best_and_those_in_its_tie_group_and_the_note_says_so():
 
 
 def test_of_a_metric_that_is_better_lower_the_lowest_is_best():
-    found = {"low": estimate(0.1), "near": estimate(0.12), "high": estimate(0.9)}
-    assert find_best_names(found, "lower") == {"low", "near"} and find_best_names(found, "higher") == {"high"}
+    result = {"low": estimate(0.1), "near": estimate(0.12), "high": estimate(0.9)}
+    assert find_best_names(result, "lower") == {"low", "near"} and find_best_names(result, "higher") == {"high"}
     assert find_best_names({"alone": estimate(0.5)}, "higher") == frozenset()
 
 
@@ -110,8 +110,8 @@ def test_marks_refer_to_worst_groups_and_to_seeds_that_are_fewer_than_asked_for(
 
 
 def test_a_score_that_there_is_not_is_a_dash_and_a_metric_outside_0_to_1_is_not_in_percent():
-    one = replace(record(), gap=NotAvailable("not defined"))
-    assert one_table([one]).tabulars[0].rows[0][3].text == "--"
+    item = replace(record(), gap=NotAvailable("not defined"))
+    assert one_table([item]).tabulars[0].rows[0][3].text == "--"
     error = one_table([record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)])
     assert [cell.text for cell in error.tabulars[0].rows[0]][1:] == [
         "0.500 [0.480, 0.520]",
@@ -131,8 +131,8 @@ def test_what_cannot_be_compared_is_a_group_of_its_own():
 def test_a_table_has_a_caption_and_a_label_to_refer_to():
     usual = one_table(many(2))
     assert (usual.caption, usual.label) == ("Scores on scan/length.", "tab:scan-length")
-    asked = one_table(many(2), caption=NASTY, label="tab:my_results")
-    assert (asked.caption, asked.label) == (NASTY, "tab:my_results")
+    requested = one_table(many(2), caption=NASTY, label="tab:my_results")
+    assert (requested.caption, requested.label) == (NASTY, "tab:my_results")
     with pytest.raises(FarshiftError, match="invalid LaTeX label"):
         render_table(many(1), "latex", label="a{b}")
     with pytest.raises(FarshiftError, match="the format csv has no caption: omit --caption"):
@@ -170,11 +170,11 @@ def test_a_comparison_is_bold_where_its_interval_excludes_zero():
 
 
 def test_recorded_results_are_a_table_a_benchmark():
-    found = [RecordedScore.of(one) for one in (*many(3), *many(2, "vowel/women", metric="accuracy@1"))]
-    first, second = read_tables(results_latex(found, "All of them.", "tab:all"))
+    result = [RecordedScore.of(item) for item in (*many(3), *many(2, "vowel/women", metric="accuracy@1"))]
+    first, second = read_tables(results_latex(result, "All of them.", "tab:all"))
     assert (first.label, second.label) == ("tab:all:scan-length", "tab:all:vowel-women")
     assert first.caption == "All of them. scan/length." and len(first.tabulars[0].rows) == 3
-    assert first.tabulars[0].rows[0][2].text == percent(found[0].ood)
+    assert first.tabulars[0].rows[0][2].text == percent(result[0].ood)
     assert first.tabulars[0].rows[0][2].bold
 
 

@@ -118,8 +118,8 @@ def test_batches_order_and_resets_come_from_the_protocol_whatever_the_user_asks_
     expected = [[100] * (len(part) // 100) + [len(part) % 100] * (len(part) % 100 > 0) for part in parts]
     assert sizes == [size for some in expected for size in some]
     assert Adapting.events.count("reset") == sum(resets)
-    asked = [value for event in Adapting.events if event != "reset" for value in event]
-    assert asked == [int(v) for part in parts for v in part.numpy(["pixels"])["pixels"].sum(axis=(1, 2))], (
+    requested = [value for event in Adapting.events if event != "reset" for value in event]
+    assert requested == [int(v) for part in parts for v in part.numpy(["pixels"])["pixels"].sum(axis=(1, 2))], (
         "stored order"
     )
 

@@ -37,9 +37,9 @@ def simulate(rng: np.random.Generator, seeds: int, sizes: np.ndarray, true: Comp
 def test_components_are_found_without_bias():
     rng, sizes = np.random.default_rng(0), np.linspace(2, 18, 12).round().astype(int)
     clusters = np.repeat(np.arange(12), sizes)
-    found = [estimate_components(simulate(rng, 4, sizes), clusters) for _ in range(400)]
+    result = [estimate_components(simulate(rng, 4, sizes), clusters) for _ in range(400)]
     for name, tolerance in (("clusters", 0.05), ("rows", 0.03), ("seeds", 0.03), ("rows_by_seeds", 0.01)):
-        estimates = [getattr(one, name) for one in found]
+        estimates = [getattr(item, name) for item in result]
         assert np.mean(estimates) == pytest.approx(getattr(TRUE, name), abs=tolerance), name
 
 
@@ -54,8 +54,8 @@ def mean_squares(scores: np.ndarray, clusters: np.ndarray) -> Components:
         row += seeds * (scores[:, i].mean() - scores[:, clusters == clusters[i]].mean()) ** 2
         for s in range(seeds):
             left_over += (scores[s, i] - scores[:, i].mean() - scores[s].mean() + grand) ** 2
-    for one in names:
-        between += seeds * size * (scores[:, clusters == one].mean() - grand) ** 2
+    for item in names:
+        between += seeds * size * (scores[:, clusters == item].mean() - grand) ** 2
     e = left_over / ((n - 1) * (seeds - 1))
     r = row / (n - len(names))
     c = between / (len(names) - 1)
@@ -67,10 +67,10 @@ def test_equal_clusters_are_the_textbooks_analysis_of_variance():
     rng = np.random.default_rng(4)
     clusters = np.repeat(np.arange(8), 5)
     scores = simulate(rng, 3, np.full(8, 5), replace(TRUE, clusters=3.0, seeds=1.0))
-    expected, found = mean_squares(scores, clusters), estimate_components(scores, clusters)
+    expected, result = mean_squares(scores, clusters), estimate_components(scores, clusters)
     assert min(expected.clusters, expected.rows, expected.seeds) > 0
     for name in ("clusters", "rows", "seeds", "rows_by_seeds"):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+        assert getattr(result, name) == pytest.approx(getattr(expected, name), rel=1e-9)
 
 
 def test_a_mixed_model_fitted_by_statsmodels_agrees():
@@ -83,16 +83,16 @@ def test_a_mixed_model_fitted_by_statsmodels_agrees():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fit = mixed.MixedLM(means, np.ones(200), clusters).fit(reml=True)
-    found = estimate_components(scores, clusters)
-    assert found.clusters == pytest.approx(float(fit.cov_re[0, 0]), rel=1e-3)
-    assert found.rows + found.rows_by_seeds / 3 == pytest.approx(float(fit.scale), rel=1e-3)
+    result = estimate_components(scores, clusters)
+    assert result.clusters == pytest.approx(float(fit.cov_re[0, 0]), rel=1e-3)
+    assert result.rows + result.rows_by_seeds / 3 == pytest.approx(float(fit.scale), rel=1e-3)
 
 
 def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
     same = np.tile(np.arange(10.0), (3, 1))
-    found = estimate_components(same)
-    assert found == Components(None, pytest.approx(np.var(np.arange(10.0), ddof=1)), 0.0, 0.0)
-    assert found.to_dict()["components"]["rows"]["share"] == 1.0
+    result = estimate_components(same)
+    assert result == Components(None, pytest.approx(np.var(np.arange(10.0), ddof=1)), 0.0, 0.0)
+    assert result.to_dict()["components"]["rows"]["share"] == 1.0
     flat = estimate_components(np.ones((2, 5)), np.array([0, 0, 1, 1, 1])).to_dict()
     assert flat["total"] == 0.0
     assert flat["components"]["clusters"] == {"variance": 0.0, "share": 0.0}
@@ -106,36 +106,36 @@ def draws_of(rng: np.random.Generator, between: float, count: int, shared: bool)
     """Draws of the data, whose rows are the same ones, or all different ones."""
     sizes = np.full(6, 10)
     row_effect = rng.standard_normal(60)
-    found = []
+    result = []
     for number in range(count):
         rows = row_effect if shared else rng.standard_normal(60)
         scores = rows + np.sqrt(between) * rng.standard_normal()
         scores = scores + np.sqrt(0.1) * rng.standard_normal((3, 1)) + rng.standard_normal((3, 60))
         ids = np.arange(60, dtype=np.uint64) + (0 if shared else 60 * number)
-        found.append(Draw(scores, ids, np.repeat(np.arange(6), sizes)))
-    return found
+        result.append(Draw(scores, ids, np.repeat(np.arange(6), sizes)))
+    return result
 
 
 @pytest.mark.parametrize("shared", [True, False])
 def test_the_part_of_the_data_draw_is_found_whether_draws_share_rows_or_not(shared):
     rng = np.random.default_rng(12)
-    groupless = [[replace(one, groups=None) for one in draws_of(rng, 0.5, 5, shared)] for _ in range(500)]
-    found = [estimate_components_over_draws(draws) for draws in groupless]
-    assert np.mean([one.draws for one in found]) == pytest.approx(0.5, abs=0.05)
-    assert np.mean([one.rows for one in found]) == pytest.approx(1.0, abs=0.02)
-    assert np.mean([one.seeds for one in found]) == pytest.approx(0.1, abs=0.02)
+    groupless = [[replace(item, groups=None) for item in draws_of(rng, 0.5, 5, shared)] for _ in range(500)]
+    result = [estimate_components_over_draws(draws) for draws in groupless]
+    assert np.mean([item.draws for item in result]) == pytest.approx(0.5, abs=0.05)
+    assert np.mean([item.rows for item in result]) == pytest.approx(1.0, abs=0.02)
+    assert np.mean([item.seeds for item in result]) == pytest.approx(0.1, abs=0.02)
 
 
 def test_clusters_that_are_in_every_draw_are_no_noise_of_draws():
     rng = np.random.default_rng(13)
     group = np.repeat(np.arange(6), 10)
-    found = []
+    result = []
     for _ in range(300):
         effect = (np.sqrt(2.0) * rng.standard_normal(6))[group]
-        draws = [replace(one, scores=one.scores + effect) for one in draws_of(rng, 0.3, 5, True)]
-        found.append(estimate_components_over_draws(draws))
-    assert np.mean([one.draws for one in found]) == pytest.approx(0.3, abs=0.05)
-    assert np.mean([one.clusters for one in found]) == pytest.approx(2.0, abs=0.2)
+        draws = [replace(item, scores=item.scores + effect) for item in draws_of(rng, 0.3, 5, True)]
+        result.append(estimate_components_over_draws(draws))
+    assert np.mean([item.draws for item in result]) == pytest.approx(0.3, abs=0.05)
+    assert np.mean([item.clusters for item in result]) == pytest.approx(2.0, abs=0.2)
 
 
 ON = "optdigits/symmetric_exclusive_40_draw{}"
@@ -160,27 +160,27 @@ def runs(tmp_path_factory):
 
 
 def test_a_score_tells_its_sources_apart(runs):
-    found = fs.score(runs[0]).variation
+    result = fs.score(runs[0]).variation
     alone = fs.variation(runs[0])
     for view in ("id", "ood"):
-        assert found[view].to_dict()["components"] == alone["views"][view]["components"]
-        assert found[view].seeds == 3
-        shares = [part.share for part in found[view].components.values() if part]
+        assert result[view].to_dict()["components"] == alone["views"][view]["components"]
+        assert result[view].seeds == 3
+        shares = [part.share for part in result[view].components.values() if part]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
     assert alone["draws"] is None
 
 
 def test_runs_on_several_draws_show_the_part_of_the_draw(runs, farshift_json):
-    found = fs.variation(*runs)
-    assert found["benchmark"] == "optdigits/symmetric_exclusive_40"
-    assert found["draws"] == 2
-    for view in found["views"].values():
+    result = fs.variation(*runs)
+    assert result["benchmark"] == "optdigits/symmetric_exclusive_40"
+    assert result["draws"] == 2
+    for view in result["views"].values():
         assert view["components"]["draws"]["variance"] >= 0
-    assert farshift_json("compare", *(run.path for run in runs), "--statistic", "variance") == found
-    told = CliRunner().invoke(app, [*(str(run.path) for run in runs), "--statistic", "variance"]).stdout
-    assert "optdigits/symmetric_exclusive_40" in told
-    assert "draws" in told
-    assert "variance of the score of one prediction" in told
+    assert farshift_json("compare", *(run.path for run in runs), "--statistic", "variance") == result
+    output = CliRunner().invoke(app, [*(str(run.path) for run in runs), "--statistic", "variance"]).stdout
+    assert "optdigits/symmetric_exclusive_40" in output
+    assert "draws" in output
+    assert "variance of the score of one prediction" in output
 
 
 def test_runs_that_are_no_draws_of_one_family_are_refused_in_one_line(runs, tmp_path):

@@ -9,7 +9,7 @@ import tomli_w
 from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from twins import csv, gz, laid, npy, picture, pulled, twin, zipped
 
-WILDS = {name: one for name, one in load_benchmarks().items() if name.startswith("wilds_")}
+WILDS = {name: item for name, item in load_benchmarks().items() if name.startswith("wilds_")}
 
 PRIMARY = {
     "wilds_amazon": "group_percentile_accuracy",
@@ -91,15 +91,15 @@ def test_boxes_in_wheat_from_the_pull_to_the_score(place, tmp_path):
 
         def predict(self, batch):
             return [
-                [[*map(float, box.split()), 0.9] for box in known.get(one, "").split(";")[:1] if box]
-                for one in batch["image"]
+                [[*map(float, box.split()), 0.9] for box in known.get(item, "").split(";")[:1] if box]
+                for item in batch["image"]
             ]
 
     run = fs.evaluate(Half(), on=on_twin("wilds_globalwheat/official", name, place), seeds=1, out=tmp_path / "run")
-    found = fs.score(run)
-    assert found.ood.value == pytest.approx((0.5 + (5 * 0.5 + 1) / 6) / 2, abs=1e-6)
-    assert found.id.value == pytest.approx((0 + 1 / 6) / 2, abs=1e-6), "a picture without boxes"
-    assert found.metrics["mean_average_precision@1"].ood.value == pytest.approx(51 / 101, abs=1e-6)
+    result = fs.score(run)
+    assert result.ood.value == pytest.approx((0.5 + (5 * 0.5 + 1) / 6) / 2, abs=1e-6)
+    assert result.id.value == pytest.approx((0 + 1 / 6) / 2, abs=1e-6), "a picture without boxes"
+    assert result.metrics["mean_average_precision@1"].ood.value == pytest.approx(51 / 101, abs=1e-6)
 
 
 def test_assays_of_molecules_from_the_pull_to_the_score(place, tmp_path):
@@ -121,10 +121,10 @@ def test_assays_of_molecules_from_the_pull_to_the_score(place, tmp_path):
     run = fs.evaluate(
         First(), on=on_twin("wilds_molpcba/official", name, place, classes=3), seeds=1, out=tmp_path / "run"
     )
-    found = fs.score(run)
-    rows = np.array([[np.nan if one == "" else one for one in row] for row in labels[240:]], float)
+    result = fs.score(run)
+    rows = np.array([[np.nan if item == "" else item for item in row] for row in labels[240:]], float)
     share = [np.nanmean(rows[:, 1]), np.nanmean(rows[:, 2])]
-    assert found.ood.value == pytest.approx(np.mean([1.0, *share]), abs=1e-6), (
+    assert result.ood.value == pytest.approx(np.mean([1.0, *share]), abs=1e-6), (
         "of equal scores, the share that is right"
     )
-    assert found.ood.low < found.ood.value < found.ood.high
+    assert result.ood.low < result.ood.value < result.ood.high

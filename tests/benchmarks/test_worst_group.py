@@ -16,23 +16,23 @@ def groups_of(rng, true: np.ndarray, rows: int, seeds: int = 1) -> tuple[RowScor
 
 def test_the_worst_of_equal_groups_looks_worse_than_it_is():
     sample, groups = groups_of(np.random.default_rng(4), np.full(30, 0.6), 6000)
-    found = estimate_worst_group(sample, groups)
-    assert found.value == min(sample.scores[0, groups == one].mean() for one in range(30))
-    assert found.value < 0.57
-    assert found.low < found.value < 0.6 <= found.high
-    assert found.bias < -0.01
-    assert found.chance.sum() == pytest.approx(1)
-    assert found.to_dict() == estimate_worst_group(sample, groups).to_dict()
+    result = estimate_worst_group(sample, groups)
+    assert result.value == min(sample.scores[0, groups == item].mean() for item in range(30))
+    assert result.value < 0.57
+    assert result.low < result.value < 0.6 <= result.high
+    assert result.bias < -0.01
+    assert result.chance.sum() == pytest.approx(1)
+    assert result.to_dict() == estimate_worst_group(sample, groups).to_dict()
 
 
 def test_a_clearly_worst_group_has_about_its_own_interval():
     sample, groups = groups_of(np.random.default_rng(5), np.array([0.3, 0.8, 0.85, 0.9]), 2000)
-    found = estimate_worst_group(sample, groups)
+    result = estimate_worst_group(sample, groups)
     own = stats.norm.isf(0.025) * np.sqrt(0.3 * 0.7 / 500)
-    assert found.group == 0
-    assert found.bias == pytest.approx(0, abs=0.002)
-    assert found.chance.tolist() == [1, 0, 0, 0]
-    assert 1.9 * own < found.high - found.low < 2.3 * own
+    assert result.group == 0
+    assert result.bias == pytest.approx(0, abs=0.002)
+    assert result.chance.tolist() == [1, 0, 0, 0]
+    assert 1.9 * own < result.high - result.low < 2.3 * own
 
 
 def test_a_loss_is_worst_where_it_is_highest():
@@ -48,11 +48,11 @@ def test_counted_scores_and_others_have_the_same_intervals():
     """Half the scores: no longer whole numbers, so their moments are taken row by row."""
     sample, groups = groups_of(np.random.default_rng(7), np.array([0.4, 0.5, 0.45]), 900)
     half = estimate_worst_group(RowScores(sample.scores / 2, (0.0, 0.5)), groups)
-    whole = estimate_worst_group(sample, groups)
-    assert 2 * half.means == pytest.approx(whole.means)
-    assert 2 * half.lows == pytest.approx(whole.lows)
-    assert 2 * half.high == pytest.approx(whole.high)
-    assert 2 * half.bias == pytest.approx(whole.bias, abs=0.003)
+    full = estimate_worst_group(sample, groups)
+    assert 2 * half.means == pytest.approx(full.means)
+    assert 2 * half.lows == pytest.approx(full.lows)
+    assert 2 * half.high == pytest.approx(full.high)
+    assert 2 * half.bias == pytest.approx(full.bias, abs=0.003)
 
 
 def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
@@ -62,7 +62,7 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
     alike = rng.uniform(-0.3, 0.3, 40)[clusters]
     scores = (rng.uniform(size=(1, 1600)) < 0.5 + alike).astype(float)
     plain, clustered, same = (
-        estimate_worst_group(RowScores(scores, clusters=one), groups) for one in (None, clusters, groups)
+        estimate_worst_group(RowScores(scores, clusters=item), groups) for item in (None, clusters, groups)
     )
     assert clustered.highs[0] - clustered.lows[0] > 1.5 * (plain.highs[0] - plain.lows[0])
     assert same.to_dict() == plain.to_dict()

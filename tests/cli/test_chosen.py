@@ -15,16 +15,16 @@ def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, far
     file.write_text(SETTINGS, "utf-8")
     given = ("run", "mlp", "--on", "vowel/speakers", "--settings", file, "--selection", "id_val", "--steps", "40")
     given = (*given, "--seeds", "2", "--out", tmp_path / "r")
-    found = farshift_json(*given)
-    chosen = found["score"]["selections"]["id_val"]["chosen"]
-    assert {str(seed) for one in found["chosen"] for seed in one["seeds"]} == {"0", "1"}
-    for one in found["chosen"]:
-        name = one["candidate"].split("/")[0]
-        assert one["settings"] == {"small": {"width": 4, "lr": 0.001}, "large": {"width": 32, "lr": 0.01}}[name]
-        assert all(chosen[str(seed)] == one["candidate"] for seed in one["seeds"])
-    told = [line for line in farshift(*given).stdout.splitlines() if line.startswith("chosen by id_val: ")]
-    assert len(told) == len(found["chosen"])
-    assert "width = " in told[0]
+    result = farshift_json(*given)
+    chosen = result["score"]["selections"]["id_val"]["chosen"]
+    assert {str(seed) for item in result["chosen"] for seed in item["seeds"]} == {"0", "1"}
+    for item in result["chosen"]:
+        name = item["candidate"].split("/")[0]
+        assert item["settings"] == {"small": {"width": 4, "lr": 0.001}, "large": {"width": 32, "lr": 0.01}}[name]
+        assert all(chosen[str(seed)] == item["candidate"] for seed in item["seeds"])
+    output = [line for line in farshift(*given).stdout.splitlines() if line.startswith("chosen by id_val: ")]
+    assert len(output) == len(result["chosen"])
+    assert "width = " in output[0]
 
 
 def test_a_run_of_one_candidate_chose_nothing():
@@ -33,6 +33,6 @@ def test_a_run_of_one_candidate_chose_nothing():
 
 
 def test_a_drawn_value_is_told_in_four_digits_and_kept_in_all():
-    one = ChosenCandidate("draw-1/last", {"lr": 0.0010690366843567624, "width": 16, "pool": "mean"}, (0, 2))
-    assert str(one) == "draw-1/last (lr = 0.001069, width = 16, pool = mean) for seeds 0, 2"
-    assert one.to_dict()["settings"]["lr"] == 0.0010690366843567624
+    item = ChosenCandidate("draw-1/last", {"lr": 0.0010690366843567624, "width": 16, "pool": "mean"}, (0, 2))
+    assert str(item) == "draw-1/last (lr = 0.001069, width = 16, pool = mean) for seeds 0, 2"
+    assert item.to_dict()["settings"]["lr"] == 0.0010690366843567624

@@ -140,23 +140,23 @@ def test_every_command_of_the_contract_is_there_and_speaks_json(farshift, comman
 
 
 def test_splits_list_has_the_fields_that_scripts_rely_on(farshift_json):
-    found = farshift_json("splits", "list")
-    assert len(found) >= 5
-    for item in found:
+    result = farshift_json("splits", "list")
+    assert len(result) >= 5
+    for item in result:
         assert {"name", "version", "kind", "source", "state", "parts", "identity"} <= item.keys()
         assert item["state"] in ("frozen", "definition")
         assert all(isinstance(rows, int) for rows in item["parts"].values())
     import farshift as fs
 
-    assert fs.splits().to_dicts() == found
+    assert fs.splits().to_dicts() == result
 
 
 def test_baselines_list_has_the_fields_that_scripts_rely_on(farshift_json):
-    found = farshift_json("baselines", "list")
-    assert all({"name", "kind", "citation"} <= item.keys() and item["citation"] for item in found)
-    roles = [(on, role) for item in found for on, role in item["roles"].items()]
+    result = farshift_json("baselines", "list")
+    assert all({"name", "kind", "citation"} <= item.keys() and item["citation"] for item in result)
+    roles = [(on, role) for item in result for on, role in item["roles"].items()]
     assert len(roles) == len(set(roles)), "one plain baseline and one that helps at most on a benchmark"
-    helped, plain = ({on for on, role in roles if role == wanted} for wanted in ("helps", "plain"))
+    helped, plain = ({on for on, role in roles if role == expected} for expected in ("helps", "plain"))
     assert len(helped) == 7
     assert helped < plain
 
@@ -165,19 +165,17 @@ def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
     """Download a split, evaluate a model, submit to a board, compare."""
     pulled = farshift_json("splits", "pull", "modadd97/xi35")
     assert pulled[0]["parts"] == {"train": 4704, "id_test": 4705}
-    mine = farshift_json(
-        "evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "mine"
-    )
-    assert 0.8 < mine["score"]["ood"]["value"] < 0.95
+    own = farshift_json("evaluate", f"{model}:Adder", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "mine")
+    assert 0.8 < own["score"]["ood"]["value"] < 0.95
     other = farshift_json(
         "run", "logistic-regression", "--on", "modadd97/xi35", "--seeds", 2, "--out", tmp_path / "theirs"
     )
     assert other["score"]["seeds"] == [0, 1]
-    found = farshift_json("compare", tmp_path / "mine", tmp_path / "theirs")
-    assert found["difference"]["ood"]["distinguishable"]
+    result = farshift_json("compare", tmp_path / "mine", tmp_path / "theirs")
+    assert result["difference"]["ood"]["distinguishable"]
     scores = farshift_json("score", tmp_path / "mine", tmp_path / "theirs")
     assert [item["model"] for item in scores] == ["Adder", "logistic-regression"]
-    assert scores[0] == mine["score"]
+    assert scores[0] == own["score"]
     farshift_json("pack", tmp_path / "mine", tmp_path / "theirs", "--out", tmp_path / "s.zip", "--team", "me")
     farshift_json("board", "init", tmp_path / "board", "--name", "Mine")
     assert farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board")["new"]
@@ -193,8 +191,8 @@ def test_the_four_jobs(farshift, farshift_json, model, tmp_path):
 
 
 def test_verify_reports_each_manifest_in_the_order_asked(farshift_json):
-    found = farshift_json("splits", "verify", "scan/length", "modadd97/xi35", "scan/addprim_jump")
-    assert [(item["name"], item["state"]) for item in found] == [
+    result = farshift_json("splits", "verify", "scan/length", "modadd97/xi35", "scan/addprim_jump")
+    assert [(item["name"], item["state"]) for item in result] == [
         ("scan/length@1", "verified"),
         ("modadd97/xi35@1", "verified"),
         ("scan/addprim_jump@1", "verified"),
@@ -210,9 +208,9 @@ def test_a_split_built_from_a_file_and_compared_with_another(farshift, farshift_
         )
         farshift_json("splits", "build", tmp_path / "split.toml", "--out", tmp_path / "home" / "splits" / "manifests")
     home = {"FARSHIFT_PATH": str(tmp_path / "home")}
-    found = farshift_json("splits", "diff", "scan/mine@1", "scan/mine@2", **home)
-    moved = found["moved"]["ood_test -> train"]["rows"]
-    assert found["said"]["parameters"] == [{"field": "actions", "at_most": 20}, {"field": "actions", "at_most": 24}]
+    result = farshift_json("splits", "diff", "scan/mine@1", "scan/mine@2", **home)
+    moved = result["moved"]["ood_test -> train"]["rows"]
+    assert result["said"]["parameters"] == [{"field": "actions", "at_most": 20}, {"field": "actions", "at_most": 24}]
     parts = [farshift_json("splits", "show", f"scan/mine@{v}", **home)["parts"]["train"]["rows"] for v in (1, 2)]
     assert moved == parts[1] - parts[0] > 0
     assert farshift_json("splits", "audit", "scan/mine@2", **home)["agrees_with_published"]
@@ -275,7 +273,7 @@ def test_what_a_model_prints_never_reaches_stdout(farshift, tmp_path):
     ]
     done = farshift(*command, "--json")
     assert json.loads(done.stdout)["score"]["model"] == "Loud"
-    assert all(said in done.stderr for said in ("imported", "epoch 1", "from a child"))
+    assert all(output in done.stderr for output in ("imported", "epoch 1", "from a child"))
 
 
 def test_repeating_a_finished_command_gives_its_result_again(farshift, model, tmp_path):
@@ -359,9 +357,9 @@ def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
 
 
 def test_doctor_says_what_is_there(farshift_json):
-    found = {check["check"]: check for check in farshift_json("doctor", "--sources")}
-    assert found["cache"]["ok"]
-    assert "source scan" in found
+    result = {check["check"]: check for check in farshift_json("doctor", "--sources")}
+    assert result["cache"]["ok"]
+    assert "source scan" in result
 
 
 def test_the_version_is_printed(farshift):

@@ -21,10 +21,10 @@ def source(cache: Path) -> Path:
 
 
 def test_list_tells_what_lies_there_and_how_much(pulled, farshift, farshift_json):
-    told = farshift_json("cache", "list", FARSHIFT_CACHE_LIMIT="10GB")
-    assert [entry["kind"] for entry in told["entries"]] == ["sources", "splits"]
-    assert (told["cache"], told["limit"]) == (str(pulled), 10**10)
-    assert told["bytes"] == sum(entry["bytes"] for entry in told["entries"]) > source(pulled).stat().st_size
+    output = farshift_json("cache", "list", FARSHIFT_CACHE_LIMIT="10GB")
+    assert [entry["kind"] for entry in output["entries"]] == ["sources", "splits"]
+    assert (output["cache"], output["limit"]) == (str(pulled), 10**10)
+    assert output["bytes"] == sum(entry["bytes"] for entry in output["entries"]) > source(pulled).stat().st_size
     shown = farshift("cache", "list").stdout
     assert source(pulled).name in shown
     assert shown.splitlines()[-1].endswith("no limit (FARSHIFT_CACHE_LIMIT=10GB sets one)")
@@ -63,8 +63,8 @@ def test_wrong_usage_is_one_line(cache, farshift):
         ("clear", "--kind", "source"): "no kind of cache entry named 'source': did you mean sources",
         ("clear", "--older-than", "soon"): "Invalid value for '--older-than'",
     }
-    for arguments, said in cases.items():
-        assert said in one_line_error(farshift("cache", *arguments))
+    for arguments, output in cases.items():
+        assert output in one_line_error(farshift("cache", *arguments))
     for command in (("cache", "list"), ("splits", "pull", "modadd97/xi35")):
         refused = one_line_error(farshift(*command, FARSHIFT_CACHE_LIMIT="much"))
         assert "FARSHIFT_CACHE_LIMIT: 'much' is not a size: write for example 10GB" in refused

@@ -25,22 +25,22 @@ ON = "modadd97/xi35"
 def runs(tmp_path_factory) -> dict[str, Path]:
     """Adders that are wrong on a share of rows, by that share, two seeds each; and one on another benchmark."""
     base = tmp_path_factory.mktemp("runs")
-    found = {}
+    result = {}
     for wrong in (0.05, 0.2, 0.4, 0.6):
         name = f"wrong-{wrong}"
         fs.evaluate(lambda seed, wrong=wrong: models.Adder(seed, wrong), on=ON, seeds=2, out=base / name, name=name)
-        found[name] = base / name
+        result[name] = base / name
     fs.evaluate(models.Echo(), on="scan/length", seeds=1, out=base / "echo", name="echo")
-    return found | {"echo": base / "echo"}
+    return result | {"echo": base / "echo"}
 
 
 def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, farshift_json, farshift):
     against = [runs[name] for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6")]
-    found = farshift_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
-    assert found == measure_effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
-    assert found["robustness"]["low"] <= found["robustness"]["value"] <= found["robustness"]["high"]
-    assert abs(found["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
-    assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in found["line"]
+    result = farshift_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
+    assert result == measure_effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
+    assert result["robustness"]["low"] <= result["robustness"]["value"] <= result["robustness"]["high"]
+    assert abs(result["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
+    assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in result["line"]
     few = farshift("compare", runs["wrong-0.05"], runs["wrong-0.2"], "--statistic", "robustness")
     assert "a run and at least three baselines" in one_line_error(few)
     other = farshift("compare", runs["wrong-0.05"], *against, runs["echo"], "--statistic", "robustness")
@@ -49,11 +49,11 @@ def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, fars
 
 def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
     floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
-    found = farshift_json("compare", run, floor, ceiling, "--statistic", "recovered")
-    assert found == measure_gap_recovered(run, floor, ceiling)
-    scores = [fs.score(one).ood.value for one in (floor, run, ceiling)]
-    assert found["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
-    assert found["recovered"]["low"] < found["recovered"]["value"] < found["recovered"]["high"]
+    result = farshift_json("compare", run, floor, ceiling, "--statistic", "recovered")
+    assert result == measure_gap_recovered(run, floor, ceiling)
+    scores = [fs.score(item).ood.value for item in (floor, run, ceiling)]
+    assert result["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
+    assert result["recovered"]["low"] < result["recovered"]["value"] < result["recovered"]["high"]
     nothing = measure_gap_recovered(run, floor, floor)
     assert "standard errors" in nothing["recovered"]["n/a"] or "n/a" in nothing["recovered"]
     wrong = farshift("compare", run, floor, ceiling, "--statistic", "recovered", "--view", "odd")
@@ -64,8 +64,8 @@ def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshi
 def test_a_picture_is_written(runs, farshift_json, tmp_path, suffix):
     pytest.importorskip("matplotlib")
     out = tmp_path / f"figure.{suffix}"
-    found = farshift_json("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--what", "noise", "--out", out)
-    assert found == {"file": str(out), "what": "noise", "runs": 2}
+    result = farshift_json("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--what", "noise", "--out", out)
+    assert result == {"file": str(out), "what": "noise", "runs": 2}
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     assert out.read_bytes().startswith(heads[suffix])
 
@@ -73,8 +73,8 @@ def test_a_picture_is_written(runs, farshift_json, tmp_path, suffix):
 def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, farshift, farshift_json, tmp_path):
     pytest.importorskip("matplotlib")
     out, pair = tmp_path / "a.svg", (runs["wrong-0.2"], runs["wrong-0.4"])
-    found = farshift_json("plot", *pair, "--out", out, "--title", "Mine", "--no-note")
-    assert found["note"].startswith("Bars and brackets: 95% t interval")
+    result = farshift_json("plot", *pair, "--out", out, "--title", "Mine", "--no-note")
+    assert result["note"].startswith("Bars and brackets: 95% t interval")
     assert "<dc:title>Mine</dc:title>" in out.read_text()
     done = farshift("compare", *pair, "--plot", out, "--title", "Mine", "--no-note")
     assert done.stdout.splitlines()[-2] == str(out) and done.stdout.splitlines()[-1].startswith("Bars: left minus")
@@ -123,9 +123,9 @@ def is_number(text: str) -> bool:
 
 def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, farshift, farshift_json):
     folder = runs["echo"].parent
-    found = farshift_json("status", folder)
-    assert [Path(item["run"]).name for item in found] == sorted(runs)
-    assert {item["state"] for item in found} == {"finished"}
+    result = farshift_json("status", folder)
+    assert [Path(item["run"]).name for item in result] == sorted(runs)
+    assert {item["state"] for item in result} == {"finished"}
     watched = farshift("status", folder, "--watch")
     assert watched.returncode == 0
     assert "wrong-0.05" in watched.stdout
@@ -133,16 +133,16 @@ def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, fars
 
 def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
     base = runs["echo"].parent
-    said = one_line_error(farshift("score", base))
-    assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in said
+    output = one_line_error(farshift("score", base))
+    assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in output
     assert "is not a run: it holds 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
     assert "is not a run: the folder does not exist" in one_line_error(farshift("score", base / "absent"))
 
 
 @pytest.mark.parametrize("name", ["baseline:lstm", "baseline:lstm@"])
 def test_a_recorded_result_without_its_benchmark_is_told_how_it_is_named(farshift, name):
-    said = one_line_error(farshift("score", name))
-    assert f"{name}: write baseline:NAME@BENCHMARK for a recorded result, such as baseline:lstm@" in said
+    output = one_line_error(farshift("score", name))
+    assert f"{name}: write baseline:NAME@BENCHMARK for a recorded result, such as baseline:lstm@" in output
 
 
 def test_benchmarks_are_listed_and_one_is_shown_in_full(farshift_json, farshift):
@@ -171,7 +171,7 @@ for line in sys.stdin:
 def test_a_command_is_a_model(farshift_json, tmp_path):
     script = tmp_path / "adder.py"
     script.write_text(COMMAND)
-    found = farshift_json(
+    result = farshift_json(
         "evaluate",
         f"cmd:{sys.executable} {script}",
         "--on",
@@ -183,8 +183,8 @@ def test_a_command_is_a_model(farshift_json, tmp_path):
         "--name",
         "jsonl",
     )
-    assert found["score"]["id"]["value"] == 1.0
-    assert found["score"]["model"] == "jsonl"
+    assert result["score"]["id"]["value"] == 1.0
+    assert result["score"]["model"] == "jsonl"
 
 
 def test_settings_are_read_from_a_file(farshift_json, farshift, tmp_path):
@@ -194,10 +194,10 @@ def test_settings_are_read_from_a_file(farshift_json, farshift, tmp_path):
     )
     (tmp_path / "s.toml").write_text("[off]\nshift = 1\n[right]\nshift = 0\n")
     command = ["evaluate", f"{tmp_path / 'm.py'}:M", "--on", ON, "--seeds", 1]
-    found = farshift_json(
+    result = farshift_json(
         *command, "--settings", tmp_path / "s.toml", "--selection", "clean_val", "--out", tmp_path / "r"
     )["score"]
-    assert (found["id"]["value"], found["selection"], found["candidates"]) == (1.0, "clean_val", 2)
+    assert (result["id"]["value"], result["selection"], result["candidates"]) == (1.0, "clean_val", 2)
     rescored = farshift_json("score", tmp_path / "r", "--selection", "last")[0]
     assert rescored["id"]["value"] == 0.0
     (tmp_path / "bad.toml").write_text("shift = 1\n")

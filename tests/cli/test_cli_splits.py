@@ -6,37 +6,37 @@ from support import one_line_error
 
 
 def test_an_audit_has_a_line_for_each_value_and_no_python(farshift, farshift_json):
-    said = farshift("splits", "audit", "modadd97/xi35").stdout.splitlines()
+    output = farshift("splits", "audit", "modadd97/xi35").stdout.splitlines()
     measured = farshift_json("splits", "audit", "modadd97/xi35")
     rows = ", ".join(f"{part} = {count}" for part, count in measured["rows"].items())
-    assert {"split: modadd97/xi35@1", f"why: {measured['why']}", f"rows: {rows}"} <= set(said)
-    assert "    across: train/id_test = 0" in said
-    assert not any("{" in line for line in said)
+    assert {"split: modadd97/xi35@1", f"why: {measured['why']}", f"rows: {rows}"} <= set(output)
+    assert "    across: train/id_test = 0" in output
+    assert not any("{" in line for line in output)
 
 
 def test_what_a_split_leaves_empty_is_not_shown(farshift):
-    said = farshift("splits", "show", "scan/length").stdout.splitlines()
-    assert '    group_words: ["and", "after"]' in said
-    assert "group: name = conjunction" in said
-    assert not any(line.startswith(("declared", "ships_rows")) for line in said)
+    output = farshift("splits", "show", "scan/length").stdout.splitlines()
+    assert '    group_words: ["and", "after"]' in output
+    assert "group: name = conjunction" in output
+    assert not any(line.startswith(("declared", "ships_rows")) for line in output)
 
 
 def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_json):
-    name = next(one["name"] for one in farshift_json("splits", "list") if one["state"] == "definition")
-    said = farshift("splits", "show", name).stdout.splitlines()
-    assert said[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
+    name = next(item["name"] for item in farshift_json("splits", "list") if item["state"] == "definition")
+    output = farshift("splits", "show", name).stdout.splitlines()
+    assert output[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
 
 
 def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(farshift, farshift_json):
-    found = farshift_json("splits", "list", "--kind", "corrupted-label")
-    families = {one["family"] for one in found}
-    sources = {one["source"] for one in found}
-    counted = f"{len(families)} families ({len(found)} manifests) over {len(sources)} sources"
+    result = farshift_json("splits", "list", "--kind", "corrupted-label")
+    families = {item["family"] for item in result}
+    sources = {item["source"] for item in result}
+    counted = f"{len(families)} families ({len(result)} manifests) over {len(sources)} sources"
     folded = farshift("splits", "list", "--kind", "corrupted-label").stdout
     every = farshift("splits", "list", "--kind", "corrupted-label", "--all").stdout
     assert folded.splitlines()[-1] == f"{counted}; --all lists each manifest"
     assert every.splitlines()[-1] == counted
-    assert folded.count("@1 ") == len(families) < len(found) == every.count("@1 ")
+    assert folded.count("@1 ") == len(families) < len(result) == every.count("@1 ")
     assert " mnist/pair_flip_20_draw1@1 and 14 more " in folded
     assert " mnist/pair_flip_45_draw5@1 " in every
 

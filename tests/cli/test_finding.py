@@ -23,15 +23,15 @@ def in_a_terminal(*command: str, **environment: str) -> str:
         [sys.executable, "-c", code, *command], stdout=theirs, stdin=theirs, env=known | SHORT | environment
     )
     os.close(theirs)
-    said = b""
+    output = b""
     try:
         while piece := os.read(ours, 65536):
-            said += piece
+            output += piece
     except OSError:  # how Linux says that the other side is closed
         pass
     os.close(ours)
     assert child.wait() == 0
-    return said.decode().replace("\r\n", "\n")
+    return output.decode().replace("\r\n", "\n")
 
 
 def test_a_list_longer_than_the_screen_goes_through_the_pager(tmp_path):
@@ -94,7 +94,7 @@ def test_what_is_told_unasked_fits_a_screen(farshift, command):
 def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them(farshift, farshift_json):
     known = farshift_json("baselines", "networks")
     lines = farshift("baselines", "networks", COLUMNS="80").stdout.splitlines()
-    assert len(lines) == len(known) + len({one["task"] for one in known})
+    assert len(lines) == len(known) + len({item["task"] for item in known})
 
 
 @pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
@@ -103,7 +103,7 @@ def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_p
 ):
     heading, *lines, caption = farshift(*command, "length").stdout.splitlines()
     assert heading.split()[1] == "kind"
-    titles = [one["title"] for one in farshift_json(*command, "length")]
+    titles = [item["title"] for item in farshift_json(*command, "length")]
     assert all(any(line.endswith(f"  {title}") for title in titles) for line in lines)
     names = [line.split()[0] for line in lines]
     assert len(set(names)) == len(names)
@@ -112,7 +112,7 @@ def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_p
 
 def test_a_definition_has_no_blanks_for_counts_that_it_lacks(farshift):
     (line,) = [
-        one for one in farshift("splits", "list").stdout.splitlines() if one.startswith(" wilds_fmow/official@1")
+        item for item in farshift("splits", "list").stdout.splitlines() if item.startswith(" wilds_fmow/official@1")
     ]
     assert re.search(r" definition {4}WILDS FMoW: \w", line)
 
@@ -120,31 +120,35 @@ def test_a_definition_has_no_blanks_for_counts_that_it_lacks(farshift):
 def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farshift, farshift_json):
     short = farshift("baselines", "results", COLUMNS="80").stdout
     known = farshift_json("baselines", "results")
-    names = {one["benchmark"] for one in known}
+    names = {item["benchmark"] for item in known}
     assert len(short.splitlines()) < len(names) + len([name for name in names if len(name) > 34]) + 6
     scores = [row.split()[-2] for row in short.splitlines() if re.search(r"\d+\.\d+\*? +\d+$", row)]
     assert len(scores) == len(names), "each has its score"
     assert f"{len(known):,} results" in short
-    best = max((one for one in known if one["benchmark"] == "scan/length"), key=lambda one: one["ood"]["value"])
-    (told,) = [row.split() for row in short.splitlines() if " scan/length " in row]
-    assert told[1:3] == [best["model"], f"{100 * best['ood']['value']:.1f}"]
+    best = max((item for item in known if item["benchmark"] == "scan/length"), key=lambda one: one["ood"]["value"])
+    (output,) = [row.split() for row in short.splitlines() if " scan/length " in row]
+    assert output[1:3] == [best["model"], f"{100 * best['ood']['value']:.1f}"]
 
 
 def test_the_doctor_names_every_extra(farshift_json, farshift):
-    found = {one["check"]: one for one in farshift_json("doctor")}
+    result = {item["check"]: item for item in farshift_json("doctor")}
     for extra in ("plot", "hf", "llm", "hdf5", "notebook"):
-        one = found[f"extra {extra}"]
-        assert one["ok"] or f"pip install 'farshift[{extra}]'" in one["detail"]
+        item = result[f"extra {extra}"]
+        assert item["ok"] or f"pip install 'farshift[{extra}]'" in item["detail"]
     assert " packages " in farshift("doctor", COLUMNS="80").stdout
 
 
 def test_a_list_is_narrowed_by_words_and_options(farshift_json):
-    found = farshift_json("splits", "list", "spoken", "--modality", "audio", "--real", "--kind", "domain")
-    assert {one["source"] for one in found} == {"spoken_digits"}
-    assert all(one["generated"] for one in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
-    assert all("MIT" in one["licence"] for one in farshift_json("benchmarks", "list", "--licence", "mit"))
-    assert {one["state"] for one in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
-    assert [one["name"] for one in farshift_json("baselines", "list", "coral")] == ["causirl", "coral", "coral-target"]
+    result = farshift_json("splits", "list", "spoken", "--modality", "audio", "--real", "--kind", "domain")
+    assert {item["source"] for item in result} == {"spoken_digits"}
+    assert all(item["generated"] for item in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
+    assert all("MIT" in item["licence"] for item in farshift_json("benchmarks", "list", "--licence", "mit"))
+    assert {item["state"] for item in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
+    assert [item["name"] for item in farshift_json("baselines", "list", "coral")] == [
+        "causirl",
+        "coral",
+        "coral-target",
+    ]
 
 
 def test_a_misspelt_trait_is_refused(farshift):

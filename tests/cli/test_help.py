@@ -39,7 +39,7 @@ def test_a_group_that_lists_its_commands_names_them_all():
     wrong = []
     for name, command in commands():
         colon, listed = (command.help or "").partition(": ")[1:]
-        named = {one.strip() for one in listed.rstrip(".").split(",")}
+        named = {item.strip() for item in listed.rstrip(".").split(",")}
         own = set(getattr(command, "commands", {}))
         if own and colon and named & own and named != own:
             wrong.append(f"{name}: {sorted(named ^ own)}")

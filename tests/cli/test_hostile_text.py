@@ -30,7 +30,7 @@ NAME = "best\x1b[2J\x1b]0;owned\x07\nboard: 9 entries: 9 verified\r\u202egnp.exe
 
 def obeyed(text: str) -> list[str]:
     """Characters that a terminal or a browser would obey or hide."""
-    return [one for one in text if one not in "\n\t" and unicodedata.category(one) in ("Cc", "Cf", "Zl", "Zp")]
+    return [item for item in text if item not in "\n\t" and unicodedata.category(item) in ("Cc", "Cf", "Zl", "Zp")]
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,10 @@ def test_every_way_to_the_screen_shows_it_written_out(capsys):
     with show_progress():
         log_message(NAME)
         report_progress(NAME, 1, 2)
-    said = capsys.readouterr()
-    assert said.out.count("best") >= 4
-    assert said.err.count("best") >= 4
-    assert not obeyed(said.out + said.err)
+    output = capsys.readouterr()
+    assert output.out.count("best") >= 4
+    assert output.err.count("best") >= 4
+    assert not obeyed(output.out + output.err)
 
 
 def test_a_notebook_shows_it_written_out():

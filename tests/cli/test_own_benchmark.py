@@ -68,7 +68,9 @@ def home(tmp_path, cache, monkeypatch) -> Path:
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     with (tmp_path / "reviews.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "stars"), *((f"{'w ' * (row % 20)}{row}", row % 3) for row in range(200))])
-    names = [f"{place}/{kind}/{n}.png" for place in ("photo", "sketch") for kind in ("cat", "dog") for n in range(20)]
+    names = [
+        f"{position}/{kind}/{n}.png" for position in ("photo", "sketch") for kind in ("cat", "dog") for n in range(20)
+    ]
     folder(tmp_path / "photos", {name: picture(number, "PNG", 8) for number, name in enumerate(names)})
     (tmp_path / "first.py").write_text(MODEL)
     return tmp_path

@@ -125,32 +125,32 @@ def test_labels_that_no_rule_compares_may_be_numbered_apart(build):
 
 def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(build, farshift):
     noise = '{ label = "y", classes = 3, rate = RATE, train = 450, seed = "s", draw = 1 }'
-    said = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
+    output = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
     columns = {"y": [WORDS[row % 3] for row in range(ROWS)]}
-    done = build("noise", columns, parameters=noise.replace("RATE", "0.4"), **said)
+    done = build("noise", columns, parameters=noise.replace("RATE", "0.4"), **output)
     assert done.returncode == 0, done.stderr
-    found, shipped = (find_benchmark(name).definition for name in ("pets/noise", "optdigits/pair_flip_20_draw1"))
-    assert (found.views, found.protocol, found.holdouts) == (shipped.views, shipped.protocol, shipped.holdouts)
+    result, shipped = (find_benchmark(name).definition for name in ("pets/noise", "optdigits/pair_flip_20_draw1"))
+    assert (result.views, result.protocol, result.holdouts) == (shipped.views, shipped.protocol, shipped.holdouts)
     benchmark = find_benchmark("pets/noise")
     part, truth = benchmark.view("ood")
     assert part.corrupted.all()
     assert (truth != part.observed_labels()).all()
     assert len(part) > 100
     assert farshift("benchmarks", "show", "pets/noise").returncode == 0
-    done = build("all_wrong", columns, parameters=noise.replace("RATE", "1.0"), **said)
+    done = build("all_wrong", columns, parameters=noise.replace("RATE", "1.0"), **output)
     assert done.returncode == 0, done.stderr
     assert set(find_benchmark("pets/all_wrong").definition.views) == {"id", "ood", "restored", "memorised"}
 
 
 @pytest.mark.parametrize("parquet", [False, True])
 def test_noise_over_truth_values_names_what_makes_classes_of_them(build, parquet):
-    said = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
-    said["parameters"] = '{ label = "y", classes = 2, rate = 0.4, train = 450, seed = "s", draw = 1 }'
+    output = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
+    output["parameters"] = '{ label = "y", classes = 2, rate = 0.4, train = 450, seed = "s", draw = 1 }'
     columns = {"y": [row % 2 == 0 for row in range(ROWS)]}
-    refused = build("truth", columns, parquet=parquet, **said)
+    refused = build("truth", columns, parquet=parquet, **output)
     assert refused.returncode == 2
     assert 'classes = ["y"] in [data] makes the classes 0 (false) and 1 (true) of them' in refused.stderr
-    done = build("truth", columns, parquet=parquet, data=', classes = ["y"]', **said)
+    done = build("truth", columns, parquet=parquet, data=', classes = ["y"]', **output)
     assert done.returncode == 0, done.stderr
     part, _ = find_benchmark("pets/truth").view("ood")
     assert len(part) > 100

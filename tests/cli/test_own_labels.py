@@ -102,9 +102,9 @@ def test_texts_that_several_rows_share_are_classes_in_the_texts_order(farshift, 
 
 def test_every_format_gives_the_same_identity(farshift, home):
     identities = set()
-    for place, file in enumerate(FORMATS):
+    for position, file in enumerate(FORMATS):
         written(home / file)
-        out = home / f"home{place}" / "splits" / "manifests"
+        out = home / f"home{position}" / "splits" / "manifests"
         (home / "draft.toml").write_text(DRAFT.replace("FILE", file))
         done = farshift("splits", "build", "draft.toml", "--out", out, "--json")
         identities.add(json.loads(done.stdout)["identity"])
@@ -114,7 +114,7 @@ def test_every_format_gives_the_same_identity(farshift, home):
 def test_show_says_what_the_classes_are_called(farshift, farshift_json, pets):
     shown = farshift("splits", "show", "pets/long").stdout
     assert "classes of animal: 0 bird, 1 cat, 2 dog" in shown
-    assert any(f"animal: {place} ({name})" in shown for place, name in enumerate(NAMES))
+    assert any(f"animal: {position} ({name})" in shown for position, name in enumerate(NAMES))
     assert farshift_json("splits", "show", "pets/long")["fields"][1]["names"] == NAMES
 
 
@@ -140,10 +140,10 @@ def test_texts_of_a_row_each_are_a_sequence_and_so_are_those_called_text(farshif
     assert built(farshift, home).returncode == 0
     assert find_benchmark("pets/long").task.type == "sequence"
     written(home / "rows.csv")
-    kept = DRAFT.replace("pets/long", "kept/long").replace(
+    stored = DRAFT.replace("pets/long", "kept/long").replace(
         'labels = ["animal"]', 'labels = ["animal"], types = {animal = "string"}'
     )
-    assert built(farshift, home, "rows.csv", kept).returncode == 0
+    assert built(farshift, home, "rows.csv", stored).returncode == 0
     assert find_benchmark("kept/long").task.type == "sequence"
     assert find_manifest("kept/long").definition.label_names == []
 

@@ -50,8 +50,8 @@ def test_pictures_are_pulled_audited_trained_on_evaluated_submitted_and_shown(fa
     audit = json.loads(go("splits", "audit", "pacs_small/sketch", "--json", cache="other"))
     assert audit
     run = tmp_path / "run"
-    asked = ("cnn", "--on", "pacs_small/sketch", "--budget", "quick", "--seeds", "1", "--steps", "50")
-    go("run", *asked, "--out", run, cache="other")
+    requested = ("cnn", "--on", "pacs_small/sketch", "--budget", "quick", "--seeds", "1", "--steps", "50")
+    go("run", *requested, "--out", run, cache="other")
     card = read_run(run).card
     assert card.spent.by_seed["seed_0"]["steps"] == 50
     assert "pillow" in str(card.spent.by_seed["seed_0"]["decoder"]).lower()

@@ -18,26 +18,26 @@ ON = "modadd97/xi35"
 @pytest.mark.slow
 def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, farshift_json, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = ("mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--steps", "7")
-    (found,) = farshift_json("run", *asked, "--dry-run")
+    requested = ("mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--steps", "7")
+    (result,) = farshift_json("run", *requested, "--dry-run")
     assert list(tmp_path.iterdir()) == []
-    done = farshift("run", *asked, "--out", "run")
+    done = farshift("run", *requested, "--out", "run")
     assert done.returncode == 0, done.stderr
     spent = read_run("run").card.spent.by_seed["seed_1"]
-    tried = found["measured"]
-    assert (found["steps"], tried["parameters"], tried["replicas"]) == (
+    tried = result["measured"]
+    assert (result["steps"], tried["parameters"], tried["replicas"]) == (
         spent["steps"],
         spent["parameters"],
         spent["replicas"],
     )
-    assert (found["replicas"], found["seeds"], found["fits"], found["problems"]) == (2, [0, 1], True, [])
-    assert found["download"] == {"bytes": 0, "not_stated": [], "own": 0}
+    assert (result["replicas"], result["seeds"], result["fits"], result["problems"]) == (2, [0, 1], True, [])
+    assert result["download"] == {"bytes": 0, "not_stated": [], "own": 0}
     assert tried["steps"] >= 1
-    assert found["seconds"]["all"] == pytest.approx(
-        found["seconds"]["training"] + found["seconds"]["predicting"], abs=1e-2
+    assert result["seconds"]["all"] == pytest.approx(
+        result["seconds"]["training"] + result["seconds"]["predicting"], abs=1e-2
     )
     run = read_run("run")
-    assert found["rows"]["predicted"] == run.predictions().num_rows / 2
+    assert result["rows"]["predicted"] == run.predictions().num_rows / 2
 
 
 def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
@@ -54,12 +54,12 @@ def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
 @pytest.mark.slow
 def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path):
     (tmp_path / "two.toml").write_text("[a]\nlr = 0.1\n[b]\nlr = 0.2\n")
-    (found,) = farshift_json(
+    (result,) = farshift_json(
         *("run", "--dry-run", "mlp", "--on", ON, "--seeds", "2", "--steps", "3"),
         *("--settings", tmp_path / "two.toml", "--engine", "processes"),
     )
-    assert found["replicas"] == 4
-    assert found["measured"]["replicas"] * found["processes"] == 4
+    assert result["replicas"] == 4
+    assert result["measured"]["replicas"] * result["processes"] == 4
 
 
 def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift):
@@ -111,11 +111,15 @@ def home(tmp_path_factory, python):
 
     here: Path = tmp_path_factory.mktemp("own")
     rows = [
-        f"{' '.join(f'word{(row * 7 + place) % 50}' for place in range(3 + row % 30))},{row % 5}" for row in range(300)
+        f"{' '.join(f'word{(row * 7 + position) % 50}' for position in range(3 + row % 30))},{row % 5}"
+        for row in range(300)
     ]
     (here / "reviews.csv").write_text("\n".join(["text,stars", *rows]) + "\n")
     names = [
-        f"{place}/{kind}/{n}.jpg" for place in ("art", "photo", "sketch") for kind in ("cat", "dog") for n in range(12)
+        f"{position}/{kind}/{n}.jpg"
+        for position in ("art", "photo", "sketch")
+        for kind in ("cat", "dog")
+        for n in range(12)
     ]
     folder(here / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
     import os
@@ -137,16 +141,16 @@ def home(tmp_path_factory, python):
 
 def refused(farshift, home, tmp_path, *arguments, **more) -> str:
     """The one line in which a run and its dry run refuse the same."""
-    said = []
+    output = []
     for how in ((), ("--dry-run",)):
         done = farshift("run", *how, *arguments, "--out", tmp_path / "out", FARSHIFT_PATH=str(home), **more)
         assert done.returncode == 2, done.stderr
         (line,) = done.stderr.splitlines()[-1:]
         assert line.startswith("farshift: error: ")
-        said.append(re.sub(r"[\d.]+ [kMGT]?B are free", "N are free", line.removeprefix("farshift: error: ")))
+        output.append(re.sub(r"[\d.]+ [kMGT]?B are free", "N are free", line.removeprefix("farshift: error: ")))
         assert not (tmp_path / "out").exists()
-    assert said[0] == said[1]
-    return said[0]
+    assert output[0] == output[1]
+    return output[0]
 
 
 @pytest.mark.slow
@@ -185,7 +189,7 @@ def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(fa
 def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshift, home):
     def entries():
         listed = farshift("cache", "list", "--json")
-        return [one["name"] for one in json.loads(listed.stdout)["entries"] if one["kind"] == "images"]
+        return [item["name"] for item in json.loads(listed.stdout)["entries"] if item["kind"] == "images"]
 
     before = entries()
     done = farshift(
@@ -202,23 +206,23 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
         FARSHIFT_PATH=str(home),
     )
     assert done.returncode == 0, done.stderr
-    (found,) = json.loads(done.stdout)
-    assert found["measured"]["images_per_second"] > 0
-    assert found["seconds"]["decoding"] > 0
-    disk = {need["what"]: need["bytes"] for need in found["needs"] if need["place"] == "disk"}
-    rows = found["rows"]
+    (result,) = json.loads(done.stdout)
+    assert result["measured"]["images_per_second"] > 0
+    assert result["seconds"]["decoding"] > 0
+    disk = {need["what"]: need["bytes"] for need in result["needs"] if need["place"] == "disk"}
+    rows = result["rows"]
     assert disk["decoded images"] == 3 * 32 * 32 * (rows["train"] + rows["id_val"] + rows["predicted"])
     assert entries() == before
 
 
 def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(farshift_json, tmp_path):
-    (found,) = farshift_json(
+    (result,) = farshift_json(
         "run", "--dry-run", "mlp", "--on", "vowel/speakers", FARSHIFT_CACHE=str(tmp_path / "empty")
     )
-    assert found["measured"] is None
-    assert found["not_measured"] == "the data are not in the cache: run farshift splits pull vowel/speakers"
-    assert found["download"]["bytes"] > 0
-    assert found["rows"]["train"] > 0
+    assert result["measured"] is None
+    assert result["not_measured"] == "the data are not in the cache: run farshift splits pull vowel/speakers"
+    assert result["download"]["bytes"] > 0
+    assert result["rows"]["train"] > 0
 
 
 def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):

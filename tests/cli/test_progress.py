@@ -9,12 +9,12 @@ from rich.console import Console
 
 def told(*heard: tuple[float, int], total: int | None = 1000, note: str = "") -> list[str]:
     """What plain lines say of work that was heard of at these seconds, each with how far it was."""
-    said: list[str] = []
+    output: list[str] = []
     times = iter([seconds for seconds, _ in heard])
-    lines = Lines(said.append, clock=lambda: next(times))
+    lines = Lines(output.append, clock=lambda: next(times))
     for _, done in heard:
         lines.advance("mlp, steps", done, total, note)
-    return said
+    return output
 
 
 def test_work_of_a_few_seconds_has_no_line() -> None:
@@ -42,9 +42,9 @@ def shown(width: int) -> str:
     progress = make_progress_bars(console)
     task = progress.add_task("group-dro on colored_mnist/minus_90, steps", total=250_000, completed=4000, note="")
     progress.update(task, completed=5000, note="loss 0.4123")
-    with console.capture() as kept:
+    with console.capture() as stored:
         console.print(progress.get_renderable())
-    return kept.get()
+    return stored.get()
 
 
 def test_a_bar_in_a_narrow_terminal_cuts_the_name_and_no_number() -> None:

@@ -50,8 +50,8 @@ def home(tmp_path, cache, monkeypatch) -> Path:
 def draft(
     home: Path, split="long", version=1, most=10, title="Long texts", benchmark="benchmark = {}", name="draft.toml"
 ) -> Path:
-    said = DRAFT.format(split=split, version=version, most=most, title=title, benchmark=benchmark)
-    (home / name).write_text(said)
+    output = DRAFT.format(split=split, version=version, most=most, title=title, benchmark=benchmark)
+    (home / name).write_text(output)
     return home / name
 
 
@@ -64,8 +64,8 @@ def built(command: Command, path: Path) -> str:
 
 def files(home: Path) -> dict[str, bytes]:
     """What stands in the user's folder beside the data and the drafts."""
-    found = (path for place in ("loaders", "splits", "benchmarks") for path in (home / place).rglob("*"))
-    return {path.relative_to(home).as_posix(): path.read_bytes() for path in found if path.is_file()}
+    result = (path for position in ("loaders", "splits", "benchmarks") for path in (home / position).rglob("*"))
+    return {path.relative_to(home).as_posix(): path.read_bytes() for path in result if path.is_file()}
 
 
 FILES = [
@@ -109,7 +109,7 @@ REFUSED = {
 def test_a_refused_build_writes_nothing_and_the_corrected_one_goes_on(command, home, what):
     changes, complaint = REFUSED[what]
     assert complaint in one_line_error(command("splits", "build", draft(home, **changes)))
-    assert not any((home / place).exists() for place in ("loaders", "splits", "benchmarks"))
+    assert not any((home / position).exists() for position in ("loaders", "splits", "benchmarks"))
     shops(home, 121)
     built(command, draft(home))
     assert sorted(files(home)) == FILES
@@ -193,14 +193,14 @@ def test_version_two_on_other_data_stands_beside_version_one(command, home, fars
     built(command, draft(home))
     old = find_manifest("shops/long@1").identity
     shops(home, 130)
-    said = built(command, draft(home, version=2))
-    assert 'to set this name in the draft, write source = { name = "shops_v2" }' in said
-    assert "shops-long.toml: it was built on shops/long@1" in said
+    output = built(command, draft(home, version=2))
+    assert 'to set this name in the draft, write source = { name = "shops_v2" }' in output
+    assert "shops-long.toml: it was built on shops/long@1" in output
     assert find_benchmark("shops/long").definition.split == "shops/long@2"
     assert find_manifest("shops/long@2").definition.source.name == "shops_v2"
     assert len(load("shops/long@2")) > len(load("shops/long@1"))
     proven = farshift_json("splits", "verify", "shops/long@1", "shops/long@2")
-    assert [one["state"] for one in proven] == ["verified"] * 2
+    assert [item["state"] for item in proven] == ["verified"] * 2
     # The same command again, and version 3 of the same data: the source is that of version 2.
     second = files(home)
     built(command, draft(home, version=2))
@@ -271,6 +271,6 @@ def test_a_family_keeps_what_holds_and_nothing_of_what_does_not(command, home):
     path.write_text(path.read_text().replace('""', '"'))
     done = command("splits", "build", path, "--json")
     assert done.returncode == 1
-    assert [one["split"] for one in json.loads(done.stdout)] == ["shops/over_10@1"]
+    assert [item["split"] for item in json.loads(done.stdout)] == ["shops/over_10@1"]
     assert "shops/over_90@1 does not have" in done.stderr
     assert not any("over_90" in name or "over-90" in name for name in files(home))

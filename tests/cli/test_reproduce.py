@@ -38,14 +38,14 @@ def own(tmp_path):
 
 
 def test_claims_are_listed_with_their_verdicts(farshift_json):
-    found = farshift_json("reproduce", "--list")
-    assert {one["name"] for one in found} == set(load_claims())
-    assert {"name", "kind", "verdict"} <= found[0].keys()
+    result = farshift_json("reproduce", "--list")
+    assert {item["name"] for item in result} == set(load_claims())
+    assert {"name", "kind", "verdict"} <= result[0].keys()
 
 
 def test_a_claim_that_holds_gives_exit_code_0_and_one_that_does_not_1(farshift, farshift_json, own, tmp_path):
-    found = farshift_json("reproduce", "counted", "--out", tmp_path / "out", **own(3920))
-    assert (found["verdict"], found["quantities"]["rows"]["value"]) == ("reproduced", 3920)
+    result = farshift_json("reproduce", "counted", "--out", tmp_path / "out", **own(3920))
+    assert (result["verdict"], result["quantities"]["rows"]["value"]) == ("reproduced", 3920)
     done = farshift("reproduce", "counted", "--out", tmp_path / "out", **own(3921))
     assert done.returncode == 1
     assert "not reproduced: rows = 3921: it is 3920" in done.stdout

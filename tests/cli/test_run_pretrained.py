@@ -35,7 +35,10 @@ def home(tmp_path_factory) -> Path:
     """A benchmark of 8 x 8 pictures, and the weights of a ViT, a ResNet and a CLIP."""
     here: Path = tmp_path_factory.mktemp("own")
     names = [
-        f"{place}/{kind}/{n}.png" for place in ("art", "photo", "sketch") for kind in ("jump", "run") for n in range(8)
+        f"{position}/{kind}/{n}.png"
+        for position in ("art", "photo", "sketch")
+        for kind in ("jump", "run")
+        for n in range(8)
     ]
     folder(here / "photos", {name: picture(number, side=8) for number, name in enumerate(names)})
     (here / "draft.toml").write_text(SPLIT)
@@ -48,7 +51,7 @@ def home(tmp_path_factory) -> Path:
 
 
 def command(*arguments: object) -> str:
-    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    done = CliRunner().invoke(app, [str(item) for item in arguments])
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -64,8 +67,8 @@ def go(home, tmp_path, monkeypatch):
             (tmp_path / "settings.toml").write_text(settings)
             arguments = (*arguments, "--settings", tmp_path / "settings.toml")
         command("run", *arguments, *FAST, "--out", tmp_path / out)
-        found: Path = tmp_path / out
-        return found
+        result: Path = tmp_path / out
+        return result
 
     return run
 
@@ -110,12 +113,12 @@ def test_weights_that_settings_name_are_on_the_card_with_those_of_a_teacher(go):
     both = '[other]\nweights = "./resnet"\n[taught]\nteacher_weights = "./resnet"\n'
     run = read_run(go("weak-to-strong", "--fine-tune", "./vit", settings=both))
     assert run.model == "weak-to-strong (resnet, vit)"
-    assert [one["name"] for one in more(run)["pretrained"]] == ["resnet", "vit"]
-    assert len({one["digest"] for one in more(run)["pretrained"]}) == 2
+    assert [item["name"] for item in more(run)["pretrained"]] == ["resnet", "vit"]
+    assert len({item["digest"] for item in more(run)["pretrained"]}) == 2
     assert more(run)["settings"] == {"other": {"weights": "resnet"}, "taught": {"teacher_weights": "resnet"}}
 
 
 def test_what_scikit_learn_calls_weights_is_no_pretraining(go):
     run = read_run(go("knn", "--encoder", "./resnet", settings='[it]\nweights = "distance"\n'))
-    assert [one["name"] for one in more(run)["pretrained"]] == ["resnet"]
+    assert [item["name"] for item in more(run)["pretrained"]] == ["resnet"]
     assert more(run)["settings"] == {"it": {"weights": "distance"}}

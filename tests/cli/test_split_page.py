@@ -13,12 +13,12 @@ from farshift.splits.catalogue import find_manifest, list_manifests
 
 
 def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(farshift, farshift_json):
-    found = farshift_json("splits", "show", "scan/length")
-    assert [field["name"] for field in found["fields"]] == ["command", "actions"]
-    assert found["origins"][0] == "generated locally (scan)"
-    (over,) = found["benchmarks"]
+    result = farshift_json("splits", "show", "scan/length")
+    assert [field["name"] for field in result["fields"]] == ["command", "actions"]
+    assert result["origins"][0] == "generated locally (scan)"
+    (over,) = result["benchmarks"]
     assert over["benchmark"] == "scan/length"
-    assert over["best"]["ood"]["value"] == max(one.ood.value for one in read_recorded_scores("scan/length").values())
+    assert over["best"]["ood"]["value"] == max(item.ood.value for item in read_recorded_scores("scan/length").values())
     shown = farshift("splits", "show", "scan/length").stdout
     assert f"best recorded OOD: {over['best']['model']} " in shown
     assert 'group_words: ["and", "after"]' in shown, "as TOML has it, to be copied"
@@ -35,13 +35,13 @@ def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeyp
 
 
 def test_a_definition_says_whose_licence_is_to_be_accepted_and_where_its_files_are():
-    asked = {
+    requested = {
         manifest.definition.source.name: collect_related_facts(manifest)
         for manifest in list_manifests()
         if not manifest.frozen
     }
-    assert any("accept" in found for found in asked.values())
-    assert all(found["origins"] for found in asked.values())
+    assert any("accept" in result for result in requested.values())
+    assert all(result["origins"] for result in requested.values())
 
 
 @pytest.fixture(autouse=True)

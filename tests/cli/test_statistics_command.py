@@ -16,9 +16,9 @@ def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(farshift):
     assert done.returncode == 0, done.stderr
     assert "modadd97/xi35 (accuracy@1)" in done.stdout
     assert "a two-sided 5% test" in done.stdout
-    found = json.loads(detect(farshift, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
-    assert f"{found['ood']['value']:.4f}" in done.stdout
-    assert found["ood"]["pairs"] == 0
+    result = json.loads(detect(farshift, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
+    assert f"{result['ood']['value']:.4f}" in done.stdout
+    assert result["ood"]["pairs"] == 0
 
 
 def test_what_is_not_there_is_one_line(farshift):

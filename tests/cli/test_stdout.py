@@ -7,7 +7,7 @@ import re
 
 def test_of_a_new_token_stdout_has_the_token_alone(farshift, farshift_json, tmp_path):
     assert farshift("board", "init", tmp_path / "board").returncode == 0
-    made = farshift("board", "token", "create", tmp_path / "board", "--team", "us")
-    assert re.fullmatch(r"fs_[\w-]+\n", made.stdout)
-    assert "of us: it is not shown again. The team sets it as FARSHIFT_TOKEN" in made.stderr
+    built = farshift("board", "token", "create", tmp_path / "board", "--team", "us")
+    assert re.fullmatch(r"fs_[\w-]+\n", built.stdout)
+    assert "of us: it is not shown again. The team sets it as FARSHIFT_TOKEN" in built.stderr
     assert farshift_json("board", "token", "create", tmp_path / "board", "--team", "us")["token"].startswith("fs_")

@@ -56,8 +56,8 @@ def test_a_reader_that_stops_reading_is_no_failed_check(command):
 def test_a_full_disk_behind_stdout_is_bad_input(command):
     done = bash('"$@" > /dev/full', *command)
     assert done.returncode == 2
-    told = "standard output: no space left on device: free some space, or redirect the output"
-    assert done.stderr == f"farshift: error: {told}\n"
+    output = "standard output: no space left on device: free some space, or redirect the output"
+    assert done.stderr == f"farshift: error: {output}\n"
 
 
 def test_a_closed_stdout_or_stderr_is_written_nothing():

@@ -32,11 +32,11 @@ def test_a_cluster_builds_the_identity_that_one_process_builds(tmp_path, cache):
     for part in range(4):
         pq.write_table(texts(50, part * 50), tmp_path / f"rows-{part}.parquet")
     (tmp_path / "long.toml").write_text(DRAFT)
-    found = set()
+    result = set()
     for name in ("local", "ray"):
         manifest, _ = freeze(tmp_path / "long.toml", tmp_path / name / "splits" / "manifests", name)
-        found.add(manifest.identity)
-    assert len(found) == 1
+        result.add(manifest.identity)
+    assert len(result) == 1
 
 
 def test_a_worker_that_is_killed_costs_no_result(tmp_path):

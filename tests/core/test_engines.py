@@ -51,10 +51,10 @@ def test_results_come_in_order_and_the_first_error_ends_it(name):
 @pytest.mark.parametrize("name", ["local", "processes"])
 def test_as_completed_an_error_is_an_outcome_and_the_other_jobs_go_on(name):
     with open_engine(name) as engine:
-        found = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.position)
-    assert [outcome.position for outcome in found] == list(range(9))
-    assert [str(outcome.error) for outcome in found if outcome.error] == ["13 brings bad luck"]
-    assert [outcome.result for outcome in found] == [1, None, *(number**3 for number in range(2, 9))]
+        result = sorted(iterate_outcomes(engine, cube, [1, 13, *range(2, 9)]), key=lambda outcome: outcome.position)
+    assert [outcome.position for outcome in result] == list(range(9))
+    assert [str(outcome.error) for outcome in result if outcome.error] == ["13 brings bad luck"]
+    assert [outcome.result for outcome in result] == [1, None, *(number**3 for number in range(2, 9))]
 
 
 @pytest.mark.parametrize("name", ["local", "processes"])
@@ -126,8 +126,8 @@ def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
         if engine.workers == 1:
             pytest.skip("one core: there are no workers")
         outcomes = list(iterate_outcomes(engine, killed, [1] * 9))
-    said = {str(outcome.error) for outcome in outcomes}
-    assert said == {"a worker process died (killed, or out of memory): repeat the command"}
+    output = {str(outcome.error) for outcome in outcomes}
+    assert output == {"a worker process died (killed, or out of memory): repeat the command"}
     assert sorted(outcome.position for outcome in outcomes) == list(range(9))
 
 

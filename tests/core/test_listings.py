@@ -27,7 +27,7 @@ FRUITS = Listing([Fruit(f"fruit {n}", {"train": n}) for n in range(300)], "fruit
 def test_a_listing_is_a_sequence_whose_slices_are_listings():
     assert len(FRUITS) == 300
     assert FRUITS[7] == Fruit("fruit 7", {"train": 7})
-    assert [one.name for one in FRUITS[298:]] == ["fruit 298", "fruit 299"]
+    assert [item.name for item in FRUITS[298:]] == ["fruit 298", "fruit 299"]
     assert isinstance(FRUITS[:2], Listing)
     assert FRUITS[:2] == Listing([*FRUITS[:2]], "fruit", lambda one: {"name": one.name})
 
@@ -40,9 +40,9 @@ def test_its_repr_is_short():
 
 def test_all_text_in_html_is_escaped():
     nasty = "<script>alert('&')</script>"
-    found = Listing([Fruit(nasty)], nasty, lambda one: {nasty: one.name})._repr_html_()
-    assert "<script>" not in found
-    assert found.count("&lt;script&gt;") == 3
+    result = Listing([Fruit(nasty)], nasty, lambda one: {nasty: one.name})._repr_html_()
+    assert "<script>" not in result
+    assert result.count("&lt;script&gt;") == 3
     assert "<b>" not in render_table([{"a": "<b>"}], "<b>", "<b>")
 
 
@@ -71,28 +71,28 @@ def test_words_are_all_wanted_in_any_order_and_case():
 
 def test_splits_are_found_by_each_trait():
     every = fs.splits()
-    assert {one.modality for one in every} == {"array", "audio", "image", "tabular", "text"}
+    assert {item.modality for item in every} == {"array", "audio", "image", "tabular", "text"}
     for name in ("kind", "source", "modality", "generated", "state"):
         value = getattr(every[0], name)
-        assert [*fs.splits(**{name: value})] == [one for one in every if getattr(one, name) == value]
-    assert {one.source for one in fs.splits("spoken digits", modality="audio")} == {"spoken_digits"}
-    assert all("MIT" in one.licence for one in fs.splits(licence="MIT") if one.licence)
+        assert [*fs.splits(**{name: value})] == [item for item in every if getattr(item, name) == value]
+    assert {item.source for item in fs.splits("spoken digits", modality="audio")} == {"spoken_digits"}
+    assert all("MIT" in item.licence for item in fs.splits(licence="MIT") if item.licence)
 
 
 def test_benchmarks_are_found_as_their_splits_are():
-    found = fs.benchmarks("digits", modality="audio", kind="domain", generated=False)
-    assert {one.source for one in found} == {"spoken_digits"}
-    assert [one.name for one in fs.benchmarks("SCAN", suite="core", kind="length")] == ["scan/length"]
+    result = fs.benchmarks("digits", modality="audio", kind="domain", generated=False)
+    assert {item.source for item in result} == {"spoken_digits"}
+    assert [item.name for item in fs.benchmarks("SCAN", suite="core", kind="length")] == ["scan/length"]
     assert fs.benchmarks(source="scan")[0].to_dict()["metrics"][0] == "exact_match@1"
 
 
 def test_baselines_and_results_are_found():
-    assert {one.algorithm for one in fs.baselines(algorithm="coral")} == {"coral"}
+    assert {item.algorithm for item in fs.baselines(algorithm="coral")} == {"coral"}
     on = fs.baselines(on="scan/length")
-    assert {one.name for one in on} == {one.model for one in fs.results(on="scan/length")}
-    scores = [one.ood.value for one in fs.results(on="scan/length")]
+    assert {item.name for item in on} == {item.model for item in fs.results(on="scan/length")}
+    scores = [item.ood.value for item in fs.results(on="scan/length")]
     assert scores == sorted(scores, reverse=True)
-    assert {one.model for one in fs.results(baseline="lstm")} == {"lstm"}
+    assert {item.model for item in fs.results(baseline="lstm")} == {"lstm"}
     assert "ood.value" in fs.results(on="scan/length").to_pandas().columns
 
 

@@ -50,6 +50,6 @@ def test_names_that_are_too_many_for_a_line_come_with_the_command_that_lists_the
     "command", [("splits", "show"), ("splits", "pull"), ("splits", "verify"), ("benchmarks", "show")]
 )
 def test_the_name_of_a_source_is_answered_with_all_of_it(farshift, command):
-    said = one_line_error(farshift(*command, "scan"))
-    assert "named 'scan': choose from scan/addprim_jump, " in said
-    assert said.endswith(f" more (all of them: farshift {command[0]} list scan)")
+    output = one_line_error(farshift(*command, "scan"))
+    assert "named 'scan': choose from scan/addprim_jump, " in output
+    assert output.endswith(f" more (all of them: farshift {command[0]} list scan)")

@@ -25,9 +25,9 @@ asked = st.none() | st.floats(0, 1e6)
 
 @given(st.integers(1, 100), asked)
 def test_pauses_double_or_are_what_the_server_asks_and_never_longer_than_the_longest(failed, seconds):
-    found = compute_backoff(failed, seconds)
-    assert found == min(PAUSE * 2.0 ** (failed - 1) if seconds is None else seconds, LONGEST_PAUSE)
-    assert compute_backoff(failed + 1, seconds) >= found
+    result = compute_backoff(failed, seconds)
+    assert result == min(PAUSE * 2.0 ** (failed - 1) if seconds is None else seconds, LONGEST_PAUSE)
+    assert compute_backoff(failed + 1, seconds) >= result
 
 
 @given(st.lists(asked, max_size=2 * TRIES))
@@ -68,8 +68,8 @@ def test_a_wait_in_seconds_is_read_to_the_digit(seconds):
 
 @given(st.text())
 def test_no_header_is_an_error(text):
-    found = parse_retry_after(text)
-    assert found is None or found >= 0.0
+    result = parse_retry_after(text)
+    assert result is None or result >= 0.0
 
 
 def test_a_wait_until_a_date_is_read_and_what_is_no_wait_is_none():

@@ -45,7 +45,7 @@ def test_these_numbers_never_change():
 def test_a_draw_depends_on_its_counter_alone(counters, order):
     every = np.array(counters, np.uint64)
     drawn = draw_bits(f"{NAME}/x", every)
-    assert drawn.tolist() == [int(draw_bits(f"{NAME}/x", np.array([one], np.uint64))[0]) for one in counters]
+    assert drawn.tolist() == [int(draw_bits(f"{NAME}/x", np.array([item], np.uint64))[0]) for item in counters]
     square = draw_bits(f"{NAME}/x", np.resize(every, (2, 3)))
     assert square.shape == (2, 3)
     assert square.ravel().tolist() == np.resize(drawn, 6).tolist()
@@ -55,9 +55,9 @@ def test_streams_and_seeds_differ():
     counters = np.arange(1000, dtype=np.uint64)
     other = make_stream_name(bytes(32))
     several = [draw_bits(name, counters) for name in (f"{NAME}/a", f"{NAME}/b", f"{other}/a", "plain/a")]
-    for place, one in enumerate(several):
-        for another in several[place + 1 :]:
-            assert not np.isin(one, another).any()
+    for position, item in enumerate(several):
+        for another in several[position + 1 :]:
+            assert not np.isin(item, another).any()
 
 
 def test_numbers_permutations_and_bounds_are_drawn_as_from_any_stream():

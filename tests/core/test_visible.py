@@ -16,13 +16,13 @@ OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 @given(texts)
 def test_nothing_is_left_that_is_obeyed_or_hidden(text):
-    assert not any(unicodedata.category(one) in OBEYED for one in escape_untrusted(text))
-    assert not any(unicodedata.category(one) in OBEYED and one not in LINES for one in escape_untrusted(text, LINES))
+    assert not any(unicodedata.category(item) in OBEYED for item in escape_untrusted(text))
+    assert not any(unicodedata.category(item) in OBEYED and item not in LINES for item in escape_untrusted(text, LINES))
 
 
 @given(texts)
 def test_what_can_be_seen_stays_as_it_is(text):
-    seen = "".join(one for one in text if unicodedata.category(one) not in OBEYED)
+    seen = "".join(item for item in text if unicodedata.category(item) not in OBEYED)
     assert escape_untrusted(seen) == seen
 
 
@@ -30,7 +30,7 @@ def test_what_can_be_seen_stays_as_it_is(text):
 def test_a_json_document_says_the_same(text):
     shown = escape_untrusted_json(json.dumps({"name": text}, indent=1, ensure_ascii=False))
     assert json.loads(shown) == {"name": text}
-    assert not any(unicodedata.category(one) in OBEYED and one not in LINES for one in shown)
+    assert not any(unicodedata.category(item) in OBEYED and item not in LINES for item in shown)
 
 
 @pytest.mark.parametrize(

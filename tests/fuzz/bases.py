@@ -30,8 +30,8 @@ class Opened(Benchmark):
         return self._kept(("identities", budget, steps, selection), super().identities)
 
     def _kept(self, key, find):
-        kept = self.__dict__.setdefault("_found", {})
-        return kept[key] if key in kept else kept.setdefault(key, find(*key[1:]))
+        stored = self.__dict__.setdefault("_found", {})
+        return stored[key] if key in stored else stored.setdefault(key, find(*key[1:]))
 
 
 def opened() -> dict[str, Benchmark]:
@@ -48,13 +48,13 @@ def _made(folder: Path, on: str) -> Parts:
     if not (folder / "run.toml").exists():
         value = ON[on]
         fs.evaluate(lambda batch: [value] * len(next(iter(batch.values()))), on=on, seeds=1, out=folder, name="fuzzed")
-    found = parts(read_run(folder))
-    table = pq.read_table(io.BytesIO(found.predictions))
+    result = parts(read_run(folder))
+    table = pq.read_table(io.BytesIO(result.predictions))
     classes = find_benchmark(on).task.classes
     if classes:
         flat = pa.array(np.full(table.num_rows * classes, 1 / classes, np.float32))
         table = table.append_column("scores", pa.FixedSizeListArray.from_arrays(flat, classes))
     sink = io.BytesIO()
     pq.write_table(table, sink)
-    found.predictions = sink.getvalue()
-    return found.signed()
+    result.predictions = sink.getvalue()
+    return result.signed()

@@ -68,24 +68,26 @@ class Draw:
 
     def damaged(self, content: bytes, times: int = 4, near: int | None = None) -> bytes:
         """The bytes with some of them changed, added, removed, repeated or cut off; `near` the end where it is given."""
-        found = bytearray(content)
+        result = bytearray(content)
         for _ in range(1 + self.below(times)):
-            if not found:
+            if not result:
                 break
-            low = max(0, len(found) - near) if near else 0
-            place = low + self.below(len(found) - low)
+            low = max(0, len(result) - near) if near else 0
+            position = low + self.below(len(result) - low)
             what = self.below(10)
             if what < 4:
-                found[place] = self.below(256)
+                result[position] = self.below(256)
             elif what < 6:
-                found[place] ^= 1 << self.below(8)
+                result[position] ^= 1 << self.below(8)
             elif what == 6:
                 width = self.one([1, 2, 4, 8])
-                found[place : place + width] = self.one([b"\xff", b"\x00", b"\x7f", b"\x80"]) * width
+                result[position : position + width] = self.one([b"\xff", b"\x00", b"\x7f", b"\x80"]) * width
             elif what == 7:
-                del found[place : place + 1 + self.below(16)]
+                del result[position : position + 1 + self.below(16)]
             elif what == 8:
-                found[place:place] = self.bytes(8) if self.chance(0.7) else found[place : place + self.below(64)]
+                result[position:position] = (
+                    self.bytes(8) if self.chance(0.7) else result[position : position + self.below(64)]
+                )
             elif self.chance(0.2):
-                del found[place:]
-        return bytes(found)
+                del result[position:]
+        return bytes(result)

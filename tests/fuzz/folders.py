@@ -91,16 +91,16 @@ def failures(folder: Path, cases: int, name: str, look: Callable[[], str]) -> tu
     failed, seen = {}, set()
     for case in range(cases):
         with damaged(folder, case, name) as file:
-            found = outcome_of(look)
-        seen.add(found.split("\n")[0])
-        if found.startswith("FAILED"):
-            failed[f"case {case} of {name}: {file}"] = found
+            result = outcome_of(look)
+        seen.add(result.split("\n")[0])
+        if result.startswith("FAILED"):
+            failed[f"case {case} of {name}: {file}"] = result
     return failed, seen
 
 
 def bound(folder: Path) -> dict[str, object]:
     """All of an export that its ledger binds: every file, and the name and the key in its card."""
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file() and path.name != "board.toml"
@@ -108,14 +108,14 @@ def bound(folder: Path) -> dict[str, object]:
     from farshift.core.plugins import read_toml
 
     card = read_toml(folder / "board.toml")
-    return found | {name: card.get(name) for name in ("name", "key")}
+    return result | {name: card.get(name) for name in ("name", "key")}
 
 
 def verified(folder: Path, whole: dict[str, object]) -> str:
     """Of a damaged export nothing is silently right but what says the same."""
     from farshift.leaderboard.operations.locations import verify_at
 
-    found = verify_at(str(folder))
-    if found.differences or found.not_recomputed:
+    result = verify_at(str(folder))
+    if result.differences or result.not_recomputed:
         return "named"
     return "says the same" if bound(folder) == whole else "FAILED\nit verifies"

@@ -40,9 +40,9 @@ class ReaderHere(KeptReader):
 
         file.seek(0)
         out = tempfile.TemporaryFile()  # noqa: SIM115
-        found = answer_request(request, pa.py_buffer(file.read()), out)
-        if found["findings"]:
-            raise FileRejected(found["findings"])
+        result = answer_request(request, pa.py_buffer(file.read()), out)
+        if result["findings"]:
+            raise FileRejected(result["findings"])
         out.seek(0)
         return out
 

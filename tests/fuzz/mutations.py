@@ -127,10 +127,10 @@ def run_card(draw: Draw, good: Parts) -> bytes:
     assert isinstance(good.run, dict)
     if draw.chance(0.2):
         return Parts(good.card, _text(draw, good.run), good.predictions).packed()
-    found = Parts(good.card, changed(draw, good.run), good.predictions)
-    found = found.signed() if draw.chance(0.9) else found
-    assert isinstance(found.run, dict)
-    return Parts(found.card, _dumped(found.run), found.predictions).packed()
+    result = Parts(good.card, changed(draw, good.run), good.predictions)
+    result = result.signed() if draw.chance(0.9) else result
+    assert isinstance(result.run, dict)
+    return Parts(result.card, _dumped(result.run), result.predictions).packed()
 
 
 def _dumped(card: dict[str, Any]) -> bytes:
@@ -158,10 +158,10 @@ def parquet_bytes(draw: Draw, good: Parts) -> bytes:
 
 def table(draw: Draw, good: Parts) -> bytes:
     """A Parquet file that is one, of another table, written in another way. Digests fit."""
-    found = pq.read_table(io.BytesIO(good.predictions))
+    result = pq.read_table(io.BytesIO(good.predictions))
     for _ in range(1 + draw.below(2)):
         try:
-            found = draw.one(_TABLES)(draw, found)
+            result = draw.one(_TABLES)(draw, result)
         except (
             pa.ArrowException,
             ValueError,
@@ -173,7 +173,7 @@ def table(draw: Draw, good: Parts) -> bytes:
         ):  # no such change of this table
             continue
     options: dict[str, Any] = {"compression": draw.one(["snappy", "gzip", "zstd", "brotli", "lz4", "none"])}
-    if draw.chance(0.3) and not any(pa.types.is_dictionary(kind) for kind in found.schema.types):
+    if draw.chance(0.3) and not any(pa.types.is_dictionary(kind) for kind in result.schema.types):
         options |= {"use_dictionary": False}  # a bomb would be written at its full length
     if draw.chance(0.2):
         options |= {"data_page_version": "2.0"}
@@ -185,7 +185,7 @@ def table(draw: Draw, good: Parts) -> bytes:
         options |= {"store_schema": False}
     sink = io.BytesIO()
     try:
-        pq.write_table(found.slice(0, 20_000), sink, **options)
+        pq.write_table(result.slice(0, 20_000), sink, **options)
     except (pa.ArrowException, ValueError, OSError, MemoryError):  # a table that Parquet has no place for
         return parquet_bytes(draw, good)
     content = sink.getvalue()
@@ -259,8 +259,8 @@ def _scores(draw: Draw, found: pa.Table) -> pa.Table:
     share = draw.one([0.0, 0.5, -1.0, float("nan"), float("inf"), 1e30])
     size = draw.one([0, 1, 2, 4, 5, 100])
     flat = np.full(found.num_rows * size, share, np.float32)
-    kept = found.drop(["scores"]) if "scores" in found.column_names else found
-    return kept.append_column("scores", pa.FixedSizeListArray.from_arrays(pa.array(flat), size))
+    stored = found.drop(["scores"]) if "scores" in found.column_names else found
+    return stored.append_column("scores", pa.FixedSizeListArray.from_arrays(pa.array(flat), size))
 
 
 def _rows(draw: Draw, found: pa.Table) -> pa.Table:

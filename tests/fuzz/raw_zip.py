@@ -43,20 +43,20 @@ def written(entries: list[Entry], end: dict | None = None, before: bytes = b"", 
     """The bytes of a zip. `end` holds lies of its last record: count, here, length, start, comment, disk, mark."""
     body, directory = bytearray(before), bytearray()
     for entry in entries:
-        said, offset = entry.said(entry.local), len(body)
+        output, offset = entry.said(entry.local), len(body)
         body += LOCAL.pack(
-            said.get("mark", b"PK\x03\x04"), 20, said["flags"], said["method"], 0, 0x21, said["crc"], said["packed"],
-            said["size"], len(said["name"]), len(said["extra"]),
+            output.get("mark", b"PK\x03\x04"), 20, output["flags"], output["method"], 0, 0x21, output["crc"], output["packed"],
+            output["size"], len(output["name"]), len(output["extra"]),
         )  # fmt: skip
-        body += said["name"] + said["extra"] + entry.packed() + said.get("descriptor", b"")
-        said = entry.said(entry.central)
-        comment = said.get("comment", b"")
+        body += output["name"] + output["extra"] + entry.packed() + output.get("descriptor", b"")
+        output = entry.said(entry.central)
+        comment = output.get("comment", b"")
         directory += CENTRAL.pack(
-            said.get("mark", b"PK\x01\x02"), 20 | 3 << 8, 20, said["flags"], said["method"], 0, 0x21, said["crc"],
-            said["packed"], said["size"], len(said["name"]), len(said["extra"]), len(comment), said.get("disk", 0), 0,
-            said.get("attributes", 0o100644 << 16), said.get("offset", offset),
+            output.get("mark", b"PK\x01\x02"), 20 | 3 << 8, 20, output["flags"], output["method"], 0, 0x21, output["crc"],
+            output["packed"], output["size"], len(output["name"]), len(output["extra"]), len(comment), output.get("disk", 0), 0,
+            output.get("attributes", 0o100644 << 16), output.get("offset", offset),
         )  # fmt: skip
-        directory += said["name"] + said["extra"] + comment
+        directory += output["name"] + output["extra"] + comment
     lies = {"count": len(entries), "length": len(directory), "start": len(body), "comment": b"", "disk": 0} | (
         end or {}
     )

@@ -46,9 +46,9 @@ def main() -> int:
     if given.worker:
         return worker(given.out, given.name, given.worker[0], given.cases, given.worker[1])
     given.out.mkdir(parents=True, exist_ok=True)
-    found = fuzz(given.cases, given.processes, given.out, given.name, given.only)
-    print(report(found))
-    return 1 if found.failures else 0
+    result = fuzz(given.cases, given.processes, given.out, given.name, given.only)
+    print(report(result))
+    return 1 if result.failures else 0
 
 
 @dataclass
@@ -76,7 +76,7 @@ def report(found: Found) -> str:
 
 def fuzz(cases: int, processes: int, out: Path, name: str = "1", only: int | None = None) -> Found:
     """Run the cases 0..cases-1 of a name in worker processes, and watch over these."""
-    began, found = time.monotonic(), Found()
+    began, result = time.monotonic(), Found()
     with tempfile.TemporaryDirectory() as folder:
         shared = Path(folder)
         _prepare(shared / "runs")
@@ -84,21 +84,21 @@ def fuzz(cases: int, processes: int, out: Path, name: str = "1", only: int | Non
         stop, step = (only + 1, 1) if only is not None else (cases, processes)
         watched = [Worker(shared, number, name, start, stop, step) for number, start in enumerate(starts)]
         try:
-            while any(one.process is not None for one in watched):
+            while any(item.process is not None for item in watched):
                 time.sleep(0.2)
-                for one in watched:
-                    one.look(found, out)
+                for item in watched:
+                    item.look(result, out)
         finally:
-            for one in watched:
-                one.end()
+            for item in watched:
+                item.end()
         for tally in sorted(shared.glob("tally-*.jsonl")):
-            _add(found, tally)
-        for kept in sorted([*shared.glob("failed-*"), *shared.glob("contained-*")]):
-            shutil.copy(kept, out / kept.name)
-            if kept.suffix == ".txt":  # what failed; the reader's own ends are contained, and kept to be looked at
-                found.failures[int(kept.stem.split("-")[1])] = kept.read_text().splitlines()[-1]
-    found.seconds = time.monotonic() - began
-    return found
+            _add(result, tally)
+        for stored in sorted([*shared.glob("failed-*"), *shared.glob("contained-*")]):
+            shutil.copy(stored, out / stored.name)
+            if stored.suffix == ".txt":  # what failed; the reader's own ends are contained, and kept to be looked at
+                result.failures[int(stored.stem.split("-")[1])] = stored.read_text().splitlines()[-1]
+    result.seconds = time.monotonic() - began
+    return result
 
 
 def _prepare(folder: Path) -> None:
@@ -231,18 +231,18 @@ def _write(path: Path, tally: Found) -> None:
     own = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
     assert own is not None
     usage = [int(own[1]), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss]
-    said = {"outcomes": tally.outcomes, "layers": tally.layers, "slowest": tally.slowest, "rss": max(usage) / 1024}
+    output = {"outcomes": tally.outcomes, "layers": tally.layers, "slowest": tally.slowest, "rss": max(usage) / 1024}
     with path.open("a") as file:
-        file.write(json.dumps(said) + "\n")
+        file.write(json.dumps(output) + "\n")
 
 
 def _add(found: Found, tally: Path) -> None:
     for line in tally.read_text().splitlines():
-        said = json.loads(line)
-        found.outcomes.update(said["outcomes"])
-        found.layers.update(said["layers"])
-        found.slowest = max(found.slowest, said["slowest"])
-        found.peak_mib = max(found.peak_mib, said["rss"])
+        output = json.loads(line)
+        found.outcomes.update(output["outcomes"])
+        found.layers.update(output["layers"])
+        found.slowest = max(found.slowest, output["slowest"])
+        found.peak_mib = max(found.peak_mib, output["rss"])
 
 
 if __name__ == "__main__":

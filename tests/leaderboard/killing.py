@@ -52,18 +52,18 @@ def lived(work: Callable[[Tell], None], seconds: float, after: int = 0) -> tuple
         finally:
             os._exit(code)
     os.close(into)
-    said = b""
+    output = b""
     with os.fdopen(out, "rb", buffering=0) as pipe:
-        while said.count(b"\n") < after and (more := pipe.read(1 << 16)):
-            said += more
+        while output.count(b"\n") < after and (more := pipe.read(1 << 16)):
+            output += more
         time.sleep(seconds)
         os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         while more := pipe.read(1 << 16):
-            said += more
-    whole = said[: said.rfind(b"\n") + 1]
-    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"a life ended by an error: {said!r}"
-    return [json.loads(line) for line in whole.splitlines()], os.WIFSIGNALED(status)
+            output += more
+    full = output[: output.rfind(b"\n") + 1]
+    assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0, f"a life ended by an error: {output!r}"
+    return [json.loads(line) for line in full.splitlines()], os.WIFSIGNALED(status)
 
 
 def kill_appending(folder: Path, url: str | None, lives: int, seed: int) -> dict[str, int]:
@@ -80,9 +80,9 @@ def kill_appending(folder: Path, url: str | None, lives: int, seed: int) -> dict
                 both = ledger.append([withdrawn(life), withdrawn(number)])
                 tell([[record.seq, record.hash] for record in both])
 
-        said, killed = lived(work, draw.uniform(0, 0.03), int(draw.integers(0, 5)))
+        output, killed = lived(work, draw.uniform(0, 0.03), int(draw.integers(0, 5)))
         assert killed
-        acknowledged |= {seq: hash for both in said for seq, hash in both}
+        acknowledged |= {seq: hash for both in output for seq, hash in both}
         ledger = ledger_in(folder, url)
         there = {record.seq: record.hash for record in ledger.records()}
         ledger.store.close()
@@ -116,15 +116,15 @@ def kill_submitting(folder: Path, files: Path, lives: int, seed: int) -> dict[st
             tell(submit_runs(Board(path), file)[0])
             time.sleep(60)
 
-        said, killed = lived(work, draw.uniform(0, 0.08), int(draw.integers(0, 4)))
+        output, killed = lived(work, draw.uniform(0, 0.08), int(draw.integers(0, 4)))
         assert killed
-        told = [one for one in said if one]
+        output = [item for item in output if item]
         counts["kills"] += 1
-        counts["acknowledged"] += len(told)
+        counts["acknowledged"] += len(output)
         there = {record.body["submission"] for record in board.ledger.records() if record.kind == "submitted"}
         entered = todo[0].stem in there
-        assert entered or not told, "a submission that was acknowledged is gone"
-        counts["late"] += entered and not told
+        assert entered or not output, "a submission that was acknowledged is gone"
+        counts["late"] += entered and not output
         if entered:
             acknowledged.add(todo.pop(0).stem)
     assert board is not None
@@ -145,13 +145,13 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
     }
     for number in range(lives):
         kind = sorted(steps)[number % len(steps)]
-        place = folder / str(number)
-        os.environ["FARSHIFT_HOME"] = str(place / "home")  # it remembers each history that it has seen
-        board = Board(shutil.copytree(base.path, place / "board"))
+        position = folder / str(number)
+        os.environ["FARSHIFT_HOME"] = str(position / "home")  # it remembers each history that it has seen
+        board = Board(shutil.copytree(base.path, position / "board"))
         before = len(board.ledger.records())
 
         def work(
-            tell: Tell, step: Callable[..., object] = steps[kind], board: Board = board, place: Path = place
+            tell: Tell, step: Callable[..., object] = steps[kind], board: Board = board, place: Path = position
         ) -> None:
             tell("begun")
             step(Board(board.path), place)
@@ -159,35 +159,35 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
             time.sleep(60)
 
         after = int(draw.integers(1, 3))
-        said, killed = lived(work, draw.uniform(0, 0.5 if after == 1 else 0.05), after)
+        output, killed = lived(work, draw.uniform(0, 0.5 if after == 1 else 0.05), after)
         assert killed
         counts["kills"] += 1
-        done = "done" in said
+        done = "done" in output
         counts["acknowledged"] += done
         board.committed_records()
-        found = verify_board(board)
-        assert found.differences == [] == found.not_recomputed, (kind, found)
+        result = verify_board(board)
+        assert result.differences == [] == result.not_recomputed, (kind, result)
         new = [record.kind for record in board.ledger.records()[before:]]
         counts["late"] += bool(new) and not done
         assert new or not done or kind == "exported", "what was acknowledged is gone"
         if not (new and kind == "submitted"):  # a team hands in once
-            steps[kind](Board(board.path), place)
+            steps[kind](Board(board.path), position)
         kinds = [record.kind for record in board.ledger.records()[before:]]
         if kind == "exported":
-            copy = verify_at(str(place / "export"))
+            copy = verify_at(str(position / "export"))
             assert copy.differences == [] == copy.not_recomputed, copy
         else:
             assert kinds.count(kind) == 1, kinds
         assert verify_board(board).differences == []
-        shutil.rmtree(place)
+        shutil.rmtree(position)
     return counts
 
 
 def _told(step: Callable[..., Any], tell: Tell) -> Callable[..., Any]:
     def done(*arguments: Any) -> Any:
-        found = step(*arguments)
+        result = step(*arguments)
         tell([])
-        return found
+        return result
 
     return done
 
@@ -197,10 +197,10 @@ def _hold(board: Board, acknowledged: set[str]) -> None:
     board.committed_records()
     there = {path.stem for path in (board.path / "submissions").glob("*.zip")}
     assert there >= acknowledged
-    found = verify_board(board)
-    assert found.differences == [] == found.not_recomputed
+    result = verify_board(board)
+    assert result.differences == [] == result.not_recomputed
     assert {path for path in list_named_files(board.ledger.records()) if path.startswith("submissions")} == {
-        f"submissions/{one}.zip" for one in acknowledged
+        f"submissions/{item}.zip" for item in acknowledged
     }
 
 

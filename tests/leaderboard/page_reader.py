@@ -24,12 +24,12 @@ class Read(HTMLParser):
         self.wrong += [f"never closed: {tag}" for tag in self.open]
 
     def handle_starttag(self, tag, attrs):
-        told = dict(attrs)
-        self.ids += [told["id"]] if "id" in told else []
-        self.links += [told["href"]] if tag == "a" and "href" in told else []
-        self.loaded += [told[name] for name in ("src", "href") if name in told and tag in ("script", "link", "img")]
-        self.inline += [name for name in told if name == "style" or name.startswith("on")]
-        if tag == "script" and "src" not in told:
+        output = dict(attrs)
+        self.ids += [output["id"]] if "id" in output else []
+        self.links += [output["href"]] if tag == "a" and "href" in output else []
+        self.loaded += [output[name] for name in ("src", "href") if name in output and tag in ("script", "link", "img")]
+        self.inline += [name for name in output if name == "style" or name.startswith("on")]
+        if tag == "script" and "src" not in output:
             self.inline.append("script")
         if tag == "tr":
             self.cells.append([])

@@ -97,7 +97,7 @@ class Swarm:
             left.put(file)
 
         def client(number: int) -> None:
-            place = f"http://127.0.0.1:{self.ports[number % 2]}/api/v1/submissions"
+            position = f"http://127.0.0.1:{self.ports[number % 2]}/api/v1/submissions"
             headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/zip"}
             while True:
                 try:
@@ -107,7 +107,7 @@ class Swarm:
                 content, began = file.read_bytes(), time.monotonic()
                 while True:
                     try:
-                        answer = httpx2.post(place, content=content, headers=headers, timeout=60)
+                        answer = httpx2.post(position, content=content, headers=headers, timeout=60)
                     except httpx2.TransportError:  # the server is gone for a while
                         time.sleep(0.2)
                         continue
@@ -147,7 +147,7 @@ def killed_while_working(swarm: Swarm, files: list[Path], clients: int) -> dict[
         swarm.kill(worker)
     for thread in threads:
         thread.join(LONGEST)
-    taken = time.monotonic() - began
+    accepted = time.monotonic() - began
     swarm.wait_for(lambda: swarm.ended() >= every)
     jobs = swarm.queue.jobs()
     entered = Counter(r.body["submission"] for r in swarm.board.ledger.records() if r.kind == "submitted")
@@ -160,7 +160,7 @@ def killed_while_working(swarm: Swarm, files: list[Path], clients: int) -> dict[
         "submissions": every,
         "kills": dict(swarm.kills),
         "attempts": sum(job.attempts for job in jobs),
-        "acknowledged_within_s": {"median": seconds[every // 2], "p95": seconds[int(every * 0.95)], "all": taken},
+        "acknowledged_within_s": {"median": seconds[every // 2], "p95": seconds[int(every * 0.95)], "all": accepted},
         "entered_within_s": time.monotonic() - began,
     }
 

@@ -86,25 +86,25 @@ def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_
 
     def records(self):
         nonlocal looks
-        found = read(self)
+        result = read(self)
         looks += 1
         if looks == 2:  # the first look is before the file is read
             submit_runs(Board(board.path), file)
-        return found
+        return result
 
     monkeypatch.setattr(Ledger, "records", records)
     entries, new = submit_runs(board, file)
     assert not new
-    assert [one.entry for one in board.standings()] == entries
+    assert [item.entry for item in board.standings()] == entries
     assert verified(board) == (1, [])
 
 
 def test_the_same_file_handed_in_by_many_at_once_enters_once(packed, board):
     file = packed(0, team="us")
     with ThreadPoolExecutor(3) as threads:
-        found = list(threads.map(lambda _: submit_runs(Board(board.path), file), range(3)))
-    assert [new for _, new in found].count(True) == 1
-    assert len({tuple(entries) for entries, _ in found}) == 1
+        result = list(threads.map(lambda _: submit_runs(Board(board.path), file), range(3)))
+    assert [new for _, new in result].count(True) == 1
+    assert len({tuple(entries) for entries, _ in result}) == 1
     assert verified(board) == (1, [])
 
 
@@ -158,7 +158,7 @@ def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(p
     remove_entry(board, entries[1], "not the model it names")
     remove_entry(board, entries[0], "and so said the board")
     assert [row.entry for row in board.standings()] == [entries[2]]
-    apart = {one.entry: (one.left.kind, one.left.reason) for one in board.removed_entries()}
+    apart = {item.entry: (item.left.kind, item.left.reason) for item in board.removed_entries()}
     assert apart == {
         entries[0]: ("removed", "and so said the board"),
         entries[1]: ("removed", "not the model it names"),
@@ -295,11 +295,11 @@ def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):
 def test_a_database_s_password_is_kept_private(tmp_path, server, monkeypatch):
     url = server.database()
     board = Board.init(tmp_path / "board", "on a server", url)
-    told = [path for path in board.path.rglob("*") if path.is_file() and postgres.PASSWORD in path.read_text()]
-    assert told == [board.path / "private" / "store.url"]
-    assert told[0].stat().st_mode & 0o777 == 0o600
+    output = [path for path in board.path.rglob("*") if path.is_file() and postgres.PASSWORD in path.read_text()]
+    assert output == [board.path / "private" / "store.url"]
+    assert output[0].stat().st_mode & 0o777 == 0o600
     assert postgres.PASSWORD not in json.dumps([record.body for record in board.ledger.records()])
-    told[0].unlink()
+    output[0].unlink()
     with pytest.raises(FarshiftError, match=r"store\.url, the URL of the ledger's database .* FARSHIFT_BOARD_STORE"):
         Board(board.path)
     monkeypatch.setenv("FARSHIFT_BOARD_STORE", url)

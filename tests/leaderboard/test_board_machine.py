@@ -103,9 +103,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def rescore(self) -> None:
-        found = rescore_entries(self.board)
-        assert found.left == []
-        assert {one["entry"] for one in found.rescored} == {
+        result = rescore_entries(self.board)
+        assert result.left == []
+        assert {item["entry"] for item in result.rescored} == {
             entry for entry, scorer in self.scored.items() if scorer < self.scorer
         }
         self.scored = dict.fromkeys(self.scored, self.scorer)
@@ -117,19 +117,19 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def verify(self) -> None:
         copy = export_board(self.board, self.folder / "export").out
-        for found in (
+        for result in (
             verify_board(self.board),
             verify_at(str(copy), head=self.seen[-1].hash, key=self.board.ledger.key),
         ):
-            assert found.differences == []
-            assert found.entries == len(self.scored)
+            assert result.differences == []
+            assert result.entries == len(self.scored)
             old = sum(scorer < self.scorer for scorer in self.scored.values())
-            assert len(found.not_recomputed) == old
+            assert len(result.not_recomputed) == old
 
     @invariant()
     def it_shows_what_it_should(self) -> None:
         standing = {row.entry: row.score.scorer for row in self.board.standings()}
-        apart = {one.entry: one.left.kind for one in self.board.removed_entries()}
+        apart = {item.entry: item.left.kind for item in self.board.removed_entries()}
         assert standing == {entry: scorer for entry, scorer in self.scored.items() if entry not in self.left}
         assert apart == self.left
 

@@ -58,8 +58,8 @@ def test_a_submission_is_handed_in_with_its_digest_and_enters_once(intake, file)
     assert [request["path"] for request in posts] == ["/api/v1/submissions"] * 2
     assert posts[0]["content-type"] == "application/zip"
     assert posts[0]["content-digest"].startswith("sha-256=:")
-    asked = [request for request in intake.requests if request["method"] == "GET"]
-    assert asked and not any(intake.token in str(request) for request in asked), "the id is all that is needed"
+    requested = [request for request in intake.requests if request["method"] == "GET"]
+    assert requested and not any(intake.token in str(request) for request in requested), "the id is all that is needed"
 
 
 def test_an_answer_that_got_lost_is_asked_for_again_and_the_entry_is_there_once(intake, file):
@@ -104,7 +104,7 @@ def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
     intake.faults = [(202, {}, json.dumps(answer).encode())]
     with pytest.raises(BadSubmission, match="2 problems: predictions/0.parquet: class 97 is none") as refused:
         submit_at(intake.url, file)
-    assert [one.record()["row"] for one in refused.value.problems] == ["", "00ff"]
+    assert [item.record()["row"] for item in refused.value.problems] == ["", "00ff"]
 
 
 def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_path):
@@ -195,7 +195,7 @@ def test_each_try_is_told_with_its_reason(file):
     with report_to(heard := Heard()), pytest.raises(Unavailable, match="could not be submitted"):
         submit_at("http://127.0.0.1:1", file)
     assert [line.rpartition(", ")[2] for line in heard.lines] == [
-        f"try {one} of {TRIES}" for one in range(2, TRIES + 1)
+        f"try {item} of {TRIES}" for item in range(2, TRIES + 1)
     ]
     assert f"{file} could not be submitted to http://127.0.0.1:1/api/v1/submissions (" in heard.lines[0]
     assert "refused): trying again in " in heard.lines[0]
@@ -213,12 +213,12 @@ def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
 
 @pytest.mark.slow
 def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshift, farshift_json, tmp_path):
-    taken = farshift_json("submit", file, "--to", intake.url, "--no-wait")
-    assert (taken["state"], taken["new"]) == ("queued", True)
-    found = farshift_json("submit", file, "--to", intake.url, "--token", intake.token, FARSHIFT_TOKEN="")
-    assert found["new"] is False
+    accepted = farshift_json("submit", file, "--to", intake.url, "--no-wait")
+    assert (accepted["state"], accepted["new"]) == ("queued", True)
+    result = farshift_json("submit", file, "--to", intake.url, "--token", intake.token, FARSHIFT_TOKEN="")
+    assert result["new"] is False
     again = farshift_json("submit", file, "--to", intake.url, "--no-wait")
-    assert (again["id"], again["state"], again["entries"]) == (taken["id"], "entered", found["entries"])
+    assert (again["id"], again["state"], again["entries"]) == (accepted["id"], "entered", result["entries"])
     assert "entered" in farshift("board", "work", intake.board.path, "--queue").stdout
     other = farshift_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
     assert other["token"].startswith("fs_")
@@ -226,13 +226,16 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
     assert "names the team 'us', but the token is for 'them'" in one_line_error(refused)
     assert other["token"] not in refused.stdout + refused.stderr
     gone = farshift_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
-    assert [one["state"] for one in farshift_json("board", "token", "list", intake.board.path)] == ["valid", "revoked"]
+    assert [item["state"] for item in farshift_json("board", "token", "list", intake.board.path)] == [
+        "valid",
+        "revoked",
+    ]
     assert gone["revoked"] is not None
-    what = [one["what"] for one in farshift_json("board", "token", "audit", intake.board.path)]
+    what = [item["what"] for item in farshift_json("board", "token", "audit", intake.board.path)]
     assert what == ["token-created", "token-created", "token-revoked"]
     assert farshift_json("board", "work", intake.board.path, "--once")["ended"] == 0
     assert farshift_json("submit", file, "--to", intake.board.path) == {
-        "board": str(intake.board.path), "entries": found["entries"], "new": False,
+        "board": str(intake.board.path), "entries": result["entries"], "new": False,
     }  # fmt: skip
     export = farshift_json("board", "export", intake.board.path, "--out", tmp_path / "export")
     verified = farshift_json("board", "verify", tmp_path / "export", "--head", export["head"])
@@ -242,7 +245,7 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
     wrong = farshift("board", "verify", tmp_path / "export")
     assert wrong.returncode == 1
     assert "1 entry: 1 difference" in wrong.stdout
-    entry = found["entries"][0]
+    entry = result["entries"][0]
     assert "this option" not in one_line_error(
         farshift("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", " ")
     )
@@ -261,9 +264,9 @@ def test_a_refused_submission_tells_its_problems_one_a_line_or_as_objects(farshi
     twin = shutil.copytree(runs[0], tmp_path / "run")
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = "all"\npretraining = 3\n')
     arguments = ("pack", twin, "--out", tmp_path / "s.zip", "--card", tmp_path / "card.toml")
-    told = farshift(*arguments)
-    assert "2 problems are listed above" in one_line_error(told)
-    assert "model.training_data" in told.stderr
+    output = farshift(*arguments)
+    assert "2 problems are listed above" in one_line_error(output)
+    assert "model.training_data" in output.stderr
     as_json = farshift(*arguments, "--json")
     assert as_json.returncode == 2
     assert {problem["column"] for problem in json.loads(as_json.stdout)["problems"]} == {

@@ -40,17 +40,17 @@ def entered(board, files) -> Board:
 def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     before = {row.entry: row.score for row in entered.standings()}
     with newer_scorer(SCORER + 1):
-        found = rescore_entries(entered)
+        result = rescore_entries(entered)
         after = {row.entry: row.score for row in entered.standings()}
         assert verified(entered) == (3, [])
         assert rescore_entries(entered).rescored == [], "what is of this scorer is left"
-    assert found.left == []
-    assert before.keys() == after.keys() == {one["entry"] for one in found.rescored}
+    assert result.left == []
+    assert before.keys() == after.keys() == {item["entry"] for item in result.rescored}
     for entry, score in after.items():
         assert (before[entry].scorer, score.scorer) == (SCORER, SCORER + 1)
         assert before[entry].entry_identity != score.entry_identity
-        kept = {path.name: json.loads(path.read_text()) for path in (entered.path / "scores" / entry).iterdir()}
-        assert kept == {f"{SCORER}.json": before[entry].to_dict(), f"{SCORER + 1}.json": score.to_dict()}
+        stored = {path.name: json.loads(path.read_text()) for path in (entered.path / "scores" / entry).iterdir()}
+        assert stored == {f"{SCORER}.json": before[entry].to_dict(), f"{SCORER + 1}.json": score.to_dict()}
     body = entered.ledger.records()[-1].body
     assert (body["replaces"], body["scorer"]) == (SCORER, SCORER + 1)
     assert body["before"]["ood"] == before[body["entry"]].ood.value
@@ -59,10 +59,10 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
 
 def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
     with newer_scorer(SCORER + 1):
-        found = verify_board(entered)
-    assert found.differences == []
-    assert len(found.not_recomputed) == 3
-    assert all(f"scored by scorer {SCORER}: run farshift board rescore" in why for why in found.not_recomputed)
+        result = verify_board(entered)
+    assert result.differences == []
+    assert len(result.not_recomputed) == 3
+    assert all(f"scored by scorer {SCORER}: run farshift board rescore" in why for why in result.not_recomputed)
 
 
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
@@ -77,7 +77,7 @@ def test_what_went_is_scored_anew_too(entered):
     (gone, *_) = (row.entry for row in entered.standings())
     withdraw_entry(entered, gone, "a bug")
     with newer_scorer(SCORER + 1):
-        assert gone in {one["entry"] for one in rescore_entries(entered).rescored}
+        assert gone in {item["entry"] for item in rescore_entries(entered).rescored}
         (apart,) = entered.removed_entries()
         assert apart.score.scorer == SCORER + 1
         assert verified(entered) == (3, [])
@@ -86,11 +86,11 @@ def test_what_went_is_scored_anew_too(entered):
 def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):
     with newer_scorer(SCORER + 1), monkeypatch.context() as changed:
         changed.setattr("farshift.benchmarks.benchmark.KNOWN", ())
-        found = rescore_entries(entered)
+        result = rescore_entries(entered)
         checked = verify_board(entered)
-    assert found.rescored == []
-    assert len(found.left) == 3
-    assert all("made for another protocol or manifest" in why for why in found.left)
+    assert result.rescored == []
+    assert len(result.left) == 3
+    assert all("made for another protocol or manifest" in why for why in result.left)
     assert all("it has an older identity" in why for why in checked.not_recomputed)
 
 
@@ -104,10 +104,10 @@ def test_a_submission_that_cannot_be_scored_anew_is_left_and_the_others_are_not(
 
     monkeypatch.setattr(rescoring, "validate_submission", refusing)
     with newer_scorer(SCORER + 1):
-        found = rescore_entries(entered)
-    assert len(found.rescored) == 1
-    assert len(found.left) == 2
-    assert all("it no longer validates" in why for why in found.left)
+        result = rescore_entries(entered)
+    assert len(result.rescored) == 1
+    assert len(result.left) == 2
+    assert all("it no longer validates" in why for why in result.left)
 
 
 def test_a_rescoring_that_was_cut_short_goes_on(entered, monkeypatch):
@@ -140,7 +140,7 @@ def test_a_value_before_that_is_not_the_old_score_s_is_found(entered, monkeypatc
     monkeypatch.setattr(rescoring, "extract_headline_values", lambda record: real(record) | {"ood": 0.123})
     with newer_scorer(SCORER + 1):
         rescore_entries(entered)
-        found = verify_board(entered).differences
-    assert len(found) == 6
-    assert f"the value before its rescoring by scorer {SCORER + 1} differs from scores/" in found[0]
-    assert f"the value after its rescoring by scorer {SCORER + 1} differs from scores/" in found[1]
+        result = verify_board(entered).differences
+    assert len(result) == 6
+    assert f"the value before its rescoring by scorer {SCORER + 1} differs from scores/" in result[0]
+    assert f"the value after its rescoring by scorer {SCORER + 1} differs from scores/" in result[1]

@@ -52,9 +52,9 @@ def exported(board, tmp_path) -> Path:
 
 
 def differences(place: Path | str, **known: str) -> list[str]:
-    found = verify_at(str(place), **known)
-    assert found.not_recomputed == []
-    return found.differences
+    result = verify_at(str(place), **known)
+    assert result.not_recomputed == []
+    return result.differences
 
 
 def score_files(place: Path) -> list[Path]:
@@ -70,12 +70,12 @@ def with_lines(place: Path, change: Callable[[list[bytes]], list[bytes]]) -> Non
 
 
 def test_an_export_verifies_and_holds_no_secret(board, exported):
-    found = verify_at(str(exported))
+    result = verify_at(str(exported))
     here = verify_board(board)
-    assert found == here
-    assert found.differences == found.not_recomputed == []
-    assert (found.entries, found.records) == (3, 6)
-    assert found.head == board.ledger.records()[-1].hash
+    assert result == here
+    assert result.differences == result.not_recomputed == []
+    assert (result.entries, result.records) == (3, 6)
+    assert result.head == board.ledger.records()[-1].hash
     names = {path.name for path in exported.iterdir()}
     assert names == {"board.toml", "ledger.jsonl", "scores", "submissions"}
     assert [read_line(line.rstrip(b"\n")) for line in lines(exported)] == board.ledger.records()
@@ -141,19 +141,19 @@ FILES = {
 @pytest.mark.parametrize("what", FILES)
 @pytest.mark.parametrize("where", ["board", "export"])
 def test_every_changed_file_is_named(board, exported, what, where):
-    place = board.path if where == "board" else exported
+    position = board.path if where == "board" else exported
     tamper, complaints = FILES[what]
-    tamper(place)
-    found = differences(place)
-    assert len(found) == len(complaints), found
-    assert all(complaint in one for complaint, one in zip(complaints, found, strict=True)), found
+    tamper(position)
+    result = differences(position)
+    assert len(result) == len(complaints), result
+    assert all(complaint in item for complaint, item in zip(complaints, result, strict=True)), result
 
 
 def test_a_link_to_another_file_is_no_file_of_a_board(exported, tmp_path):
     file = score_files(exported)[0]
     shutil.move(file, tmp_path / "elsewhere.json")
     file.symlink_to(tmp_path / "elsewhere.json")
-    assert any("is missing" in one for one in differences(exported))
+    assert any("is missing" in item for item in differences(exported))
 
 
 LEDGER = {
@@ -177,8 +177,8 @@ LEDGER = {
 def test_every_change_of_an_exported_ledger_is_named(exported, what):
     change, complaint = LEDGER[what]
     with_lines(exported, change)
-    found = differences(exported)
-    assert any(complaint in one for one in found), found
+    result = differences(exported)
+    assert any(complaint in item for item in result), result
 
 
 @pytest.mark.attack("operator", "the last records cut off")
@@ -186,12 +186,12 @@ def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(ex
     head = verify_at(str(exported)).head
     assert differences(exported, head=head) == []
     with_lines(exported, lambda records: records[:-1])
-    (found,) = differences(exported)
-    assert "the ledger has 5 records, but on 2" in found
-    assert "this user saw 6: the last records were removed, or this is an older copy" in found
+    (result,) = differences(exported)
+    assert "the ledger has 5 records, but on 2" in result
+    assert "this user saw 6: the last records were removed, or this is an older copy" in result
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "who never looked"))
     assert differences(exported) == [], "the withdrawal is gone, and nothing says so"
-    assert any(f"no record has the given hash {head}" in one for one in differences(exported, head=head))
+    assert any(f"no record has the given hash {head}" in item for item in differences(exported, head=head))
 
 
 def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
@@ -206,11 +206,11 @@ def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
 def test_a_board_signed_with_another_key_is_told_by_the_key_from_an_earlier_look(board, exported, made, tmp_path):
     copy = forged(exported, made, tmp_path)
     assert differences(copy) == []
-    assert any("this is another board, or a forged copy" in one for one in differences(copy, key=board.ledger.key))
+    assert any("this is another board, or a forged copy" in item for item in differences(copy, key=board.ledger.key))
     shutil.copy(exported / "board.toml", copy / "board.toml")
-    found = differences(copy, key=board.ledger.key)
-    assert f"no record is signed by the board's key {board.ledger.key}" in found
-    assert any("but the board was opened with" in one for one in found)
+    result = differences(copy, key=board.ledger.key)
+    assert f"no record is signed by the board's key {board.ledger.key}" in result
+    assert any("but the board was opened with" in item for item in result)
 
 
 def test_a_card_without_a_good_key_verifies_nothing(exported):
@@ -284,14 +284,14 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     """Rewrite the board with its own key, one thing in its first entry being another: what a dishonest board can do."""
     records = board.ledger.records()
     card = board.card
-    said = json.loads(json.dumps(records[1].body)) | (body or {})
-    first = said["entries"][0]
+    output = json.loads(json.dumps(records[1].body)) | (body or {})
+    first = output["entries"][0]
     content = (board.path / "scores" / first["entry"] / f"{SCORER}.json").read_bytes()
     content = json.dumps(score(json.loads(content)), sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     name = entry or first["entry"]
     scored = {"entry": name, "entry_identity": records[2].body["entry_identity"], "scorer": SCORER}
-    said["entries"] = [first | (item or {}) | {"entry": name}]
-    zipped = {path: (board.path / path).read_bytes() for path in said["files"]}
+    output["entries"] = [first | (item or {}) | {"entry": name}]
+    zipped = {path: (board.path / path).read_bytes() for path in output["files"]}
     shutil.rmtree(board.path / "scores")
     (board.path / "ledger.sqlite").unlink()
     shutil.move(board.path / "private", board.path.parent / "kept")
@@ -301,7 +301,7 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     shutil.move(board.path.parent / "kept", board.path / "private")
     again = Board.init(board.path, card["name"])
     files = {f"scores/{name}/{SCORER}.json": content}
-    again.enter([("submitted", said), ("scored", scored | {"files": compute_digests(files)})], zipped | files)
+    again.enter([("submitted", output), ("scored", scored | {"files": compute_digests(files)})], zipped | files)
 
 
 @pytest.mark.attack("operator", "false scores, teams and names, signed")
@@ -309,8 +309,8 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
 def test_what_a_dishonest_board_signs_is_found_too(board, what):
     tamper, complaint = SIGNED[what]
     tamper(board)
-    found = verify_at(str(board.path)).differences
-    assert any(complaint in one for one in found), found
+    result = verify_at(str(board.path)).differences
+    assert any(complaint in item for item in result), result
 
 
 def test_a_tampered_board_shows_no_standings(board):
@@ -323,10 +323,10 @@ def test_a_tampered_board_shows_no_standings(board):
 def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):
     known = {"scan/length": find_benchmark("scan/length")}
     monkeypatch.setattr("farshift.leaderboard.operations.verify.load_benchmarks", lambda: known)
-    found = verify_board(board)
-    assert found.differences == []
-    assert len(found.not_recomputed) == 2
-    assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in found.not_recomputed)
+    result = verify_board(board)
+    assert result.differences == []
+    assert len(result.not_recomputed) == 2
+    assert all("no benchmark named 'modadd97/xi35'" in why and "FARSHIFT_PATH" in why for why in result.not_recomputed)
 
 
 def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
@@ -334,10 +334,10 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
         raise Unavailable("no network")
 
     monkeypatch.setattr("farshift.leaderboard.operations.recompute.validate_submission", unavailable)
-    found = verify_board(board, fresh=True)
-    assert found.differences == []
-    assert len(found.not_recomputed) == 3
-    assert all("no network" in why for why in found.not_recomputed)
+    result = verify_board(board, fresh=True)
+    assert result.differences == []
+    assert len(result.not_recomputed) == 3
+    assert all("no network" in why for why in result.not_recomputed)
 
 
 def served(place: Path) -> dict[str, bytes]:
@@ -347,8 +347,8 @@ def served(place: Path) -> dict[str, bytes]:
 
 def test_an_export_behind_a_url_is_verified_from_there(board, exported, cache):
     with servers.web(**{f"boards/ours/{name}": content for name, content in served(exported).items()}) as site:
-        found = verify_at(f"{site.url}/boards/ours/")
-    assert found == verify_at(str(exported))
+        result = verify_at(f"{site.url}/boards/ours/")
+    assert result == verify_at(str(exported))
     assert {path for path, _ in site.requests} == {f"/boards/ours/{name}" for name in served(exported)}
 
 
@@ -358,8 +358,8 @@ def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch
     gone, other = sorted(name for name in files if name.startswith("scores"))[:2]
     with servers.web(**files | {other: b"{}"}) as site:
         del site.files[f"/{gone}"]
-        found = verify_at(site.url).differences
-        changed, absent = sorted(found, key=lambda one: "404" in one)
+        result = verify_at(site.url).differences
+        changed, absent = sorted(result, key=lambda one: "404" in one)
         assert changed == f"{other} was changed: its sha256 differs from the ledger's"
         assert absent.startswith(f"{gone} could not be read: ")
         site.files["/board.toml"] = b"x" * (1 << 17)
@@ -384,8 +384,8 @@ def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, p
 def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.storage.readers.MAX_FETCHED", 20_000)
     with servers.web(**served(exported)) as site:
-        found = verify_at(site.url).differences
-    assert any("more than 20000 bytes in total" in one for one in found), found
+        result = verify_at(site.url).differences
+    assert any("more than 20000 bytes in total" in item for item in result), result
 
 
 def test_a_connection_that_breaks_is_asked_again(exported, cache):
@@ -406,7 +406,7 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
         "reason": "other numbers",
         "files": compute_digests(files),
     }
-    before = [one.record() for one in take_snapshot(board).views]
+    before = [item.record() for item in take_snapshot(board).views]
     board.enter([("challenged", body)], files)
     board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
     monkeypatch.undo()
@@ -414,12 +414,12 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
         board.ledger.append([("challenged", body)])
 
     build_site(board)
-    found = verify_board(board)
-    assert found.is_complete
-    assert found.notes == [
+    result = verify_board(board)
+    assert result.is_complete
+    assert result.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: 2 challenged"
     ]
-    assert [one.record() for one in take_snapshot(board).views] == before
+    assert [item.record() for item in take_snapshot(board).views] == before
     assert "other numbers" in (board.path / "site" / "ledger" / "0.html").read_text()
     copy = export_board(board, board.path.parent / "export").out
     assert verify_board(ExportReader(copy)).is_complete

@@ -25,17 +25,17 @@ def there() -> set[tuple[str, str]]:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A board of the three baselines on the two benchmarks, and what building it told."""
-    place = tmp_path_factory.mktemp("baselines") / "board"
-    return build_board(place, benchmarks=ON, baselines=NAMES, workers=1)
+    position = tmp_path_factory.mktemp("baselines") / "board"
+    return build_board(position, benchmarks=ON, baselines=NAMES, workers=1)
 
 
 def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built):
     assert (built.entered, built.there, built.left_out, built.differences) == (len(there()), 0, [], [])
     board = Board(built.board)
-    found = {(one.score.benchmark, one.score.model): one for one in board.standings()}
-    assert set(found) == there()
+    result = {(item.score.benchmark, item.score.model): item for item in board.standings()}
+    assert set(result) == there()
     on, name = min(there())
-    assert found[on, name].score == score(find_recorded_run(on, name))
+    assert result[on, name].score == score(find_recorded_run(on, name))
     assert verify_board(board).differences == []
 
 
@@ -44,7 +44,9 @@ def test_its_tables_have_rank_sets_tie_groups_and_a_baseline(built):
     assert sorted(table_view.table.benchmark for table_view in views) == sorted(ON)
     for table_view in views:
         assert table_view.ranked == len(table_view.rows) > 1
-        assert all(row.ties and row.rank[0] <= place <= row.rank[1] for place, row in enumerate(table_view.rows, 1))
+        assert all(
+            row.ties and row.rank[0] <= position <= row.rank[1] for position, row in enumerate(table_view.rows, 1)
+        )
         assert {row.attempts for row in table_view.rows} == {len(table_view.rows)}
     assert any(table_view.baseline == "mlp" for table_view in views)
     assert "rank" in built.page.read_text()
@@ -70,9 +72,9 @@ def refused(benchmark: str, model: str):
 
 
 def test_a_run_whose_data_cannot_be_had_is_left_out_and_named(tmp_path):
-    found = build(tmp_path / "b", "A board", "us", [Job("k", ON[0], "mlp", "mlp")], refused, workers=1)
-    assert (found.entered, found.entries) == (0, 0)
-    assert found.left_out == [f"mlp on {ON[0]}: no network for {ON[0]}"]
+    result = build(tmp_path / "b", "A board", "us", [Job("k", ON[0], "mlp", "mlp")], refused, workers=1)
+    assert (result.entered, result.entries) == (0, 0)
+    assert result.left_out == [f"mlp on {ON[0]}: no network for {ON[0]}"]
 
 
 def test_what_has_no_recorded_result_is_refused_in_a_line(tmp_path):
@@ -92,11 +94,11 @@ def test_the_board_of_all_baselines_is_built_verifies_and_ranks_them(tmp_path, m
     here has, or whose licence has to be accepted."""
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(SHARED))
     monkeypatch.delenv("FARSHIFT_ACCEPT", raising=False)
-    found = build_board(tmp_path / "board")
-    assert found.differences == []
-    assert found.entries == len(list_results()) - len(found.left_out)
-    assert all(len(said.split(": ", 1)[1]) > 20 for said in found.left_out), "each with its reason"
-    lacking = {said.split(": ")[0].split(" on ")[1] for said in found.left_out}
+    result = build_board(tmp_path / "board")
+    assert result.differences == []
+    assert result.entries == len(list_results()) - len(result.left_out)
+    assert all(len(output.split(": ", 1)[1]) > 20 for output in result.left_out), "each with its reason"
+    lacking = {output.split(": ")[0].split(" on ")[1] for output in result.left_out}
     assert len({on for on, _ in list_results()} - lacking) >= 12
     board = take_snapshot(Board(tmp_path / "board"))
     assert max(len(table_view.rows) for table_view in board.views) >= 30

@@ -29,9 +29,9 @@ def text(site):
 
 def section(text: str, name: str) -> str:
     """The words of a claim's section."""
-    found = re.search(rf'<article class="claim" aria-labelledby="{name}">(.*?)</article>', text, re.DOTALL)
-    assert found is not None, name
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", found[1])).split())
+    result = re.search(rf'<article class="claim" aria-labelledby="{name}">(.*?)</article>', text, re.DOTALL)
+    assert result is not None, name
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", result[1])).split())
 
 
 def test_every_claim_of_the_package_has_a_row_that_leads_to_its_section(text):
@@ -42,7 +42,7 @@ def test_every_claim_of_the_package_has_a_row_that_leads_to_its_section(text):
 
 
 def test_verdicts_are_counted_and_explained(text):
-    counts = Counter(one.verdict for one in list_shipped_claims())
+    counts = Counter(item.verdict for item in list_shipped_claims())
     facts = unescape(text[text.index('<dl class="facts verdicts">') : text.index("</dl>")])
     for verdict, count in counts.items():
         assert f"<strong>{count}</strong> {page_module.MEANS[verdict]}" in facts
@@ -50,17 +50,17 @@ def test_verdicts_are_counted_and_explained(text):
 
 
 def test_a_claim_shows_the_paper_its_number_ours_with_what_its_interval_is_over_and_the_rule(text):
-    said = section(text, "irm-behind-erm")
-    assert "WILDS: a benchmark of in-the-wild distribution shifts" in said and "arxiv.org/abs/2012.07421" in said
-    assert "iWildCam macro-F1: IRM 15.1, ERM 31.0 (table 2; seen)" in said
-    assert re.search(r"gain irm minus erm -0\.\d{3} \[-0\.\d{3}, -0\.\d{3}\] 95 % .* over paired test rows", said)
-    assert "gain ≤ 0 : it is -0.161" in said and "farshift reproduce irm-behind-erm" in said
+    output = section(text, "irm-behind-erm")
+    assert "WILDS: a benchmark of in-the-wild distribution shifts" in output and "arxiv.org/abs/2012.07421" in output
+    assert "iWildCam macro-F1: IRM 15.1, ERM 31.0 (table 2; seen)" in output
+    assert re.search(r"gain irm minus erm -0\.\d{3} \[-0\.\d{3}, -0\.\d{3}\] 95 % .* over paired test rows", output)
+    assert "gain ≤ 0 : it is -0.161" in output and "farshift reproduce irm-behind-erm" in output
 
 
 def test_what_was_not_run_says_what_it_takes(text):
-    for one in list_shipped_claims():
-        if one.verdict == NOT_RUN:
-            assert f"{one.claim.cost.cpu_minutes:g} min" in section(text, one.claim.name)
+    for item in list_shipped_claims():
+        if item.verdict == NOT_RUN:
+            assert f"{item.claim.cost.cpu_minutes:g} min" in section(text, item.claim.name)
 
 
 def test_claims_of_a_user_are_not_on_a_boards_pages(site, text, tmp_path, monkeypatch):

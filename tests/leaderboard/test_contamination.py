@@ -75,9 +75,9 @@ def test_sources_drawn_by_one_seed_are_related():
 
 def test_every_benchmark_has_a_canary_of_its_own():
     names = ["prefix_sums/32_to_64", "scan/length", "addition/length", "mazes/9_to_21"]
-    found = {make_canary(load_benchmarks()[name]) for name in names}
-    assert len(found) == len(names)
-    assert all(re.search(r" [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", text) for text in found)
+    result = {make_canary(load_benchmarks()[name]) for name in names}
+    assert len(result) == len(names)
+    assert all(re.search(r" [0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", text) for text in result)
 
 
 @pytest.mark.parametrize("form", [str, str.upper, lambda text: text.replace("-", "")])
@@ -96,9 +96,9 @@ class Parrot:
         self.corpus = corpus
 
     def predict(self, batch):
-        (asked,) = batch["bits"].tolist()
-        place = self.corpus.find(asked[-20:])
-        return [self.corpus[place + 20 : place + 60] if place >= 0 else "0 1 0 1"]
+        (requested,) = batch["bits"].tolist()
+        position = self.corpus.find(requested[-20:])
+        return [self.corpus[position + 20 : position + 60] if position >= 0 else "0 1 0 1"]
 
 
 def test_a_model_that_read_the_canary_continues_it_and_another_does_not(benchmark):
@@ -164,9 +164,9 @@ def test_near_duplicates_are_found_and_the_benchmarks_own_likeness_is_told(tmp_p
 def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_module, "PIECE", 4)
     (tmp_path / "a.txt").write_text("\n".join([*map(str, range(9)), asked_texts[0]]))
-    found = Corpus.at(tmp_path)
-    assert [len(piece) for piece in found.pieces()] == [4, 4, 2]
-    assert count_duplicate_rows(found, benchmark)["views"]["ood"]["exact"] == 1
+    result = Corpus.at(tmp_path)
+    assert [len(piece) for piece in result.pieces()] == [4, 4, 2]
+    assert count_duplicate_rows(result, benchmark)["views"]["ood"]["exact"] == 1
 
 
 @pytest.mark.parametrize(

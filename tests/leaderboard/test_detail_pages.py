@@ -53,8 +53,8 @@ class Ledger:
 
 def hostile(text: str) -> Site:
     """A board on which everything that others may write is this text."""
-    made = [entry(f"{text}{k}", 0.3 + 0.1 * k, team=text, groups={text: 0.4, "other": 0.3}) for k in range(3)]
-    (first, rows), *others = made
+    built = [entry(f"{text}{k}", 0.3 + 0.1 * k, team=text, groups={text: 0.4, "other": 0.3}) for k in range(3)]
+    (first, rows), *others = built
     declared = {name: [text] for name in ("training_data", "pretraining")} | {
         "links": [f"https://x/{text}", f"javascript:{text}"]
     }
@@ -98,7 +98,7 @@ def test_text_of_strangers_is_written_out_on_every_page(text):
         read = Read(content)
         assert read.wrong == [], path
         assert read.inline == [], path
-        assert all(".." in one or one.startswith("static/") for one in read.loaded), path
+        assert all(".." in item or item.startswith("static/") for item in read.loaded), path
         assert not any(link.startswith("javascript:") for link in read.links), path
         assert not set("\u202e\u202c\u200b\x1b") & set(content.decode()), path
         assert len(content) < 2_000_000, path
@@ -128,7 +128,7 @@ def walked(tmp_path_factory, runs):
     board = Board.init(tmp_path_factory.mktemp("walked") / "board", "A board")
     file = tmp_path_factory.mktemp("packed") / "one.zip"
     submit_runs(board, pack_runs(runs, file, team="us"))
-    gone, *_ = [one for one in board.standings() if one.benchmark == "scan/length"]
+    gone, *_ = [item for item in board.standings() if item.benchmark == "scan/length"]
     withdraw_entry(board, gone.entry, "a bug")
     return board, Site(take_snapshot(board), board)
 
@@ -136,12 +136,12 @@ def walked(tmp_path_factory, runs):
 def test_what_left_the_tables_is_listed_with_its_record_and_reason_on_the_ledgers_page_and_its_benchmarks(walked):
     _, site = walked
     (gone,) = site.snapshot.apart
-    (record,) = [one for one in site.records if one.kind == "withdrawn"]
+    (record,) = [item for item in site.records if item.kind == "withdrawn"]
     ledger = Read(site.pages["ledger.html"].render())
     assert "its team" in ledger.text and "a bug" in ledger.text
     assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(ledger.links)
-    taken = replace(entry("taken out", 0.9)[0], left=Removal("removed", "rows of the test", "2026-02-03T00:00:00Z"))
-    page = Site(snapshot([entry("one", 0.5)], apart=[taken])).pages["benchmarks/scan/length.html"]
+    accepted = replace(entry("taken out", 0.9)[0], left=Removal("removed", "rows of the test", "2026-02-03T00:00:00Z"))
+    page = Site(snapshot([entry("one", 0.5)], apart=[accepted])).pages["benchmarks/scan/length.html"]
     assert "(removed: rows of the test)" in Read(page.render()).text
 
 
@@ -204,9 +204,9 @@ def test_a_window_stands_where_its_records_say_and_no_clock_is_read(steps, said)
         opened = {} if "opened" in steps else None
         closed = {} if "closed" in steps else None
 
-    one = {"terms": {"opens": "A", "closes": "B", "reveals": "C"}, "seed": None}
-    assert said in describe_state(one, Window())
-    assert describe_state(one | {"seed": "ab"}, Window()) == "Revealed"
+    item = {"terms": {"opens": "A", "closes": "B", "reveals": "C"}, "seed": None}
+    assert said in describe_state(item, Window())
+    assert describe_state(item | {"seed": "ab"}, Window()) == "Revealed"
 
 
 def test_a_split_s_page_says_how_to_load_it_and_that_code_runs(walked):
@@ -235,8 +235,8 @@ def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_
         [sys.executable, "-m", "farshift", "score", command, "--json"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    found = {one["model"]: one for one in json.loads(done.stdout)}[row.standing.score.model]
-    assert found["ood"] == json.loads(json.dumps(row.standing.score.ood.to_dict()))
+    result = {item["model"]: item for item in json.loads(done.stdout)}[row.standing.score.model]
+    assert result["ood"] == json.loads(json.dumps(row.standing.score.ood.to_dict()))
 
 
 def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
@@ -260,40 +260,40 @@ def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
 
 
 def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which_rows():
-    made = [entry("good", 0.7), entry("worse", 0.4), entry("third", 0.5)]
-    view = snapshot(made).views[0]
-    rows = {standing.entry: found for standing, found in made}
-    count = made[0][1].ood.rows
+    built = [entry("good", 0.7), entry("worse", 0.4), entry("third", 0.5)]
+    view = snapshot(built).views[0]
+    rows = {standing.entry: result for standing, result in built}
+    count = built[0][1].ood.rows
     group = (np.arange(count) % 3).astype(np.int64)
     frame = {
         "id": ViewFrame(np.arange(count, dtype=np.uint64)),
         "ood": ViewFrame(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
     }
     left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
-    found = compare_entries(view, (left, right), rows, frame)
-    (pair,) = found.pairs
+    result = compare_entries(view, (left, right), rows, frame)
+    (pair,) = result.pairs
     assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
     x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
     assert pair["t"]["ood"] == estimate_paired_difference(x, y).to_dict()
     assert pair["p"] < 0.001
-    first = found.groups[0]
+    first = result.groups[0]
     inside = group == "abc".index(first["group"])
-    assert first["values"] == pytest.approx([one.scores[:, inside].mean() for one in (x, y)], abs=1e-6)
+    assert first["values"] == pytest.approx([item.scores[:, inside].mean() for item in (x, y)], abs=1e-6)
     assert first["difference"]["low"] < first["difference"]["value"] < first["difference"]["high"]
-    one, other = x.scores.mean(axis=0) > 0.5, y.scores.mean(axis=0) > 0.5
-    counts = {sort["words"]: sort["count"] for sort in found.rows}
-    assert counts["all are correct"] == int((one & other).sum())
-    assert counts["only good is correct"] == int((one & ~other).sum())
+    item, other = x.scores.mean(axis=0) > 0.5, y.scores.mean(axis=0) > 0.5
+    counts = {sort["words"]: sort["count"] for sort in result.rows}
+    assert counts["all are correct"] == int((item & other).sum())
+    assert counts["only good is correct"] == int((item & ~other).sum())
     assert sum(counts.values()) == count
-    alone = next(sort for sort in found.rows if sort["words"] == "only good is correct")
-    assert all((one & ~other)[id - 10**6] for id in alone["rows"])
+    alone = next(sort for sort in result.rows if sort["words"] == "only good is correct")
+    assert all((item & ~other)[id - 10**6] for id in alone["rows"])
     assert compare_entries(view, (left, right), rows, None).lacking
     assert compare_entries(view, (left, right), {}, frame).lacking
 
 
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
-    made = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
-    view = snapshot(made, baseline="model 0").views[0]
+    built = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
+    view = snapshot(built, baseline="model 0").views[0]
     pairs = list_pairs(view)
     names = {(left.standing.score.model, right.standing.score.model) for left, right in pairs}
     assert ("model 19", "model 18") in names and ("model 10", "model 0") in names

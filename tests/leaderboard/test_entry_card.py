@@ -44,8 +44,8 @@ def test_the_size_is_what_the_model_card_declares_else_the_largest_that_a_seed_r
 
 def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did():
     recorded = json.dumps({"seconds": 30, "finished": "2025-01-01T00:00:00Z", "by_seed": {"seed_0": {"steps": 800.0}}})
-    found = make_entry_card(card(model={"spent": recorded}), ModelCard())
-    assert (found["seconds"], found["steps"], found["finished"]) == (30.0, 800, "2025-01-01T00:00:00Z")
+    result = make_entry_card(card(model={"spent": recorded}), ModelCard())
+    assert (result["seconds"], result["steps"], result["finished"]) == (30.0, 800, "2025-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,21 @@ def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did(
 )
 def test_what_a_hostile_card_says_is_cut_or_left_out(spent):
     wide = {f"k{number:03}": "v" * 10_000 for number in range(500)}
-    found = make_entry_card(card(model={"spent": spent}, environment=wide), ModelCard())
-    assert len(found["environment"]) == MOST
-    assert all(len(value) <= LONGEST for value in found["environment"].values())
-    json.dumps(found, allow_nan=False)
+    result = make_entry_card(card(model={"spent": spent}, environment=wide), ModelCard())
+    assert len(result["environment"]) == MOST
+    assert all(len(value) <= LONGEST for value in result["environment"].values())
+    json.dumps(result, allow_nan=False)
 
 
 def test_a_pair_is_apart_by_the_rule_of_the_whole_table():
     view = snapshot([entry(f"model {k}", 0.2 + 0.1 * k) for k in range(4)]).views[0]
     first, second, *_ = (row.standing.entry for row in view.rows)
-    found = view.pairs.apart(second, first)
-    assert found == view.rows[1].behind
+    result = view.pairs.apart(second, first)
+    assert result == view.rows[1].behind
     back = view.pairs.apart(first, second)
-    assert (back["value"], back["low"], back["high"]) == pytest.approx((-found["value"], -found["high"], -found["low"]))
+    assert (back["value"], back["low"], back["high"]) == pytest.approx(
+        (-result["value"], -result["high"], -result["low"])
+    )
     assert view.pairs.apart(first, "nobody") is None
 
 
@@ -87,6 +89,6 @@ def test_a_board_knows_the_rows_of_its_tables_and_the_cards_of_its_entries(board
     assert frame["ood"].row_ids.tolist() == part.row_ids.tolist()
     assert list((board.path / "derived" / "frames").iterdir())
     assert read_row_frame(board, replace(view.table, current=False)) is None
-    said = view.rows[0].card
-    assert said["environment"]["farshift"] == fs.__version__
-    assert said["declared"] == {"training_data": ["unknown"], "pretraining": ["unknown"]}
+    output = view.rows[0].card
+    assert output["environment"]["farshift"] == fs.__version__
+    assert output["declared"] == {"training_data": ["unknown"], "pretraining": ["unknown"]}

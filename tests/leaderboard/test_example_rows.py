@@ -78,9 +78,9 @@ def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(
     manifest, _ = freeze(tmp_path / "draft.toml", tmp_path / "splits" / "manifests")
     write_benchmark(manifest, {}, tmp_path)
     benchmark = find_benchmark("mine/long")
-    found, why = find_examples(benchmark)
-    assert found is not None and not why
-    train, test = found.sides
+    result, why = find_examples(benchmark)
+    assert result is not None and not why
+    train, test = result.sides
     for left, right in zip(train.rows, test.rows, strict=True):
         new = set(right.cells[0].words.split()) - set(left.cells[0].words.split())
         assert new and all(word in "".join(re.findall("<mark>(.*?)</mark>", right.cells[0].html)) for word in new)

@@ -25,13 +25,13 @@ OPTIONS = {"hf": {"dataset": "somebody/shifts", "source": "https://example.org/b
 
 @pytest.fixture(scope="module")
 def board():
-    made = [
+    built = [
         entry("strong", 0.8, groups={"left": 0.7, "right": 0.9}),
         entry("weak & 50%", 0.2, groups={"left": 0.1, "right": 0.3}),
         entry("=HYPERLINK()", 0.5, team="them", groups={"left": 0.4, "right": 0.6}),
         entry("once", 0.52, team="", seeds=1, groups={"left": 0.4, "right": 0.6}),
     ]
-    return snapshot(made, {("us", made[0][0].score.entry_identity): 5}, baseline="strong")
+    return snapshot(built, {("us", built[0][0].score.entry_identity): 5}, baseline="strong")
 
 
 def test_every_format_is_found_by_its_file():
@@ -75,14 +75,14 @@ def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(
 
 
 def test_latex_has_bold_type_for_all_of_the_first_tie_group_and_takes_a_caption_and_a_label():
-    made = [entry("one", 0.5), entry("other", 0.5), entry("third", 0.1), entry("one", 0.5, "vowel/women")]
+    built = [entry("one", 0.5), entry("other", 0.5), entry("third", 0.1), entry("one", 0.5, "vowel/women")]
     options = {"caption": "All & more.", "label": "tab:all"}
-    tables = read_tables(make_export_files(snapshot(made), "latex", options)["standings.tex"].decode())
+    tables = read_tables(make_export_files(snapshot(built), "latex", options)["standings.tex"].decode())
     first = next(table for table in tables if "scan/length" in table.caption)
     assert [row[4].bold != "" for row in first.tabulars[0].rows] == [True, True, False]
     assert {table.caption for table in tables} == {"All & more. scan/length.", "All & more. vowel/women."}
     assert all(table.label.startswith("tab:all:") for table in tables)
-    (alone,) = read_tables(make_export_files(snapshot(made[:2]), "latex", options)["standings.tex"].decode())
+    (alone,) = read_tables(make_export_files(snapshot(built[:2]), "latex", options)["standings.tex"].decode())
     assert (alone.caption, alone.label) == ("All & more.", "tab:all")
 
 
@@ -97,13 +97,13 @@ def test_markdown_has_a_row_an_entry_and_the_meaning_beneath(board):
 
 def test_community_evals_have_the_fields_that_the_hub_asks_for(board):
     """Hub documentation, Evaluation Results: dataset.id, dataset.task_id and value are required; a source needs url."""
-    found = make_export_files(board, "hf", OPTIONS["hf"])
-    benchmark = yaml.safe_load(found["eval.yaml"])
+    output = make_export_files(board, "hf", OPTIONS["hf"])
+    benchmark = yaml.safe_load(output["eval.yaml"])
     assert {"name", "description", "evaluation_framework", "tasks"} <= set(benchmark)
     tasks = [task["id"] for task in benchmark["tasks"]]
     assert tasks == ["scan-length-ood", "scan-length-id"]
     assert all({"id", "config", "split"} == set(task) for task in benchmark["tasks"])
-    files = {path: yaml.safe_load(content) for path, content in found.items() if path != "eval.yaml"}
+    files = {path: yaml.safe_load(content) for path, content in output.items() if path != "eval.yaml"}
     assert sorted(path.split("/")[1] for path in files) == ["hyperlink-them", "once", "strong-us", "weak-50-us"]
     for path, results in files.items():
         assert path.split("/")[2] == ".eval_results"
@@ -179,7 +179,7 @@ def lacking(found: Mapping[str, object], wanted: Mapping[str, object], where: st
         if isinstance(kind, Mapping):
             inner = value if isinstance(value, Mapping) else {}
             problems += lacking(inner, kind, f"{where}{name}.")
-        elif isinstance(kind, tuple) and all(isinstance(one, str) for one in kind):
+        elif isinstance(kind, tuple) and all(isinstance(item, str) for item in kind):
             problems += [] if value in kind else [f"{where}{name}: {value!r}"]
         elif not isinstance(value, kind):
             problems.append(f"{where}{name}: {value!r}")
@@ -187,9 +187,9 @@ def lacking(found: Mapping[str, object], wanted: Mapping[str, object], where: st
 
 
 def test_every_eval_ever_logs_have_all_that_its_schema_requires(board):
-    found = make_export_files(board, "eee", {"source": "https://example.org"})
-    assert len(found) == 4
-    for path, content in found.items():
+    results = make_export_files(board, "eee", {"source": "https://example.org"})
+    assert len(results) == 4
+    for path, content in results.items():
         log = json.loads(content)
         assert lacking(log, REQUIRED) == []
         assert [problem for result in log["evaluation_results"] for problem in lacking(result, RESULT)] == []
@@ -199,7 +199,7 @@ def test_every_eval_ever_logs_have_all_that_its_schema_requires(board):
         details = [log["model_info"]["additional_details"], log["source_metadata"]["additional_details"]]
         details += [result["score_details"]["details"] for result in log["evaluation_results"]]
         assert all(isinstance(value, str) for detail in details for value in detail.values()), "all must be strings"
-    broken = json.loads(next(iter(found.values())))
+    broken = json.loads(next(iter(results.values())))
     del broken["evaluation_results"][0]["score_details"]["uncertainty"]["standard_error"]
     assert lacking(broken["evaluation_results"][0], RESULT), "the check can fail"
 
@@ -213,11 +213,11 @@ def test_every_eval_ever_has_the_score_its_standard_error_and_interval(board):
     )
     by_view = dict(zip(("id", "ood", "gap"), log["evaluation_results"], strict=True))
     for view, result in by_view.items():
-        score, said = getattr(row.standing.score, view), result["score_details"]
-        assert said["score"] == score.value
-        interval = said["uncertainty"]["confidence_interval"]
+        score, output = getattr(row.standing.score, view), result["score_details"]
+        assert output["score"] == score.value
+        interval = output["uncertainty"]["confidence_interval"]
         assert (interval["lower"], interval["upper"]) == (score.low, score.high)
-        error = said["uncertainty"]["standard_error"]["value"]
+        error = output["uncertainty"]["standard_error"]["value"]
         assert error == pytest.approx((score.row_se**2 + score.seed_se**2) ** 0.5, abs=1e-6)
     assert by_view["ood"]["score_details"]["details"]["rank_set"] == "1"
     assert [by_view[view]["metric_config"]["lower_is_better"] for view in by_view] == [False, False, True]
@@ -234,9 +234,9 @@ def test_a_single_file_goes_where_it_is_told_and_many_into_a_folder(board, tmp_p
 
 @given(st.lists(st.text(max_size=12), unique=True, max_size=8))
 def test_different_names_never_share_a_path(names):
-    found = make_slugs(names)
-    assert len(set(found.values())) == len(names)
-    assert all(re.fullmatch(r"[a-z0-9._-]+", slug) and slug not in (".", "..") for slug in found.values())
+    result = make_slugs(names)
+    assert len(set(result.values())) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9._-]+", slug) and slug not in (".", "..") for slug in result.values())
 
 
 names = st.from_regex(r"[a-z]{1,6}", fullmatch=True) | st.text(max_size=6) | st.sampled_from(["no", "ON", "null", "y"])

@@ -52,10 +52,10 @@ def made(name: str, given: np.ndarray, team: str = "", on_id: np.ndarray | None 
 
 def shown(field_entries, fixed: bool = True) -> TableView:
     """The table of some entries, which came in this order; `fixed`: over the field, else over all of them."""
-    rows = {one.entry: kept for one, kept in field_entries}
+    rows = {item.entry: stored for item, stored in field_entries}
     assert len(rows) == len(field_entries)
-    (table,) = make_tables([one for one, _ in field_entries])
-    arrived = {one.entry: place for place, (one, _) in enumerate(field_entries)}
+    (table,) = make_tables([item for item, _ in field_entries])
+    arrived = {item.entry: position for position, (item, _) in enumerate(field_entries)}
     return make_table_view(table, rows, {}, {}, left_out=find_unranked_entries(table, rows, arrived) if fixed else None)
 
 
@@ -117,7 +117,7 @@ def test_twenty_tries_of_one_team_are_one_entry():
 def test_a_team_is_ranked_by_its_first_entry_or_by_the_newest_that_its_card_chooses():
     tries = [made(f"m{k}", answers(0.6 + 0.02 * k), team="us") for k in range(4)]
     assert [name for name, rank in ranks(shown(tries)).items() if rank] == ["m0"]
-    chosen = [(replace(one, choose=k in (1, 2)), kept) for k, (one, kept) in enumerate(tries)]
+    chosen = [(replace(item, choose=k in (1, 2)), stored) for k, (item, stored) in enumerate(tries)]
     assert [name for name, rank in ranks(shown(chosen)).items() if rank] == ["m2"]
 
 
@@ -131,8 +131,8 @@ def test_a_team_is_ranked_by_its_first_entry_or_by_the_newest_that_its_card_choo
     ],
 )
 def test_hand_picked_seeds_are_not_ranked(seeds, reason):
-    one, rows = made("picked", answers(0.7))
-    picked = replace(one, score=replace(one.score, seeds=seeds)), rows
+    item, rows = made("picked", answers(0.7))
+    picked = replace(item, score=replace(item.score, seeds=seeds)), rows
     assert [row.unranked for row in shown([picked]).rows] == [reason]
 
 
@@ -146,15 +146,15 @@ def test_an_entry_with_one_failed_seed_says_which():
 
 
 def test_what_is_against_the_protocol_is_listed_with_the_reason():
-    one, rows = made("odd", answers(0.7))
-    view = shown([(one, replace(rows, odd=("it trained on the test",))), *honest()])
+    item, rows = made("odd", answers(0.7))
+    view = shown([(item, replace(rows, odd=("it trained on the test",))), *honest()])
     assert next(row for row in view.rows if row.standing.score.model == "odd").unranked == "it trained on the test"
 
 
 def test_reference_entries_are_of_the_field_as_they_are():
     declared = [
-        (replace(one, reference=True), kept)
-        for one, kept in [*(made(f"base {k}", answers(0.7, seeds=2), team="all") for k in range(3)), next(junk())]
+        (replace(item, reference=True), stored)
+        for item, stored in [*(made(f"base {k}", answers(0.7, seeds=2), team="all") for k in range(3)), next(junk())]
     ]
     assert shown([*honest(), *declared]).ranked == 8
 

@@ -31,9 +31,9 @@ def exported(runs, tmp_path_factory) -> Path:
 
 
 def tried(exported: Path, cases: int, name: str) -> None:
-    whole = bound(exported)
+    full = bound(exported)
     with remembering():
-        failed, seen = failures(exported, cases, name, lambda: verified(exported, whole))
+        failed, seen = failures(exported, cases, name, lambda: verified(exported, full))
     assert failed == {}
     assert {"named", "refused", "says the same"} >= seen >= {"named"}
 
@@ -52,8 +52,8 @@ def test_many_damaged_exports_are_named(exported):
 
 
 def of_runs(runs: list[Path], folder: Path, cases: int, name: str) -> None:
-    place = shutil.copytree(runs[0], folder / "run")
-    failed, seen = failures(place, cases, name, lambda: scored(place))
+    position = shutil.copytree(runs[0], folder / "run")
+    failed, seen = failures(position, cases, name, lambda: scored(position))
     assert failed == {}
     assert "refused" in seen
 

@@ -47,13 +47,13 @@ def is_named(look: Validator, content: bytes) -> bool:
     try:
         return bool(look(content).entries)
     except BadSubmission as refusal:
-        told = all(one.file and one.what and one.remedy == REMEDIES[one.name] for one in refusal.problems)
-        return bool(refusal.problems) and told and str(refusal).isprintable()
+        output = all(item.file and item.what and item.remedy == REMEDIES[item.name] for item in refusal.problems)
+        return bool(refusal.problems) and output and str(refusal).isprintable()
 
 
 def test_300_mutated_submissions_are_accepted_or_refused_by_name(look, bases):
     outcomes = [outcome_of(look, mutated(case, bases, "fast")[1]) for case in range(300)]
-    assert [one for one in outcomes if one.startswith("FAILED")] == []
+    assert [item for item in outcomes if item.startswith("FAILED")] == []
     assert "accepted" in outcomes
     assert len(set(outcomes)) > 20
 
@@ -80,11 +80,11 @@ VALUES = st.recursive(
 )
 def test_any_tables_are_a_card_or_named_problems(card):
     problems = Problems()
-    found = parse_submission_card({"format": 2} | card, "submission.toml", problems)
+    result = parse_submission_card({"format": 2} | card, "submission.toml", problems)
     if not problems:
-        assert found.runs
-        assert found.model.record().keys() <= set(found.model.__dataclass_fields__)
-    assert all(one.name in ("card-key", "card-value", "format-unknown") for one in problems.items)
+        assert result.runs
+        assert result.model.record().keys() <= set(result.model.__dataclass_fields__)
+    assert all(item.name in ("card-key", "card-value", "format-unknown") for item in problems.items)
 
 
 @FEW
@@ -102,12 +102,12 @@ def test_any_bytes_put_into_any_place_of_a_zip_are_read_or_named(bases, content,
     import io
 
     good = written(copy.deepcopy(bases[0].listed()))
-    place = data.draw(st.integers(0, len(good)))
+    position = data.draw(st.integers(0, len(good)))
     problems = Problems()
-    archive = Archive(io.BytesIO(good[:place] + content + good[place + len(content) :]), "s.zip", problems)
+    archive = Archive(io.BytesIO(good[:position] + content + good[position + len(content) :]), "s.zip", problems)
     for name in archive.members:
         archive.unpack(name, io.BytesIO(), problems)
-    assert all(one.name in REMEDIES for one in problems.items)
+    assert all(item.name in REMEDIES for item in problems.items)
 
 
 def test_the_fuzzer_sees_what_fails(look):
@@ -131,12 +131,12 @@ def test_the_fuzzer_sees_what_fails(look):
 
 @pytest.mark.slow
 def test_10_000_mutated_submissions_in_processes_under_limits(tmp_path):
-    found = fuzz(10_000, 2, tmp_path, "slow")
-    assert found.failures == {}, report(found)
-    assert found.outcomes.total() == 10_000
-    assert found.outcomes["accepted"] > 100
-    assert len(found.outcomes) > 35
-    assert found.peak_mib < 1024
+    result = fuzz(10_000, 2, tmp_path, "slow")
+    assert result.failures == {}, report(result)
+    assert result.outcomes.total() == 10_000
+    assert result.outcomes["accepted"] > 100
+    assert len(result.outcomes) > 35
+    assert result.peak_mib < 1024
 
 
 @pytest.mark.slow
@@ -160,7 +160,7 @@ def test_a_worker_that_hangs_or_dies_is_a_failure_of_its_case(tmp_path, monkeypa
         before(self, found, out)
 
     monkeypatch.setattr(submissions.Worker, "look", look)
-    found = fuzz(300, 1, tmp_path, "watch")
-    assert len(found.failures) == 1
-    assert "ended with code -11" in next(iter(found.failures.values()))
+    result = fuzz(300, 1, tmp_path, "watch")
+    assert len(result.failures) == 1
+    assert "ended with code -11" in next(iter(result.failures.values()))
     assert list(tmp_path.glob("failed-*.txt"))

@@ -27,12 +27,12 @@ def test_rows_that_are_packed_otherwise_are_the_same():
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
 def test_whatever_bytes_are_changed_a_file_is_compared(write):
-    held, draws = packed(write, **HELD), np.random.default_rng(5)
+    locked, draws = packed(write, **HELD), np.random.default_rng(5)
     for _ in range(600):
-        damaged = bytearray(held)
-        for place in draws.integers(0, len(held), draws.integers(1, 6)).tolist():
-            damaged[place] ^= int(draws.integers(1, 256))
-        assert _is_same_archive(bytes(damaged[: int(draws.integers(1, len(held) * 5))]), MADE) in (True, False)
+        damaged = bytearray(locked)
+        for position in draws.integers(0, len(locked), draws.integers(1, 6)).tolist():
+            damaged[position] ^= int(draws.integers(1, 256))
+        assert _is_same_archive(bytes(damaged[: int(draws.integers(1, len(locked) * 5))]), MADE) in (True, False)
 
 
 def test_what_is_no_archive_is_not_the_same():

@@ -36,23 +36,23 @@ def killed(*arguments: object) -> dict[str, int]:
 
 
 def test_records_outlive_a_dozen_kills(tmp_path):
-    found = killed("ledger", tmp_path, "", 12, 1)
-    assert found["kills"] == 12
-    assert found["acknowledged"] >= 12
+    result = killed("ledger", tmp_path, "", 12, 1)
+    assert result["kills"] == 12
+    assert result["acknowledged"] >= 12
 
 
 @pytest.mark.slow
 def test_no_acknowledged_record_is_lost_in_500_kills_with_sqlite(tmp_path):
-    found = killed("ledger", tmp_path, "", 500, 2)
-    assert found["kills"] == 500
-    assert found["acknowledged"] >= 500
+    result = killed("ledger", tmp_path, "", 500, 2)
+    assert result["kills"] == 500
+    assert result["acknowledged"] >= 500
 
 
 @pytest.mark.slow
 def test_no_acknowledged_record_is_lost_in_500_kills_with_postgresql(tmp_path, server):
-    found = killed("ledger", tmp_path, server.database(), 500, 3)
-    assert found["kills"] == 500
-    assert found["acknowledged"] >= 500
+    result = killed("ledger", tmp_path, server.database(), 500, 3)
+    assert result["kills"] == 500
+    assert result["acknowledged"] >= 500
 
 
 @pytest.mark.slow
@@ -65,9 +65,9 @@ def test_submissions_outlive_30_kills_whole_or_not_at_all(tmp_path):
         content = pack_runs([run], tmp_path / "packed.zip").read_bytes()
         (files / f"{sha256(content).hexdigest()}.zip").write_bytes(content)
     (tmp_path / "boards").mkdir()
-    found = killed("board", tmp_path / "boards", files, 30, 4)
-    assert found["kills"] >= 30
-    assert found["acknowledged"] > 0
+    result = killed("board", tmp_path / "boards", files, 30, 4)
+    assert result["kills"] >= 30
+    assert result["acknowledged"] > 0
 
 
 def with_a_window(folder: Path) -> Path:
@@ -88,6 +88,6 @@ def test_sealed_answers_and_exports_outlive_30_kills_whole_or_not_at_all(tmp_pat
     make_home(tmp_path / "coins")
     (tmp_path / "files").mkdir()
     (tmp_path / "boards").mkdir()
-    found = killed("steps", tmp_path / "boards", with_a_window(tmp_path / "files"), 30, 5)
-    assert found["kills"] == 30
-    assert 0 < found["acknowledged"] < 30
+    result = killed("steps", tmp_path / "boards", with_a_window(tmp_path / "files"), 30, 5)
+    assert result["kills"] == 30
+    assert 0 < result["acknowledged"] < 30

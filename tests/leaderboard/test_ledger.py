@@ -111,7 +111,7 @@ def test_two_processes_append_to_one_chain(ledger, tmp_path):
     url = "" if ledger.store.dialect == "sqlite" else ledger.store.url.render_as_string(hide_password=False)
     command = [sys.executable, "-c", code, str(tmp_path), url, str(Path(__file__).parent)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    seen = [int(seq) for one in both for seq in one.communicate(timeout=120)[0].split()]
+    seen = [int(seq) for item in both for seq in item.communicate(timeout=120)[0].split()]
     assert sorted(seen) == list(range(1, 51))
     assert ledger.read()[1] == []
 
@@ -214,8 +214,8 @@ def test_no_change_of_a_line_goes_unseen(made, data):
     records, key = made
     which = data.draw(st.integers(0, len(records) - 1))
     line = bytearray(records[which].line())
-    place = data.draw(st.integers(0, len(line) - 1))
-    line[place] ^= 1 << data.draw(st.integers(0, 7))
+    position = data.draw(st.integers(0, len(line) - 1))
+    line[position] ^= 1 << data.draw(st.integers(0, 7))
     try:
         changed = read_line(bytes(line))
     except ValueError:

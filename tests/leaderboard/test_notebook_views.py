@@ -36,8 +36,8 @@ def comparison():
 
 
 def board():
-    made = [entry(NASTY, 0.8, team=NASTY), entry("weak", 0.2), entry("weak", 0.4, "vowel/women")]
-    return snapshot(made, name=NASTY)
+    built = [entry(NASTY, 0.8, team=NASTY), entry("weak", 0.2), entry("weak", 0.4, "vowel/women")]
+    return snapshot(built, name=NASTY)
 
 
 class Cells(HTMLParser):
@@ -71,10 +71,10 @@ class Cells(HTMLParser):
 
 @pytest.mark.parametrize("make", [score, comparison, board])
 def test_html_is_one_table_whose_names_are_text(make):
-    found = Cells(make()._repr_html_())
-    assert found.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
-    assert len({len(row) for row in found.rows}) == 1
-    assert NASTY in found.other + " ".join(cell for row in found.rows for cell in row)
+    result = Cells(make()._repr_html_())
+    assert result.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+    assert len({len(row) for row in result.rows}) == 1
+    assert NASTY in result.other + " ".join(cell for row in result.rows for cell in row)
 
 
 def test_html_of_a_score_has_every_measure_by_every_metric():
@@ -104,10 +104,10 @@ def test_html_of_standings_has_a_row_an_entry_with_its_rank_set():
 
 def test_a_data_frame_of_a_score_has_its_numbers_and_why_there_are_none():
     pytest.importorskip("pandas")
-    one = score()
-    frame = one.to_pandas()
+    item = score()
+    frame = item.to_pandas()
     row = frame[(frame.metric == "exact_match@1") & (frame.measure == "ood")].iloc[0]
-    assert (row.value, row.low, row.high, row.model) == (one.ood.value, one.ood.low, one.ood.high, NASTY)
+    assert (row.value, row.low, row.high, row.model) == (item.ood.value, item.ood.low, item.ood.high, NASTY)
     lacking = frame[frame.metric == "f1@1"].set_index("measure")
     assert lacking.loc["ood", "n/a"] == f"no {NASTY}" and lacking.loc["id", "value"] == 0.5
     assert len(frame) == 6

@@ -50,9 +50,9 @@ def test_what_is_entered_lies_in_the_store_and_verifies_from_there(kept, file, s
     assert stores.files(kept.objects.url) == named(kept) != []
     shutil.rmtree(kept.path / "submissions")
     shutil.rmtree(kept.path / "scores")
-    assert [one.entry for one in Board(kept.path).standings()] == entries
-    found = verify_board(Board(kept.path))
-    assert (found.verified, found.differences, found.not_recomputed) == (2, [], [])
+    assert [item.entry for item in Board(kept.path).standings()] == entries
+    result = verify_board(Board(kept.path))
+    assert (result.verified, result.differences, result.not_recomputed) == (2, [], [])
 
 
 def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_path):
@@ -71,9 +71,9 @@ def test_verification_reads_the_store_and_not_the_copies_of_the_folder(kept, fil
     first, last, *_ = named(kept)
     stores.overwrite(kept.objects.url, first, b"another")
     stores.overwrite(kept.objects.url, last, None)
-    said = verify_board(kept).differences
-    assert f"{first} was changed: its sha256 differs from the ledger's" in said
-    assert f"{last} is missing" in said
+    output = verify_board(kept).differences
+    assert f"{first} was changed: its sha256 differs from the ledger's" in output
+    assert f"{last} is missing" in output
 
 
 def test_what_no_record_names_is_told(kept, file, stores):
@@ -109,9 +109,9 @@ def test_a_submit_that_is_killed_leaves_all_or_nothing_in_the_store(kept, file, 
 def test_a_store_that_does_not_answer_leaves_the_ledger_as_it_was(kept, file, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     board = Board(kept.path)
-    with pytest.raises(Unavailable, match=r"s3://.* cannot be reached: ") as told:
+    with pytest.raises(Unavailable, match=r"s3://.* cannot be reached: ") as output:
         submit_runs(board, file)
-    assert "not-to-be-seen" not in str(told.value)
+    assert "not-to-be-seen" not in str(output.value)
     assert len(board.records()) == 1
     assert not (board.path / "submissions").exists()
 
@@ -127,9 +127,9 @@ def test_a_store_that_does_not_answer_leaves_the_ledger_as_it_was(kept, file, mo
     ],
 )
 def test_another_sort_of_address_is_refused_before_anything_is_made(url, said, tmp_path):
-    with pytest.raises(FarshiftError, match=said) as told:
+    with pytest.raises(FarshiftError, match=said) as output:
         Board.init(tmp_path / "board", "a test", files=url)
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(output.value)
     assert not (tmp_path / "board").exists()
 
 
@@ -154,11 +154,11 @@ def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     first, same = (pack_runs(runs[:1], tmp_path / f"{note}.zip", note=note) for note in ("first", "again"))
     with ThreadPoolExecutor(3) as pool:
         jobs = [pool.submit(submit_runs, board, file) for board, file in ((here, first), (there, first), (there, same))]
-        said = [str(job.exception() or "") for job in jobs]
-    refused = [one for one in said if one]
+        output = [str(job.exception() or "") for job in jobs]
+    refused = [item for item in output if item]
     assert refused, "one of the two files with the same run is refused"
-    assert all("is the same run as entry" in one for one in refused)
-    shown = [[one.entry for one in board.standings()] for board in (here, there)]
+    assert all("is the same run as entry" in item for item in refused)
+    shown = [[item.entry for item in board.standings()] for board in (here, there)]
     assert shown[0] == shown[1]
     assert len(shown[0]) == 1
     assert stores.files(here.objects.url) == named(there)

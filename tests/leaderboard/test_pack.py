@@ -26,10 +26,10 @@ from farshift.leaderboard.validation.problem import REMEDIES
 
 def test_the_same_runs_and_card_pack_to_the_same_bytes(runs, tmp_path):
     card = {"team": "t", "model": {"training_data": ["scan/length"], "pretraining": []}}
-    one = pack_runs(runs, tmp_path / "one.zip", card=card).read_bytes()
-    assert pack_runs(list(reversed(runs)), tmp_path / "other.zip", team="t", card=card).read_bytes() == one
-    assert pack_runs([fs.read_run(run) for run in runs], tmp_path / "read.zip", card=card).read_bytes() == one
-    assert pack_runs(runs, tmp_path / "more.zip", card=card, note="n").read_bytes() != one
+    item = pack_runs(runs, tmp_path / "one.zip", card=card).read_bytes()
+    assert pack_runs(list(reversed(runs)), tmp_path / "other.zip", team="t", card=card).read_bytes() == item
+    assert pack_runs([fs.read_run(run) for run in runs], tmp_path / "read.zip", card=card).read_bytes() == item
+    assert pack_runs(runs, tmp_path / "more.zip", card=card, note="n").read_bytes() != item
 
 
 def test_a_submission_holds_cards_and_predictions_and_nothing_else(runs, tmp_path):
@@ -50,9 +50,9 @@ def test_arguments_go_before_what_the_card_says(runs, tmp_path):
     (tmp_path / "card.toml").write_text(
         'name = "a name"\nteam = "theirs"\nnote = "a note"\n[model]\nparameters = 3\npretraining = ["C4"]\n'
     )
-    found = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip", team="ours", card=tmp_path / "card.toml"))
-    assert (found.name, found.team, found.note) == ("a name", "ours", "a note")
-    assert found.model == ModelCard(("unknown",), ("C4",), 3)
+    result = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip", team="ours", card=tmp_path / "card.toml"))
+    assert (result.name, result.team, result.note) == ("a name", "ours", "a note")
+    assert result.model == ModelCard(("unknown",), ("C4",), 3)
 
 
 def test_the_template_can_be_packed_as_it_is(runs, tmp_path):
@@ -66,7 +66,7 @@ def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path
     (tmp_path / "card.toml").write_text('title = "x"\n[model]\nlinks = "https://example.org"\n')
     with pytest.raises(BadSubmission, match="^pack: 2 problems: ") as refusal:
         pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
-    assert [(one.file, one.column) for one in refusal.value.problems] == [
+    assert [(item.file, item.column) for item in refusal.value.problems] == [
         (str(tmp_path / "card.toml"), "title"),
         (str(tmp_path / "card.toml"), "model.links"),
     ]
@@ -112,15 +112,15 @@ def test_the_same_bytes_are_scored_the_same_offline_and_on_the_board(runs, board
     for entry in validate_submission(file).entries:
         assert score_predictions(entry.benchmark, entry.predictions, entry).json() == offline[entry.model]
     submit_runs(board, file)
-    standing = {one.score.model: one.score.to_dict() for one in board.standings()}
+    standing = {item.score.model: item.score.to_dict() for item in board.standings()}
     assert standing == {model: json.loads(content) for model, content in offline.items()}
 
 
 def test_predictions_come_out_as_they_went_in(runs, tmp_path):
-    found = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip")).entries[0].predictions
+    result = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip")).entries[0].predictions
     with zipfile.ZipFile(tmp_path / "s.zip") as bundle:
         before = pq.read_table(io.BytesIO(bundle.read("predictions/0.parquet")))
-    assert found.equals(before.select(found.column_names))
+    assert result.equals(before.select(result.column_names))
 
 
 def test_a_run_folder_that_is_handed_in_is_told_to_be_packed(runs):

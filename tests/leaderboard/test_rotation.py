@@ -42,9 +42,9 @@ def test_what_follows_a_rotation_is_signed_by_the_new_key_and_all_of_it_verifies
     assert again.ledger.current() == record.body["key"] != first
     assert SigningKey(old).public == first
     assert oct((board.path / "private" / "key.pem").stat().st_mode & 0o777) == "0o600"
-    found = verify_board(again)
-    assert found.differences == []
-    assert f"record {record.seq} names the key {record.body['key']} for the later records" in found.notes
+    result = verify_board(again)
+    assert result.differences == []
+    assert f"record {record.seq} names the key {record.body['key']} for the later records" in result.notes
     export_board(again, tmp_path / "out")
     assert verify_at(str(tmp_path / "out"), key=first).differences == []
 
@@ -70,7 +70,7 @@ def test_a_process_that_read_the_old_key_goes_on_with_the_new(board):
     rotate_key(board, "a new machine")
     note(other)
     assert find_chain_problems(board.ledger.records(), board.ledger.key) == []
-    assert [one.kind for one in other.records_since(other.records()[1])] == ["key_rotated", "referenced"]
+    assert [item.kind for item in other.records_since(other.records()[1])] == ["key_rotated", "referenced"]
 
 
 @pytest.mark.attack("operator", "a rotation of the board's key that another key signed, or that is undone")
@@ -102,19 +102,19 @@ def test_the_old_key_appends_nothing_more(board):
 
 @pytest.mark.parametrize("killed", ["before the record", "after it"])
 def test_a_rotation_that_was_killed_can_be_repeated(board, monkeypatch, killed):
-    place = (Board, "enter") if killed == "before the record" else (Path, "replace")
+    position = (Board, "enter") if killed == "before the record" else (Path, "replace")
 
     def stopped(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*place, stopped)
+        patch.setattr(*position, stopped)
         with pytest.raises(KeyboardInterrupt):
             rotate_key(board, "a new machine")
     rotate_key(Board(board.path), "a new machine")
     again = Board(board.path)
     note(again)
-    assert [one.kind for one in again.records()] == ["opened", "key_rotated", "referenced"]
+    assert [item.kind for item in again.records()] == ["opened", "key_rotated", "referenced"]
     assert verify_board(again).differences == []
 
 

@@ -35,12 +35,12 @@ class Page(HTMLParser):
         self.wrong += [f"never closed: {tag}" for tag in self.open]
 
     def handle_starttag(self, tag, attrs):
-        told = dict(attrs)
+        output = dict(attrs)
         self.tags.add(tag)
-        self.ids += [told["id"]] if "id" in told else []
-        self.links += [told["href"]] if "href" in told else []
-        self.inline += tag == "script" and "src" not in told
-        self.unlabelled += tag == "svg" and not told.get("aria-label") and "aria-hidden" not in told
+        self.ids += [output["id"]] if "id" in output else []
+        self.links += [output["href"]] if "href" in output else []
+        self.inline += tag == "script" and "src" not in output
+        self.unlabelled += tag == "svg" and not output.get("aria-label") and "aria-hidden" not in output
         if tag not in VOID:
             self.open.append(tag)
 
@@ -56,17 +56,17 @@ class Page(HTMLParser):
 def board():
     """Forty entries on one benchmark, a few on another, one withdrawn, one of an older identity."""
     groups = {"left": 0.5, "right": 0.6}
-    made = [entry(f"model {k}", 0.2 + 0.015 * k, groups=groups, made=k) for k in range(40)]
-    made += [
+    built = [entry(f"model {k}", 0.2 + 0.015 * k, groups=groups, made=k) for k in range(40)]
+    built += [
         entry("model 3", 0.6, "modadd97/xi35", kind="corrupted-label"),
         entry("<script>", 0.7, "modadd97/xi35", kind="corrupted-label"),
     ]
-    made.append(entry("old", 0.5, "vowel/speakers", kind="domain", identity="0" * 64))
+    built.append(entry("old", 0.5, "vowel/speakers", kind="domain", identity="0" * 64))
     gone, _ = entry("gone", 0.9)
-    first = made[0][0]
+    first = built[0][0]
     apart = [replace(gone, left=Removal("withdrawn", "the labels were in the training data", "2026-02-03T00:00:00Z"))]
     return snapshot(
-        made,
+        built,
         {("us", first.score.entry_identity): 41},
         "model 7",
         apart=apart,
@@ -121,8 +121,8 @@ def test_entries_stand_by_score_with_their_rank_sets_and_ties(board, pages):
     assert places == sorted(places)
     for row in table_view.rows:
         low, high = row.rank
-        said = f"rank {low}" if low == high else f"rank {low} to {high}"
-        assert f'aria-label="{said} of 40"' in pages[LENGTH]
+        output = f"rank {low}" if low == high else f"rank {low} to {high}"
+        assert f'aria-label="{output} of 40"' in pages[LENGTH]
     assert any(row.rank[0] < row.rank[1] for row in table_view.rows)
 
 
@@ -161,8 +161,8 @@ def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
 
 
 def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
-    made = [entry("seen", 0.9), entry("other", 0.5)]
-    (one, _), score = made[0], made[0][0].score.to_dict()
+    built = [entry("seen", 0.9), entry("other", 0.5)]
+    (item, _), score = built[0], built[0][0].score.to_dict()
     contrast = {
         view: {"value": 0.2, "low": 0.1, "high": 0.3, "p_holm": 0.001, "flag": "better on public"}
         for view in ("id", "ood")
@@ -182,7 +182,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
             {
                 "team": "us",
                 "model": "seen",
-                "submission": one.submission,
+                "submission": item.submission,
                 "equal_to": "",
                 "score": score,
                 "contrast": contrast,
@@ -199,7 +199,7 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
             },
         ],
     }
-    write_site(Site(snapshot(made, windows=[window])), tmp_path)
+    write_site(Site(snapshot(built, windows=[window])), tmp_path)
     text = (tmp_path / "windows.html").read_text()
     assert "better on public" in text
     assert "+20.0" in text

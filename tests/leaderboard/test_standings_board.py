@@ -46,15 +46,15 @@ class Stages(models.Adder):
 @pytest.fixture(scope="module")
 def whole(runs, tmp_path_factory) -> Path:
     """A board with entries of five identities, two of them on one benchmark by different rules; its rows are kept."""
-    place = tmp_path_factory.mktemp("whole")
-    fs.evaluate(models.Adder(), on=ON, seeds=1, out=place / "quick", name="quick one", budget="quick")
-    fs.evaluate(models.Adder(), on=ON, seeds=1, out=place / "short", name="short one", steps=7)
+    position = tmp_path_factory.mktemp("whole")
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=position / "quick", name="quick one", budget="quick")
+    fs.evaluate(models.Adder(), on=ON, seeds=1, out=position / "short", name="short one", steps=7)
     for rule in ("last", "id_val"):
-        fs.evaluate(Stages, on=ON, seeds=2, out=place / rule, selection=rule, name=f"stages {rule}")
-    board = Board.init(place / "board", "A test board")
-    others = [place / name for name in ("quick", "short", "last", "id_val")]
+        fs.evaluate(Stages, on=ON, seeds=2, out=position / rule, selection=rule, name=f"stages {rule}")
+    board = Board.init(position / "board", "A test board")
+    others = [position / name for name in ("quick", "short", "last", "id_val")]
     names, _ = submit_runs(
-        board, pack_runs([*runs, *others], place / "s.zip", team="<script>alert(1)</script>", note="a first <try>")
+        board, pack_runs([*runs, *others], position / "s.zip", team="<script>alert(1)</script>", note="a first <try>")
     )
     declare_references(board, names)
     build_site(board)
@@ -68,11 +68,11 @@ def board(whole, tmp_path) -> Board:
 
 
 def test_entries_of_other_identities_never_share_a_table(board):
-    found = {
+    result = {
         (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score.model for row in table.rows)
         for table in make_tables(board.standings())
     }
-    assert found == {
+    assert result == {
         ("scan/length", "full", None, "last"): ["echo"],
         (ON, "full", None, "last"): ["good", "stages last", "worse <b>"],
         (ON, "full", None, "id_val"): ["stages id_val"],
@@ -83,13 +83,13 @@ def test_entries_of_other_identities_never_share_a_table(board):
 
 def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(board):
     index = "".join(path.read_text() for path in sorted((board.path / "site" / "benchmarks").rglob("*.html")))
-    for said in (
+    for output in (
         "7 steps, set by hand",
         "candidates chosen by id_val",
         "quick budget: fewer steps",
         "brackets: rows only",
     ):
-        assert said in index
+        assert output in index
     pages = [path.read_text() for path in (board.path / "site" / "entries").iterdir()]
     assert len(pages) == 7
     (last,) = (text for text in pages if "2 candidates, chosen by last" in text)
@@ -110,11 +110,11 @@ def test_a_board_shows_the_same_with_its_rows_kept_or_not(board):
 def test_the_short_form_of_rows_has_the_scores_of_the_long_one(board):
     standings = board.standings()
     short, _ = read_entry_rows(board, standings, short=True)
-    whole, _ = read_entry_rows(board, standings)
-    assert any(isinstance(one.ood, Tally) for one in short.values())
-    for name, one in whole.items():
-        assert isinstance(one.ood, RowScores)
-        assert estimate_mean(short[name].ood) == estimate_mean(one.ood)
+    full, _ = read_entry_rows(board, standings)
+    assert any(isinstance(item.ood, Tally) for item in short.values())
+    for name, item in full.items():
+        assert isinstance(item.ood, RowScores)
+        assert estimate_mean(short[name].ood) == estimate_mean(item.ood)
 
 
 def test_a_changed_score_stops_a_board_and_right_again_it_goes_on(board):
@@ -129,32 +129,32 @@ def test_a_changed_score_stops_a_board_and_right_again_it_goes_on(board):
 
 
 def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
-    kept = sorted((board.path / "derived" / "rows").iterdir())
-    before = [path.read_bytes() for path in kept]
-    kept[0].write_bytes(before[1])  # another entry's
-    kept[1].write_bytes(before[1][: len(before[1]) // 2])  # cut off
-    kept[2].write_bytes(b"")
+    stored = sorted((board.path / "derived" / "rows").iterdir())
+    before = [path.read_bytes() for path in stored]
+    stored[0].write_bytes(before[1])  # another entry's
+    stored[1].write_bytes(before[1][: len(before[1]) // 2])  # cut off
+    stored[2].write_bytes(b"")
     standings = board.standings()
-    found, without = read_entry_rows(board, standings)
+    result, without = read_entry_rows(board, standings)
     assert without == {}
     # By what they hold: another zlib, as a library may bring into a process, packs the same otherwise.
-    assert all(_is_same_archive(path.read_bytes(), was) for path, was in zip(kept, before, strict=True))
+    assert all(_is_same_archive(path.read_bytes(), was) for path, was in zip(stored, before, strict=True))
     for standing in standings:
-        assert sum(found[standing.entry].ood.per_seed) / len(standing.score.seeds) == pytest.approx(
+        assert sum(result[standing.entry].ood.per_seed) / len(standing.score.seeds) == pytest.approx(
             standing.score.ood.value, abs=1e-6
         )
 
 
 def test_kept_rows_of_another_entry_with_the_same_score_are_not_taken_for_an_entrys_own(board):
     """Two runs of one model: their rows are alike, what is said of their models need not be."""
-    standings = {one.score.model: one for one in board.standings()}
+    standings = {item.score.model: item for item in board.standings()}
     first, second = standings["quick one"], standings["short one"]
     assert (first.score.id, first.score.ood) == (second.score.id, second.score.ood)
-    (mine,), (other,) = (list((board.path / "derived" / "rows").glob(f"{one.entry}-*")) for one in (first, second))
-    before = mine.read_bytes()
-    mine.write_bytes(other.read_bytes())
+    (own,), (other,) = (list((board.path / "derived" / "rows").glob(f"{item.entry}-*")) for item in (first, second))
+    before = own.read_bytes()
+    own.write_bytes(other.read_bytes())
     read_entry_rows(board, [first])
-    assert _is_same_archive(mine.read_bytes(), before)
+    assert _is_same_archive(own.read_bytes(), before)
 
 
 def test_rows_are_read_back_as_they_were_kept(board):
@@ -166,14 +166,14 @@ def test_rows_are_read_back_as_they_were_kept(board):
 def test_a_flipped_byte_of_kept_rows_is_found_wherever_it_is(board):
     """Also one in a member's name in the archive's directory, which its checksums do not cover."""
     path = min((board.path / "derived" / "rows").iterdir())
-    whole = path.read_bytes()
-    for place in range(0, len(whole), max(1, len(whole) // 200)):
+    full = path.read_bytes()
+    for position in range(0, len(full), max(1, len(full) // 200)):
         with pytest.raises(ValueError, match="digest"):
-            deserialise_rows(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-    directory = whole.rindex(b"id.bounds")
-    path.write_bytes(whole[:directory] + b"iD" + whole[directory + 2 :])
+            deserialise_rows(full[:position] + bytes([full[position] ^ 1]) + full[position + 1 :])
+    directory = full.rindex(b"id.bounds")
+    path.write_bytes(full[:directory] + b"iD" + full[directory + 2 :])
     read_entry_rows(board, board.standings())
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == full
 
 
 def test_a_submission_that_was_changed_gives_no_rows(board):
@@ -195,9 +195,9 @@ def test_a_board_with_a_changed_score_shows_no_page(board):
 
 def test_entries_of_an_older_identity_stand_apart_without_ranks(board, monkeypatch):
     monkeypatch.setattr("farshift.benchmarks.benchmark.Benchmark.identity", lambda *_, **__: "0" * 64)
-    found = take_snapshot(board)
-    assert all(row.rank is None for table_view in found.views for row in table_view.rows)
-    assert any("it has an older identity" in note for note in found.views[0].notes)
+    result = take_snapshot(board)
+    assert all(row.rank is None for table_view in result.views for row in table_view.rows)
+    assert any("it has an older identity" in note for note in result.views[0].notes)
     site = build_site(board).parent
     shown = {path.relative_to(site).as_posix(): path.read_bytes() for path in site.rglob("*.html")}
     assert b"All entries are of an older identity" in shown["index.html"]
@@ -209,29 +209,29 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
 
     known = {"scan/length": find_benchmark("scan/length")}
     monkeypatch.setattr("farshift.leaderboard.tables.standings.load_benchmarks", lambda: known)
-    found = take_snapshot(board)
-    ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in found.views}
+    result = take_snapshot(board)
+    ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in result.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
-    assert any("no benchmark named" in note for table_view in found.views for note in table_view.notes)
+    assert any("no benchmark named" in note for table_view in result.views for note in table_view.notes)
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):
     from farshift.leaderboard.operations.withdraw import withdraw_entry
 
-    name = next(one.entry for one in board.standings() if one.score.model == "good")
+    name = next(item.entry for item in board.standings() if item.score.model == "good")
     withdraw_entry(board, name, "a bug in our loader")
-    found = take_snapshot(board)
-    assert name not in {row.standing.entry for table_view in found.views for row in table_view.rows}
-    (apart,) = found.record()["apart"]
+    result = take_snapshot(board)
+    assert name not in {row.standing.entry for table_view in result.views for row in table_view.rows}
+    (apart,) = result.record()["apart"]
     assert (apart["entry"], apart["kind"], apart["reason"]) == (name, "withdrawn", "a bug in our loader")
-    (table_view,) = (one for one in found.views if len(one.rows) == 2)
+    (table_view,) = (item for item in result.views if len(item.rows) == 2)
     assert {row.attempts for row in table_view.rows} == {3}
 
 
 def test_the_board_says_which_model_the_others_are_held_against(board):
     assert read_baselines(board.path) == {}
     write_baselines(board.path, {ON: "worse <b>"})
-    (table_view,) = (one for one in take_snapshot(board).views if len(one.rows) == 3)
+    (table_view,) = (item for item in take_snapshot(board).views if len(item.rows) == 3)
     assert (table_view.baseline, table_view.rows[0].against["verdict"]) == ("worse <b>", "better")
     assert take_snapshot(board, ON, "good").views[0].baseline != "worse <b>"
     (board.path / "settings.toml").write_text("baselines = 3\n")
@@ -240,21 +240,21 @@ def test_the_board_says_which_model_the_others_are_held_against(board):
 
 
 def test_a_benchmark_or_model_that_the_board_does_not_have_is_refused_by_name(board, farshift):
-    for wrong, said in (
+    for wrong, output in (
         (["modadd97/xi53"], f"did you mean {ON}?"),
         ([ON, "--baseline", "goood"], "did you mean good?"),
     ):
-        told = farshift("board", "standings", board.path, "--benchmark", *wrong)
-        assert (told.returncode, told.stdout) == (2, "")
-        assert said in told.stderr
+        output = farshift("board", "standings", board.path, "--benchmark", *wrong)
+        assert (output.returncode, output.stdout) == (2, "")
+        assert output in output.stderr
 
 
 def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json):
-    told = farshift("board", "standings", board.path, "--benchmark", ON)
-    assert told.returncode == 0, told.stderr
-    assert "modadd97/xi35 (7 steps, set by hand): accuracy@1" in told.stdout
-    assert "Rank sets: all 3 true OOD ranks" in told.stdout
-    assert "scan/length" not in told.stdout
+    output = farshift("board", "standings", board.path, "--benchmark", ON)
+    assert output.returncode == 0, output.stderr
+    assert "modadd97/xi35 (7 steps, set by hand): accuracy@1" in output.stdout
+    assert "Rank sets: all 3 true OOD ranks" in output.stdout
+    assert "scan/length" not in output.stdout
     record = farshift_json("board", "standings", board.path)
     assert sum(len(table["rows"]) for table in record["tables"]) == 7
     assert farshift("board", "standings", board.path, "--csv").stdout.startswith("benchmark,kind,metric")
@@ -282,8 +282,8 @@ def test_an_entry_whose_data_cannot_be_had_says_why(board, monkeypatch):
 
     shutil.rmtree(board.path / "derived")
     monkeypatch.setattr("farshift.leaderboard.tables.row_scores.validate_submission", gone)
-    found, without = read_entry_rows(board, board.standings())
-    assert found == {}
+    result, without = read_entry_rows(board, board.standings())
+    assert result == {}
     assert set(without.values()) == {"its data are unavailable here: rows.csv is not available: it has no mirrors"}
 
 

@@ -34,9 +34,9 @@ def test_the_same_file_from_three_at_once_gives_all_three_the_same_entries(board
 
     monkeypatch.setattr(submitting, "score_entry", slowly)
     with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: submit_runs(Board(board.path), file), range(3)))
-    assert sorted(new for _, new in found) == [False, False, True]
-    assert found[0][0] == found[1][0] == found[2][0]
+        result = list(pool.map(lambda _: submit_runs(Board(board.path), file), range(3)))
+    assert sorted(new for _, new in result) == [False, False, True]
+    assert result[0][0] == result[1][0] == result[2][0]
     assert len(board.records()) == 3
 
 

@@ -39,9 +39,9 @@ def recarded(file: Path, out: Path, change) -> Path:
 
 
 def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
-    one = pack_runs(runs[:1], tmp_path / "one.zip", team="us", key=key)
-    assert pack_runs(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == one.read_bytes()
-    assert validate_submission(one).team_key == key.public
+    item = pack_runs(runs[:1], tmp_path / "one.zip", team="us", key=key)
+    assert pack_runs(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == item.read_bytes()
+    assert validate_submission(item).team_key == key.public
     assert validate_submission(pack_runs(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
 
 
@@ -131,16 +131,16 @@ def test_the_command_line_makes_a_key_that_pack_signs_with(runs, tmp_path, monke
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
     run = CliRunner()
     assert "farshift team --create" in str(run.invoke(app, ["team"]).exception)
-    made = run.invoke(app, ["team", "--create", "--name", "The adders"])
-    assert made.exit_code == 0 and "back it up" in made.output
+    built = run.invoke(app, ["team", "--create", "--name", "The adders"])
+    assert built.exit_code == 0 and "back it up" in built.output
     assert (tmp_path / "home" / "team" / "key.pem").stat().st_mode & 0o777 == 0o600
-    said = json.loads(run.invoke(app, ["team", "--json"]).output)
-    assert said["name"] == "The adders" and said["fingerprint"] == compute_fingerprint(said["key"])
-    assert said["key"] in made.output
-    for options, expected in (([], said["key"]), (["--unsigned"], ""), (["--key", said["file"]], said["key"])):
+    output = json.loads(run.invoke(app, ["team", "--json"]).output)
+    assert output["name"] == "The adders" and output["fingerprint"] == compute_fingerprint(output["key"])
+    assert output["key"] in built.output
+    for options, expected in (([], output["key"]), (["--unsigned"], ""), (["--key", output["file"]], output["key"])):
         file = tmp_path / "s.zip"
         assert run.invoke(app, ["pack", str(runs[0]), "--out", str(file), *options]).exit_code == 0
-        found = validate_submission(file)
-        assert (found.team_key, found.team) == (expected, "" if options else "The adders")
+        result = validate_submission(file)
+        assert (result.team_key, result.team) == (expected, "" if options else "The adders")
     again = run.invoke(app, ["team", "--create", "--json"])
-    assert json.loads(again.output)["key"] == said["key"]
+    assert json.loads(again.output)["key"] == output["key"]

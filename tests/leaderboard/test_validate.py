@@ -88,15 +88,15 @@ def as_list(table: pa.Table) -> pa.Table:
 
 def test_a_good_submission_passes_with_its_digest_card_and_entries(good, tmp_path):
     (tmp_path / "s.zip").write_bytes(good.packed())
-    found = validate_submission(tmp_path / "s.zip")
+    result = validate_submission(tmp_path / "s.zip")
     from farshift.core.files import compute_file_sha256
 
-    assert found.digest == compute_file_sha256(tmp_path / "s.zip")
-    assert [entry.model for entry in found.entries] == ["good"]
-    assert found.entries[0].predictions.equals(pq.read_table(io.BytesIO(good.predictions)).select(
+    assert result.digest == compute_file_sha256(tmp_path / "s.zip")
+    assert [entry.model for entry in result.entries] == ["good"]
+    assert result.entries[0].predictions.equals(pq.read_table(io.BytesIO(good.predictions)).select(
         ["part", "row_id", "seed", "candidate", "status", "prediction"]
     ))  # fmt: skip
-    assert found.entries[0].predictions.schema.metadata is None
+    assert result.entries[0].predictions.schema.metadata is None
 
 
 def test_probabilities_travel_with_a_submission(look, good):
@@ -246,12 +246,12 @@ def test_every_problem_is_told_at_once_with_file_column_and_row(look, good):
 
     content = changed(good, change).packed()
     problems = refused(look, content)
-    assert [(one.name, one.column, one.row) for one in problems] == [
+    assert [(item.name, item.column, item.row) for item in problems] == [
         ("rows-missing", "row_id", problems[0].row),
         ("rows-unknown", "row_id", "0000000000000007"),
         ("value-class", "prediction", "0000000000000007"),
     ]
-    assert {one.file for one in problems} == {"predictions/0.parquet"}
+    assert {item.file for item in problems} == {"predictions/0.parquet"}
     with pytest.raises(BadSubmission, match="^s.zip: 3 problems: ") as refusal:
         look(content)
     assert to_problem_records(refusal.value)[1] == {
@@ -321,14 +321,14 @@ def test_only_the_runs_that_are_asked_for_are_looked_at(runs, tmp_path):
 def test_a_run_of_an_earlier_scorer_is_scored_by_this_one(look, good, monkeypatch):
     monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 3)
     monkeypatch.setattr("farshift.benchmarks.benchmark.KNOWN", (2, 3))
-    made: Benchmark = fs.benchmark(ON)
-    old, new = made.identity("full", None, "last", 2), made.identity("full", None, "last", 3)
+    built: Benchmark = fs.benchmark(ON)
+    old, new = built.identity("full", None, "last", 2), built.identity("full", None, "last", 3)
     for stated, fits in ((old, True), (new, True), ("0" * 64, False)):
         submission = changed(good, lambda card, table, s=stated: (within(card, "benchmark", entry_identity=s), table))
         if fits:
             assert look(submission.packed()).entries[0].entry_identity == new
         else:
-            assert [one.name for one in refused(look, submission.packed())] == ["identity-other"]
+            assert [item.name for item in refused(look, submission.packed())] == ["identity-other"]
 
 
 def test_the_same_bytes_are_scored_the_same_whatever_the_order_of_rows(look, runs, good):

@@ -29,8 +29,8 @@ def problems_of(content: bytes) -> list[str]:
     archive = Archive(io.BytesIO(content), "s.zip", problems)
     for name in archive.members:
         archive.unpack(name, io.BytesIO(), problems)
-    assert all(one.remedy == REMEDIES[one.name] for one in problems.items)
-    return [one.name for one in problems.items]
+    assert all(item.remedy == REMEDIES[item.name] for item in problems.items)
+    return [item.name for item in problems.items]
 
 
 def listed(**first: object) -> list[Entry]:
@@ -131,7 +131,7 @@ def test_a_bomb_that_hides_its_size_unpacks_no_further_than_it_claims(tmp_path):
     content = written([Entry(ROWS, packed, local=lies, central=lies)])
     problems, sink = Problems(), io.BytesIO()
     assert Archive(io.BytesIO(content), "s.zip", problems).unpack(ROWS, sink, problems) == ""
-    assert [one.name for one in problems.items] == ["zip-damaged"]
+    assert [item.name for item in problems.items] == ["zip-damaged"]
     assert len(sink.getvalue()) == 0
 
 
@@ -187,7 +187,7 @@ def test_all_strange_entries_are_told_at_once(good, tmp_path):
     (tmp_path / "s.zip").write_bytes(content)
     with pytest.raises(BadSubmission, match="^s.zip: 2 problems: ") as refusal:
         validate_submission(tmp_path / "s.zip")
-    assert [(one.name, one.file) for one in refusal.value.problems] == [
+    assert [(item.name, item.file) for item in refusal.value.problems] == [
         ("zip-traversal", "../x"),
         ("zip-unexpected", "model.pkl"),
     ]
@@ -219,12 +219,12 @@ def test_an_entry_that_is_cut_off_while_it_is_read_is_named(good):
     archive = Archive(file, "s.zip", problems)
     file.truncate(archive.members[ROWS].start + 3)
     archive.unpack(ROWS, io.BytesIO(), problems)
-    assert [one.name for one in problems.items] == ["file-changed"]
+    assert [item.name for item in problems.items] == ["file-changed"]
 
 
 def test_names_with_control_characters_are_shown_as_one_line():
     raw = struct.pack("<3s", b"\x1b[2") + b"\r\nfarshift: all is well"
     problems = Problems()
     Archive(io.BytesIO(written([Entry(raw.decode(), b"x")])), "s.zip", problems)
-    assert [one.name for one in problems.items] == ["zip-unexpected"]
+    assert [item.name for item in problems.items] == ["zip-unexpected"]
     assert str(problems.items[0]).isprintable()

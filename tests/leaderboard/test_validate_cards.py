@@ -22,7 +22,7 @@ GOOD = {"format": 2, "name": "n", "team": "t", "note": "", "model": {}, "runs": 
 def told(card: dict[str, Any]) -> list[tuple[str, str]]:
     problems = Problems()
     parse_submission_card(card, "submission.toml", problems)
-    return [(one.name, one.column) for one in problems.items]
+    return [(item.name, item.column) for item in problems.items]
 
 
 def test_a_card_says_who_and_what_was_declared():
@@ -34,12 +34,12 @@ def test_a_card_says_who_and_what_was_declared():
         "links": ["https://example.org/a"],
         "contact": "me",
     }
-    found = parse_submission_card(GOOD | {"model": model}, "submission.toml", Problems())
-    assert found.model == ModelCard(
+    result = parse_submission_card(GOOD | {"model": model}, "submission.toml", Problems())
+    assert result.model == ModelCard(
         ("scan/length", "a corpus"), (), 12, "two days", "", ("https://example.org/a",), "me"
     )
-    assert found.model.record() == model
-    assert (found.name, found.team, found.runs) == ("n", "t", (RUN,))
+    assert result.model.record() == model
+    assert (result.name, result.team, result.runs) == ("n", "t", (RUN,))
 
 
 def test_what_is_not_declared_is_unknown():
@@ -98,7 +98,7 @@ def test_a_listing_of_more_runs_than_are_taken_is_refused(runs, tmp_path):
     (tmp_path / "s.zip").write_bytes(dataclasses.replace(good, card=good.card | {"runs": [RUN] * 501}).packed())
     with pytest.raises(BadSubmission, match="lists 501 runs; at most 500") as refusal:
         validate_submission(tmp_path / "s.zip")
-    assert [one.name for one in refusal.value.problems] == ["zip-too-many"]
+    assert [item.name for item in refusal.value.problems] == ["zip-too-many"]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_a_listing_of_more_runs_than_are_taken_is_refused(runs, tmp_path):
 def test_toml_that_no_card_needs_is_refused(text, name, column):
     with pytest.raises(FileRejected) as refusal:
         read_card(text)
-    ((found, what, where),) = refusal.value.findings
-    assert (found, where) == (name, column)
+    ((result, what, where),) = refusal.value.findings
+    assert (result, where) == (name, column)
     assert len(what) < 300
 
 
@@ -140,6 +140,6 @@ def test_the_template_is_a_card_that_declares_nothing():
     uncommented = (
         uncommented.replace("# protocol", "protocol").replace("# links", "links").replace("# contact", "contact")
     )
-    found = parse_team_and_model(read_card(uncommented.encode()), "card.toml", problems).model
+    result = parse_team_and_model(read_card(uncommented.encode()), "card.toml", problems).model
     assert problems.items == []
-    assert (found.parameters, len(found.links)) == (1_000_000, 2)
+    assert (result.parameters, len(result.links)) == (1_000_000, 2)

@@ -34,8 +34,8 @@ CLASSES = ExpectedTable("int64", 0, 3, 0)
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
-    with Reader(ReaderLimits(seconds=20, all_seconds=1000)) as found:
-        yield found
+    with Reader(ReaderLimits(seconds=20, all_seconds=1000)) as result:
+        yield result
 
 
 def card(reader: Reader, text: bytes) -> dict:
@@ -75,9 +75,9 @@ def names(refusal) -> list[str]:
 
 def test_cards_and_predictions_come_back_as_they_were(reader):
     assert card(reader, b'a = 1\n[b]\nc = ["x", 0.1, true]') == {"a": 1, "b": {"c": ["x", 0.1, True]}}
-    found = table(pa.array([3, None, 5]))
-    again = decoded(reader, parquet(found, compression="zstd", row_group_size=1))
-    assert again.equals(found.select(again.column_names))
+    result = table(pa.array([3, None, 5]))
+    again = decoded(reader, parquet(result, compression="zstd", row_group_size=1))
+    assert again.equals(result.select(again.column_names))
     assert again.schema.metadata is None
 
 
@@ -190,9 +190,9 @@ def test_pickled_types_in_a_file_are_never_loaded(reader, tmp_path):
         "ARROW:extension:name": "arrow.py_extension_type",
         "ARROW:extension:metadata": f"cpathlib\nPath.touch\n(cpathlib\nPath\n(S'{flag}'\ntRtR.",
     }
-    found = table(pa.array([1, 2, 3]))
-    schema = found.schema.set(4, found.schema.field(4).with_metadata(says)).with_metadata({"pandas": "{}"})
-    content = parquet(pa.table(found.columns, schema=schema))
+    result = table(pa.array([1, 2, 3]))
+    schema = result.schema.set(4, result.schema.field(4).with_metadata(says)).with_metadata({"pandas": "{}"})
+    content = parquet(pa.table(result.columns, schema=schema))
     again = decoded(reader, content)
     assert again.schema.field("prediction").metadata is None
     assert not flag.exists()
@@ -285,9 +285,9 @@ def test_a_footer_with_any_one_byte_changed_is_read_or_refused_by_name(reader):
     content = parquet(table(pa.array([1, 2, 3])))
     length = int.from_bytes(content[-8:-4], "little")
     outcomes = set()
-    for place in range(len(content) - 8 - length, len(content) - 8, 5):
+    for position in range(len(content) - 8 - length, len(content) - 8, 5):
         changed = bytearray(content)
-        changed[place] = (changed[place] + 1) % 256
+        changed[position] = (changed[position] + 1) % 256
         try:
             decoded(reader, bytes(changed))
         except FileRejected as refused:
@@ -318,8 +318,8 @@ def test_a_cpp_exception_of_any_kind_is_unreadable_parquet(monkeypatch):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
     content = pa.py_buffer(parquet(table(pa.array([1, 2, 3]))))
-    wanted = {"what": "predictions", "wanted": CLASSES.record()}
-    for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (wanted, content)):
+    expected = {"what": "predictions", "wanted": CLASSES.record()}
+    for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (expected, content)):
         with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
             assert answer_request(request, source, full) == {"failed": "No space left on device"}
     monkeypatch.setattr(Reader, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"})

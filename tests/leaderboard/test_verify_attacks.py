@@ -56,10 +56,10 @@ def exported(board, tmp_path) -> Path:
 
 
 def test_a_board_as_it_is_has_nothing_wrong(board):
-    found = verify_board(board)
-    assert found.is_complete, found
-    assert found.verified == found.entries == 2
-    assert found.notes == []
+    result = verify_board(board)
+    assert result.is_complete, result
+    assert result.verified == result.entries == 2
+    assert result.notes == []
 
 
 def renamed(board: Board) -> None:
@@ -110,8 +110,8 @@ EDITS = {
 def test_what_is_stated_and_was_edited_is_named(board, what):
     edit, complaint = EDITS[what]
     edit(board)
-    found = verify_at(str(board.path))
-    (difference,) = found.differences
+    result = verify_at(str(board.path))
+    (difference,) = result.differences
     assert complaint in difference
 
 
@@ -121,8 +121,8 @@ def at_times(board: Board, *times: str) -> list[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", lambda: next(moments))
         patch.setattr("farshift.leaderboard.ledger.book._clamp_time", lambda head, time: time)
-        for one in board.standings():
-            withdraw_entry(board, one.entry, "a bug")
+        for item in board.standings():
+            withdraw_entry(board, item.entry, "a bug")
     return verify_board(board).differences
 
 
@@ -146,13 +146,13 @@ def test_a_clock_that_is_set_back_writes_no_earlier_record(board, monkeypatch):
 @pytest.mark.attack("operator", "scores that cannot be recomputed, passed off as verified")
 def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     with newer_scorer(SCORER + 1):
-        found = verify_board(board)
+        result = verify_board(board)
         done = CliRunner().invoke(app, ["board", "verify", str(board.path)])
-    assert not found.is_complete
-    assert found.differences == []
-    assert found.verified == 0
-    assert all(f"scored by scorer {SCORER}" in why for why in found.not_recomputed)
-    assert len(found.not_recomputed) == 2
+    assert not result.is_complete
+    assert result.differences == []
+    assert result.verified == 0
+    assert all(f"scored by scorer {SCORER}" in why for why in result.not_recomputed)
+    assert len(result.not_recomputed) == 2
     assert done.exit_code == 1
     assert "2 entries: 0 verified, 2 not recomputed" in " ".join(done.output.split())
 
@@ -161,13 +161,13 @@ def rewritten(board: Board) -> Board:
     """The same board with its first submission's team another, signed with the same key: everything fits."""
     key = (board.path / "private" / "key.pem").read_bytes()
     file = next((board.path / "submissions").iterdir()).read_bytes()
-    place = board.path.with_name("rewritten")
-    (place / "private").mkdir(parents=True, mode=0o700)
-    (place / "private" / "key.pem").write_bytes(key)
-    (place / "private" / "key.pem").chmod(0o600)
-    again = Board.init(place, "A test board")
-    (place.parent / "again.zip").write_bytes(file)
-    withdrawn, _ = submit_runs(again, place.parent / "again.zip")
+    position = board.path.with_name("rewritten")
+    (position / "private").mkdir(parents=True, mode=0o700)
+    (position / "private" / "key.pem").write_bytes(key)
+    (position / "private" / "key.pem").chmod(0o600)
+    again = Board.init(position, "A test board")
+    (position.parent / "again.zip").write_bytes(file)
+    withdrawn, _ = submit_runs(again, position.parent / "again.zip")
     withdraw_entry(again, withdrawn[0], "it was too good")
     return again
 
@@ -176,8 +176,8 @@ def rewritten(board: Board) -> Board:
 def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(board, exported, tmp_path, cache):
     assert verify_at(str(exported)).is_complete
     copy = export_board(rewritten(board), tmp_path / "copy").out
-    (found,) = verify_at(str(copy)).differences
-    assert "the history was rewritten from record 0 on: on 2" in found
+    (result,) = verify_at(str(copy)).differences
+    assert "the history was rewritten from record 0 on: on 2" in result
     with pytest.raises(FarshiftError, match="the history was rewritten from record 0 on"), open_board_view(str(copy)):
         pass
 
@@ -188,8 +188,8 @@ def test_an_address_that_gets_another_board_with_another_key_is_told(board, expo
         assert verify_at(site.url).is_complete
         other = export_board(Board.init(tmp_path / "other", "A test board"), tmp_path / "other export").out
         site.files = {f"/{name}": content for name, content in served(other).items()}
-        (found,) = verify_at(site.url).differences
-    assert f"has the key {Board(tmp_path / 'other').ledger.key}, but had the key {board.ledger.key} when" in found
+        (result,) = verify_at(site.url).differences
+    assert f"has the key {Board(tmp_path / 'other').ledger.key}, but had the key {board.ledger.key} when" in result
 
 
 def test_files_that_an_older_version_or_its_user_put_beside_an_export_are_ignored(exported):
@@ -208,11 +208,11 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
     due = take_snapshot(board).record()
     zipped = shutil.make_archive(str(tmp_path / "export"), "zip", tmp_path, "export")
     with servers.web(**served(exported)) as site:
-        for place in (str(exported), zipped, site.url):
-            with open_board_view(place) as view:
+        for position in (str(exported), zipped, site.url):
+            with open_board_view(position) as view:
                 assert take_snapshot(view).record() == due
                 write_export(take_snapshot(view), "csv", tmp_path / "table.csv")
-            assert verify_at(place).is_complete
+            assert verify_at(position).is_complete
     with open_board_view(zipped) as view:
         assert "2 entries" in build_site(view, tmp_path / "pages").read_text()
     assert list_differences(take_snapshot(board), "csv", tmp_path / "table.csv") == []
@@ -224,7 +224,7 @@ def test_outsiders_compute_the_tables_of_an_export_as_the_board_does(board, expo
 
 def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_path, cache):
     (board.path / "settings.toml").write_text('[baselines]\n"modadd97/xi35" = "good"\n')
-    declare_references(board, [one.entry for one in board.standings()])
+    declare_references(board, [item.entry for item in board.standings()])
     with open_board_view(str(export_board(board, tmp_path / "export").out)) as view:
         assert take_snapshot(view).views[0].baseline == "good"
 
@@ -248,13 +248,13 @@ def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
 def test_a_verification_goes_on_where_one_was_cut_off_and_trusts_no_file_blindly(board, monkeypatch, cache):
     shutil.rmtree(board.path / "derived")
     assert (verify_board(board).before, verify_board(board).before, verify_board(board, fresh=True).before) == (0, 1, 0)
-    (kept,) = (cache / "boards" / "computed").iterdir()
-    good = kept.read_bytes()
+    (stored,) = (cache / "boards" / "computed").iterdir()
+    good = stored.read_bytes()
     content = json.loads(good.partition(b"\n")[2])
     content["runs"]["0"]["score"] = "0" * 64
-    kept.write_bytes(good.partition(b"\n")[0] + b"\n" + json.dumps(content).encode())
+    stored.write_bytes(good.partition(b"\n")[0] + b"\n" + json.dumps(content).encode())
     assert verify_board(board).before == 0, "a file that was changed is computed again"
-    assert kept.read_bytes() == good
+    assert stored.read_bytes() == good
     monkeypatch.setattr(recomputing, "compute_code_digest", lambda: "another version")
     assert verify_board(board).before == 0, "another version computes for itself"
 

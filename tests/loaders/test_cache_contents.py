@@ -68,14 +68,14 @@ def left(cache: Path) -> list[str]:
 
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
-    told = list_contents()
+    output = list_contents()
     order = ["files", "trees", "sources", "splits", "model-inputs", "images", "features", "tokens", "quarantine"]
-    assert [entry["kind"] for entry in told["entries"]] == order
-    assert told["kinds"].keys() == {*order, "responses"}
+    assert [entry["kind"] for entry in output["entries"]] == order
+    assert output["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
-    assert told["bytes"] == sum(path.stat().st_size for path in on_disk)
-    assert sum(kind["bytes"] for kind in told["kinds"].values()) == told["bytes"]
-    blind = next(entry for entry in told["entries"] if entry["kind"] == "model-inputs")
+    assert output["bytes"] == sum(path.stat().st_size for path in on_disk)
+    assert sum(kind["bytes"] for kind in output["kinds"].values()) == output["bytes"]
+    blind = next(entry for entry in output["entries"] if entry["kind"] == "model-inputs")
     assert blind["name"] == "made-split-0123456789abcdef"
     assert blind["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
 
@@ -120,11 +120,11 @@ def test_verify_names_what_changed_and_doing_as_it_says_mends_it(cache, damage):
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
         os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    found = {verdict.path: verdict for verdict in verify_cache()}
-    assert found[str(sound)].state == "intact"
+    result = {verdict.path: verdict for verdict in verify_cache()}
+    assert result[str(sound)].state == "intact"
     expected = {"gone": "missing", "marker": "unreadable"}.get(damage, "changed")
-    assert (found[str(path)].state, found[str(path)].holds) == (expected, False)
-    assert found[str(path)].advice.startswith(f"remove {marker}: ")
+    assert (result[str(path)].state, result[str(path)].holds) == (expected, False)
+    assert result[str(path)].advice.startswith(f"remove {marker}: ")
     marker.unlink()
     assert load_or_build_table(path, lambda: pa.table({"x": list(range(100))})).num_rows == 100
     assert all(verdict.holds for verdict in verify_cache())
@@ -163,10 +163,10 @@ def test_everything_leaves_nothing_but_locks(full):
 
 def test_a_dry_run_tells_the_same_and_removes_nothing(full):
     before = list_contents()
-    told = clear_cache(everything=True, dry_run=True)
+    output = clear_cache(everything=True, dry_run=True)
     assert list_contents() == before
     done = clear_cache(everything=True)
-    assert [entry.path for entry in done.removed] == [entry.path for entry in told.removed]
+    assert [entry.path for entry in done.removed] == [entry.path for entry in output.removed]
 
 
 def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
@@ -186,14 +186,14 @@ def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
         "handouts/linked-0123456789abcdef": outside,
         "responses/ab": outside,
     }
-    for place, target in links.items():
-        (cache / place).parent.mkdir(parents=True, exist_ok=True)
-        (cache / place).symlink_to(target)
+    for position, target in links.items():
+        (cache / position).parent.mkdir(parents=True, exist_ok=True)
+        (cache / position).symlink_to(target)
     inside = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
     (inside / "linked").symlink_to(outside)
     assert [entry.path for entry in clear_cache(everything=True).removed] == [inside]
     assert all(path.exists() for path in (*precious, *own))
-    assert all((cache / place).is_symlink() for place in links)
+    assert all((cache / position).is_symlink() for position in links)
 
 
 def test_what_is_locked_or_in_use_or_used_since_is_left_with_the_reason(cache):

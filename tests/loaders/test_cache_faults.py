@@ -77,8 +77,8 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
             again = load_model_inputs(fs.benchmark(ON))
             assert np.array_equal(fs.benchmark(ON).view("ood")[1], truth)
         for name, expected in rows.items():
-            found = again.part(name).batch(slice(None))
-            assert all(np.array_equal(expected[column], found[column]) for column in expected)
+            result = again.part(name).batch(slice(None))
+            assert all(np.array_equal(expected[column], result[column]) for column in expected)
         assert path.read_bytes() == right
         (line,) = heard.lines
         assert str(path) in line
@@ -88,10 +88,10 @@ def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, mon
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.999999])
 def test_a_flipped_bit_anywhere_is_found_when_a_process_first_opens_the_file_and_by_verify(table, place):
-    assert [one.state for one in verify_cache()] == ["intact"]
+    assert [item.state for item in verify_cache()] == ["intact"]
     flip(table, place)
     assert not is_intact(table)
-    assert [one.state for one in verify_cache()] == ["changed"]
+    assert [item.state for item in verify_cache()] == ["changed"]
 
 
 def test_a_file_that_was_cut_off_is_found_by_its_size_without_reading_it(table, monkeypatch):
@@ -102,14 +102,14 @@ def test_a_file_that_was_cut_off_is_found_by_its_size_without_reading_it(table, 
 
 
 def test_a_file_is_compared_once_in_a_process_or_always_or_never(table, monkeypatch):
-    asked = []
-    monkeypatch.setattr(store, "compute_file_sha256", lambda path: asked.append(path) or compute_file_sha256(path))
+    requested = []
+    monkeypatch.setattr(store, "compute_file_sha256", lambda path: requested.append(path) or compute_file_sha256(path))
     assert is_intact(table)
     assert is_intact(table)
-    assert len(asked) == 1
+    assert len(requested) == 1
     monkeypatch.setenv("FARSHIFT_VERIFY", "always")
     assert is_intact(table)
-    assert len(asked) == 2
+    assert len(requested) == 2
     flip(table)
     with use_verify_mode("never"):
         assert is_intact(table), "what its marker says of size, time and inode is believed"
@@ -126,14 +126,14 @@ def test_a_large_file_is_compared_once_a_day_whatever_process_asks(table, monkey
     store._compared.clear()
     table.touch()
     assert is_intact(table), "another time: compared, and noted"
-    said = json.loads(marker.read_text())
-    assert said["compared"] > 0
+    output = json.loads(marker.read_text())
+    assert output["compared"] > 0
     flip(table)
     store._compared.clear()
     assert is_intact(table)
     with use_verify_mode("always"):
         assert not is_intact(table)
-    marker.write_text(json.dumps(said | {"compared": said["compared"] - 86_401}))
+    marker.write_text(json.dumps(output | {"compared": output["compared"] - 86_401}))
     assert not is_intact(table)
 
 
@@ -149,7 +149,7 @@ def test_a_marker_of_an_older_version_with_checksums_of_blocks_is_believed_by_it
     marker = table.with_name("a.arrow.ok")
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"block": 4194304, "crc32": [1]}))
     load_or_build_table(table, lambda: pytest.fail("built again"))
-    assert [one.state for one in verify_cache()] == ["intact"]
+    assert [item.state for item in verify_cache()] == ["intact"]
 
 
 def test_a_damaged_marker_costs_a_rebuild_and_no_more(table):

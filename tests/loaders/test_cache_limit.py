@@ -43,8 +43,8 @@ def size() -> int:
 def test_the_least_recently_used_goes_until_the_rest_fits(cache, monkeypatch):
     for name, days in (("a", 3), ("b", 9), ("c", 1), ("d", 5)):
         stored(cache, name, days)
-    one = size() // 4
-    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", str(3 * one + one // 2))
+    item = size() // 4
+    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", str(3 * item + item // 2))
     stored(cache, "e")
     assert names() == ["a", "c", "e"]
 
@@ -192,7 +192,7 @@ def test_under_many_processes_no_reader_sees_half_a_file_and_the_cache_ends_unde
     victim.send_signal(signal.SIGKILL)
     victim.communicate()
     for child in workers:
-        said, complaint = child.communicate(timeout=180)
-        assert said == "begun\ndone\n", complaint
+        output, complaint = child.communicate(timeout=180)
+        assert output == "begun\ndone\n", complaint
     assert 0 < size() <= 60_000
     assert all(is_intact(entry.path) for entry in list_entries(*REMADE) if entry.markers())

@@ -52,7 +52,7 @@ def test_codes_stand_for_the_texts_that_are_given_when_asked_for(places, seed) -
         assert here.categories("place")[coded["place"]].tolist() == plain["place"].tolist()
         assert coded["words"].tolist() == plain["words"].tolist()
         assert coded["year"].tolist() == plain["year"].tolist()
-    assert here.numpy()["place"].tolist() == [TEXTS[place] for place in places]
+    assert here.numpy()["place"].tolist() == [TEXTS[position] for position in places]
 
 
 def test_torch_streams_and_devices_have_codes_as_numbers() -> None:
@@ -60,9 +60,9 @@ def test_torch_streams_and_devices_have_codes_as_numbers() -> None:
     (batch,) = here.torch(10, seed=None)
     there = next(here.on_device("cpu", ["place", "year"]).batches(10))
     codes = next(here.batches(10))["place"]
-    for found in (batch["place"], there["place"]):
-        assert found.dtype == torch.int32
-        assert found.numpy().tolist() == codes.tolist()
+    for result in (batch["place"], there["place"]):
+        assert result.dtype == torch.int32
+        assert result.numpy().tolist() == codes.tolist()
     assert next(iter(here.torch(10, seed=None, text="str")))["place"] == TEXTS
 
 
@@ -98,9 +98,9 @@ def test_batches_are_the_caller_s_own() -> None:
 def test_a_stream_gives_texts_and_says_why_it_has_no_codes(tmp_path) -> None:
     here = load("optdigits/writers")
     there = stream("optdigits/writers", "train", here.to_webdataset(tmp_path / "shards"))
-    one, other = next(there.batches(64, seed=0)), next(here.batches(64, seed=0, text="str"))
-    assert list(one) == list(other)
-    assert one["writers"].tolist() == other["writers"].tolist()
+    item, other = next(there.batches(64, seed=0)), next(here.batches(64, seed=0, text="str"))
+    assert list(item) == list(other)
+    assert item["writers"].tolist() == other["writers"].tolist()
     with pytest.raises(FarshiftError, match="text='codes' needs all rows of a column"):
         there.batches(64, text="codes")
     assert next(iter(there.torch(8)))["writers"] == other["writers"].tolist()[:8]

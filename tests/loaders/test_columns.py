@@ -33,8 +33,8 @@ def part() -> Part:
 @pytest.mark.parametrize("reuse", [False, True])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_batches_of_all_columns_have_the_rows_values(seed, reuse):
-    made, seen = part(), 0
-    for batch in made.batches(256, seed=seed, text="str", reuse=reuse):
+    built, seen = part(), 0
+    for batch in built.batches(256, seed=seed, text="str", reuse=reuse):
         rows = batch["row_id"].astype(int)
         seen += len(rows)
         at = np.argsort(PLACES)[rows]
@@ -47,12 +47,12 @@ def test_batches_of_all_columns_have_the_rows_values(seed, reuse):
 @pytest.mark.parametrize("reuse", [False, True])
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_batch_s_texts_are_the_caller_s_own(seed, reuse):
-    made = part()
-    first, second = list(made.batches(256, seed=seed, text="str", reuse=reuse))[:2]
-    kept = second["city"].tolist()
+    built = part()
+    first, second = list(built.batches(256, seed=seed, text="str", reuse=reuse))[:2]
+    stored = second["city"].tolist()
     first["city"][:] = "Basel"
-    assert second["city"].tolist() == kept
-    assert "Basel" not in next(iter(made.batches(256, seed=seed, text="str", reuse=reuse)))["city"].tolist()
+    assert second["city"].tolist() == stored
+    assert "Basel" not in next(iter(built.batches(256, seed=seed, text="str", reuse=reuse)))["city"].tolist()
 
 
 def test_a_text_of_few_values_has_one_object_for_each():
@@ -87,16 +87,16 @@ def test_wide_columns_large_parts_and_texts_as_bytes_are_read_as_before(monkeypa
 
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_scattered_column_is_gathered_when_it_is_read_for_a_second_time(seed, monkeypatch):
-    made = part()
+    built = part()
     passes = []
     for _ in range(3):
-        passes.append([batch["image"] for batch in made.batches(256, seed=seed, columns=["image"])])
-        where = made._readers["image", "codes"]
+        passes.append([batch["image"] for batch in built.batches(256, seed=seed, columns=["image"])])
+        where = built._readers["image", "codes"]
         assert where.lies_in_order == (len(passes) > 1), "one pass alone would not be worth it"
     for later in passes[1:]:
-        assert all((one == other).all() for one, other in zip(passes[0], later, strict=True))
+        assert all((item == other).all() for item, other in zip(passes[0], later, strict=True))
     passes[1][0][:] = 7
-    assert (next(made.batches(256, seed=seed, columns=["image"]))["image"] == passes[0][0]).all(), "batches are copies"
+    assert (next(built.batches(256, seed=seed, columns=["image"]))["image"] == passes[0][0]).all(), "batches are copies"
     monkeypatch.setattr(columns, "_KEPT_BYTES", ROWS * 32 - 1)
     large = part()
     for _ in range(2):

@@ -56,18 +56,18 @@ def test_every_corruption_of_the_paper_is_a_file():
 def test_pixels_are_those_of_the_reference(name, side):
     step = side // 8
     for severity, (mean, deviation, *pixels) in zip(SEVERITIES, REFERENCE[name][str(side)], strict=True):
-        made = corrupt(made_up(side)[None], name, severity, np.array([2019], np.uint64))[0]
-        assert made.mean() == pytest.approx(mean, abs=0.3) and made.std() == pytest.approx(deviation, abs=0.3)
-        chosen = made[step // 2 :: step * 2, step // 2 :: step * 2].reshape(-1)[::6].astype(int)
+        built = corrupt(made_up(side)[None], name, severity, np.array([2019], np.uint64))[0]
+        assert built.mean() == pytest.approx(mean, abs=0.3) and built.std() == pytest.approx(deviation, abs=0.3)
+        chosen = built[step // 2 :: step * 2, step // 2 :: step * 2].reshape(-1)[::6].astype(int)
         assert np.abs(chosen - pixels).max() <= LARGEST.get(name, 1)
 
 
 def test_bytes_are_the_same_on_every_machine():
-    found = sha256()
+    result = sha256()
     for name in NAMES:
         for severity in (1, 5):
-            found.update(corrupt(made_up(32)[None], name, severity, np.array([7], np.uint64)).tobytes())
-    assert found.hexdigest() == "8cc9d8591698084795e0d1e1e7d8910df846498a7c8df5e163a4f04dd9ce5523"
+            result.update(corrupt(made_up(32)[None], name, severity, np.array([7], np.uint64)).tobytes())
+    assert result.hexdigest() == "8cc9d8591698084795e0d1e1e7d8910df846498a7c8df5e163a4f04dd9ce5523"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,12 +103,12 @@ def test_severity_5_changes_more_than_severity_1(name):
 def test_grey_pictures_keep_their_one_channel(name, side):
     grey = made_up(side)[None, ..., :1]
     ids = np.array([3], np.uint64)
-    made = corrupt(grey, name, 3, ids)
-    assert made.shape == grey.shape
-    assert (corrupt(grey[..., 0], name, 3, ids) == made[..., 0]).all()
+    built = corrupt(grey, name, 3, ids)
+    assert built.shape == grey.shape
+    assert (corrupt(grey[..., 0], name, 3, ids) == built[..., 0]).all()
     if name in ("contrast", "fog", "gaussian_blur", "motion_blur", "pixelate", "brightness", "elastic_transform"):
         coloured = corrupt(np.repeat(grey, 3, axis=-1), name, 3, ids)
-        assert (coloured == made).all()
+        assert (coloured == built).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,8 +127,8 @@ def test_jpeg_is_what_pillow_compresses():
         ):
             file = BytesIO()
             Image.fromarray(picture).save(file, "JPEG", quality=quality)
-            made = corrupt(picture[None], "jpeg_compression", severity, np.zeros(1, np.uint64))[0]
-            assert (made == np.asarray(Image.open(file))).all()
+            built = corrupt(picture[None], "jpeg_compression", severity, np.zeros(1, np.uint64))[0]
+            assert (built == np.asarray(Image.open(file))).all()
 
 
 def test_pixelate_is_pillows_box_filter():
@@ -137,8 +137,8 @@ def test_pixelate_is_pillows_box_filter():
     for side, shares in ((32, (0.95, 0.9, 0.85, 0.75, 0.65)), (224, (0.6, 0.5, 0.4, 0.3, 0.25))):
         for severity, share in zip(SEVERITIES, shares, strict=True):
             smaller = Image.fromarray(made_up(side)).resize((int(side * share),) * 2, Image.Resampling.BOX)
-            made = corrupt(made_up(side)[None], "pixelate", severity, np.zeros(1, np.uint64))[0]
-            assert (made == np.asarray(smaller.resize((side, side), Image.Resampling.BOX))).all()
+            built = corrupt(made_up(side)[None], "pixelate", severity, np.zeros(1, np.uint64))[0]
+            assert (built == np.asarray(smaller.resize((side, side), Image.Resampling.BOX))).all()
 
 
 def test_blur_and_zoom_are_scipys():
@@ -148,8 +148,8 @@ def test_blur_and_zoom_are_scipys():
     for sigma in (0.4, 1.0, 3.0):
         expected = ndimage.gaussian_filter(values[0], (sigma, sigma, 0), mode="nearest")
         assert np.abs(apply_gaussian_blur(values, sigma)[0] - expected).max() < 1e-5
-    whole = ndimage.zoom(values[0, 2:30, 2:30], (1.15, 1.15, 1), order=1)
-    assert np.abs(zoom_in(values, 1.15)[0] - whole).max() < 1e-9
+    full = ndimage.zoom(values[0, 2:30, 2:30], (1.15, 1.15, 1), order=1)
+    assert np.abs(zoom_in(values, 1.15)[0] - full).max() < 1e-9
 
 
 def test_normal_numbers_are_normal():
@@ -175,9 +175,9 @@ def test_grains_have_the_poisson_distribution():
 def test_distances_to_edges():
     marked = np.zeros((1, 12, 12), bool)
     marked[0, 2, 3] = True
-    found = compute_distances(marked)[0]
-    assert found[2, 3] == 0 and found[2, 7] == 4
-    assert found[3, 4] == pytest.approx(1.4, abs=1e-4) and found[4, 4] == pytest.approx(2.1969, abs=1e-4)
+    result = compute_distances(marked)[0]
+    assert result[2, 3] == 0 and result[2, 7] == 4
+    assert result[3, 4] == pytest.approx(1.4, abs=1e-4) and result[4, 4] == pytest.approx(2.1969, abs=1e-4)
     step = np.zeros((1, 12, 12), np.int64)
     step[0, :, 6:] = 200
     assert detect_edges(step)[0].any(axis=1).all() and detect_edges(step)[0].sum() == 12
@@ -229,8 +229,8 @@ def test_zoom_blur_of_tiny_imagenet_enlarges_as_that_of_cifar():
 
 
 def test_frost_for_tiny_imagenet_is_a_photograph_of_three_tenths():
-    whole = np.arange(20 * 30 * 3, dtype=np.int64).reshape(20, 30, 3) * 7 % 251
-    small = frost._shrink_photograph(whole.astype(np.uint8), 3, 10)
+    full = np.arange(20 * 30 * 3, dtype=np.int64).reshape(20, 30, 3) * 7 % 251
+    small = frost._shrink_photograph(full.astype(np.uint8), 3, 10)
     assert small.shape == (6, 9, 3)
     # What OpenCV 4.14 gives.
     assert small[0, 0].tolist() == [132, 139, 146] and small[5, 8].tolist() == [113, 120, 127]

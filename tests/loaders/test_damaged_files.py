@@ -79,8 +79,8 @@ HALF = jsonl().replace(b"t7 a", b"\\ud800")
 def test_half_a_character_in_json_is_named_with_its_line():
     line = refusal(table("a.jsonl"), HALF, "a.jsonl")
     assert r"a.jsonl, line 8: not JSON: \ud800 is not a character (a lone surrogate)" in line
-    whole = b"[" + HALF.replace(b"\n", b",")[:-1] + b"]"
-    assert r"a.json: not JSON: \ud800 is not a character" in refusal(table("a.json"), whole, "a.json")
+    full = b"[" + HALF.replace(b"\n", b",")[:-1] + b"]"
+    assert r"a.json: not JSON: \ud800 is not a character" in refusal(table("a.json"), full, "a.json")
     assert built(table("a.jsonl"), HALF.replace(b"\\ud800", b"\\ud83d\\ude00"), "a.jsonl").returncode == 0, (
         "a pair is one"
     )

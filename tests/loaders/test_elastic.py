@@ -23,15 +23,15 @@ def some(name: str, rows: int) -> Part:
 
 def global_batches(part: Part, size: int, world: int, workers: int, start: int = 0, **named) -> dict[int, list[int]]:
     """The row ids of each global batch, from all ranks and workers, in the order of the ranks."""
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
     for rank in range(world):
         for worker in range(workers):
             own = part.batches(
                 size, columns=["row_id"], rank=rank, world=world, worker=worker, workers=workers, start=start, **named
             )
             for step, batch in enumerate(own):
-                found.setdefault(start + worker + step * workers, []).extend(batch["row_id"].tolist())
-    return found
+                result.setdefault(start + worker + step * workers, []).extend(batch["row_id"].tolist())
+    return result
 
 
 numbers = {
@@ -62,14 +62,14 @@ legs = st.lists(st.tuples(st.sampled_from([1, 2, 3, 6]), st.integers(1, 3), st.i
 @settings(max_examples=80, deadline=None)
 def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(rows, each, seed, drop_last, legs, last):
     part, size, at = some("modadd97/xi35", rows), 6 * each, 0
-    whole = global_batches(part, size, 1, 1, seed=seed, drop_last=drop_last)
+    full = global_batches(part, size, 1, 1, seed=seed, drop_last=drop_last)
     seen: dict[int, list[int]] = {}
     for world, workers, steps in legs:
         ahead = global_batches(part, size, world, workers, at, seed=seed, drop_last=drop_last)
         seen |= {batch: ids for batch, ids in ahead.items() if batch < at + steps}
-        at = min(at + steps, len(whole))
+        at = min(at + steps, len(full))
     seen |= global_batches(part, size, last, 1, at, seed=seed, drop_last=drop_last)
-    assert seen == whole
+    assert seen == full
 
 
 @given(world=st.sampled_from([1, 2, 4]), workers=st.integers(1, 3), **numbers)
@@ -96,16 +96,16 @@ def test_ranks_without_a_row_in_the_last_batch_still_have_that_batch():
 @pytest.mark.parametrize("seed", [None, 3])
 def test_batches_are_the_rows_of_the_whole_whatever_the_form(name, seed):
     part = some(name, 700)
-    whole = part.numpy()
+    full = part.numpy()
     order = part.order(seed, 1).at(np.arange(700))
     for reuse in (False, True):
         start = 0
         for batch in part.batches(64, seed=seed, epoch=1, reuse=reuse):
             rows = order[start : start + 64]
             assert {key: values.tolist() for key, values in batch.items()} == {
-                key: values[rows].tolist() for key, values in whole.items()
+                key: values[rows].tolist() for key, values in full.items()
             }
-            assert all(batch[key].dtype == whole[key].dtype for key in batch)
+            assert all(batch[key].dtype == full[key].dtype for key in batch)
             start += 64
 
 
@@ -124,12 +124,12 @@ def test_texts_as_bytes_are_the_texts_end_to_end(seed):
 
 def test_batches_are_the_callers_own_unless_reuse_is_asked_for():
     part = some("modadd97/xi35", 256)
-    kept = list(part.batches(64, seed=0))
-    kept[0]["a"][:] = -1
+    stored = list(part.batches(64, seed=0))
+    stored[0]["a"][:] = -1
     assert (next(part.batches(64, seed=0))["a"] >= 0).all()
     first, second = list(part.batches(64, seed=0, reuse=True))[:2]
     assert np.shares_memory(first["a"], second["a"])
-    assert not np.shares_memory(kept[0]["a"], kept[1]["a"])
+    assert not np.shares_memory(stored[0]["a"], stored[1]["a"])
 
 
 def test_a_batch_larger_than_any_memory_is_the_whole_part():
@@ -140,9 +140,9 @@ def test_a_batch_larger_than_any_memory_is_the_whole_part():
 
 
 def test_rows_that_lie_side_by_side_are_views_of_the_file_that_nobody_can_write():
-    whole = load("modadd97/xi35", part="train")
-    part = replace(whole, source_indices=np.arange(100, 400), row_metadata={}, override=None)
-    stored = whole.source["a"].to_numpy()
+    full = load("modadd97/xi35", part="train")
+    part = replace(full, source_indices=np.arange(100, 400), row_metadata={}, override=None)
+    stored = full.source["a"].to_numpy()
     batches = list(part.batches(64, reuse=True, columns=["a", "row_id"]))
     assert np.concatenate([batch["a"] for batch in batches]).tolist() == stored[100:400].tolist()
     assert all(np.shares_memory(batch["a"], stored) for batch in batches)
@@ -159,8 +159,8 @@ def test_a_source_in_several_chunks_reads_like_one_in_one():
         pieces = pa.concat_tables([part.source.slice(start, 5000) for start in range(0, len(part.source), 5000)])
         assert pieces["row_id"].num_chunks > 1
         cut = replace(part, source=pieces)
-        for one, other in zip(part.batches(64, 1, text="bytes"), cut.batches(64, 1, text="bytes"), strict=True):
-            assert {key: values.tolist() for key, values in one.items()} == {
+        for item, other in zip(part.batches(64, 1, text="bytes"), cut.batches(64, 1, text="bytes"), strict=True):
+            assert {key: values.tolist() for key, values in item.items()} == {
                 key: values.tolist() for key, values in other.items()
             }
         assert cut.arrow().equals(part.arrow())

@@ -30,28 +30,28 @@ def pinned(path: Path, columns: dict[str, list], **said):
         path.write_text("\n".join([",".join(columns), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
     else:
         path.write_text("\n".join(map(json.dumps, rows)))
-    told = Lines()
-    with report_to(told):
+    output = Lines()
+    with report_to(output):
         data = Data.model_validate({"files": [path.name]} | said)
-        return pin_source(data, path.stem, path.parent, path.parent), " ".join(told)
+        return pin_source(data, path.stem, path.parent, path.parent), " ".join(output)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_ids_that_int64_carries_are_whole_numbers_and_longer_ones_are_text(tmp_path, cache, form):
     columns = {"user": FITS, "tweet": LONG, "site": LONG, "y": [row % 2 for row in range(ROWS)]}
-    made, told = pinned(tmp_path / f"ids.{form}", columns, inputs=["user", "tweet"], labels=["y"], meta=["site"])
-    types = {field.name: field.type for field in made.schema.fields}
+    built, output = pinned(tmp_path / f"ids.{form}", columns, inputs=["user", "tweet"], labels=["y"], meta=["site"])
+    types = {field.name: field.type for field in built.schema.fields}
     assert types == {"user": "int64", "tweet": "string", "site": "string", "y": "int64"}
-    rows = made.table()
+    rows = built.table()
     assert sorted(rows["user"].to_pylist()) == sorted(FITS)
     assert sorted(rows["site"].to_pylist()) == sorted(map(str, LONG))
-    assert f"[data] tweet is text: int64 and float64 do not represent {LONG[0]} exactly" in told
+    assert f"[data] tweet is text: int64 and float64 do not represent {LONG[0]} exactly" in output
 
 
 def test_who_wants_long_numbers_rounded_says_so(tmp_path, cache):
     columns = {"x": LONG, "y": [row % 2 for row in range(ROWS)]}
-    made, _ = pinned(tmp_path / "big.csv", columns, inputs=["x"], labels=["y"], types={"x": "float64"})
-    assert set(made.table()["x"].to_pylist()) == {1e19}
+    built, _ = pinned(tmp_path / "big.csv", columns, inputs=["x"], labels=["y"], types={"x": "float64"})
+    assert set(built.table()["x"].to_pylist()) == {1e19}
 
 
 @pytest.mark.parametrize(
@@ -77,12 +77,12 @@ def test_a_column_is_of_a_type_that_carries_all_its_values(texts, kind):
 
 def test_json_numbers_that_no_float_carries_stay_as_they_are_written(tmp_path):
     (tmp_path / "n.jsonl").write_text('{"x": 9007199254740993.0}\n{"x": 0.1234567890123456789}\n{"x": 1e22}\n')
-    found = table.read({"n.jsonl": tmp_path / "n.jsonl"})
-    assert found["x"].to_pylist() == ["9007199254740993.0", "0.12345678901234568", "1e+22"]
+    result = table.read({"n.jsonl": tmp_path / "n.jsonl"})
+    assert result["x"].to_pylist() == ["9007199254740993.0", "0.12345678901234568", "1e+22"]
 
 
 def test_tensors_of_whole_numbers_are_exact(tmp_path):
     (tmp_path / "n.csv").write_text("a,b\n9007199254740993,2.0\n")
     schema = Schema((Field("x", "int64[2]", "input"),))
-    found = table.read({"n.csv": tmp_path / "n.csv"}, schema=schema, columns={"x": ["a", "b"]})
-    assert found["x"].to_pylist() == [[9007199254740993, 2]]
+    result = table.read({"n.csv": tmp_path / "n.csv"}, schema=schema, columns={"x": ["a", "b"]})
+    assert result["x"].to_pylist() == [[9007199254740993, 2]]

@@ -22,7 +22,7 @@ def _datasets():
 
 
 def made(rows: int = 9) -> Part:
-    schema = Schema(tuple(Field(f"f{place}", kind, "input") for place, kind in enumerate(KINDS)))
+    schema = Schema(tuple(Field(f"f{position}", kind, "input") for position, kind in enumerate(KINDS)))
     draw = np.random.default_rng(0)
     columns = {}
     for field in schema.fields:
@@ -31,7 +31,7 @@ def made(rows: int = 9) -> Part:
             values = pa.array(draw.integers(0, 200, rows * size).astype(field.item))
             columns[field.name] = pa.FixedSizeListArray.from_arrays(values, size)
         elif field.item in ("string", "bytes"):
-            texts = [f"{place} ü" for place in range(rows)]
+            texts = [f"{position} ü" for position in range(rows)]
             columns[field.name] = pa.array(texts if field.item == "string" else [text.encode() for text in texts])
         else:
             columns[field.name] = pa.array(draw.integers(0, 2, rows).astype(field.item))

@@ -44,8 +44,8 @@ def test_a_tensor_is_a_list_of_fixed_size_and_its_shape_is_told(tmp_path):
     part = tensors()
     back = pq.read_table(parquet.write(part, tmp_path / "part.parquet"))
     assert back.schema.field("pixels").type == pa.list_(pa.uint8(), 6)
-    told = json.loads(back.schema.metadata[b"farshift"])
-    shape = told["shapes"]["pixels"]
+    output = json.loads(back.schema.metadata[b"farshift"])
+    shape = output["shapes"]["pixels"]
     pixels = back["pixels"].combine_chunks().flatten().to_numpy().reshape(-1, *shape)
     assert np.array_equal(pixels, part.numpy(["pixels"])["pixels"])
 
@@ -53,23 +53,23 @@ def test_a_tensor_is_a_list_of_fixed_size_and_its_shape_is_told(tmp_path):
 def test_the_file_says_what_it_is_of(tmp_path):
     split = open_split("scan/length")
     part = split.part("ood_test")
-    told = json.loads(pq.read_schema(parquet.write(part, tmp_path / "part.parquet")).metadata[b"farshift"])
-    assert told["split"] == "scan/length@1"
-    assert told["identity"] == split.manifest.identity
-    assert (told["part"], told["rows"], told["label"]) == ("ood_test", 3920, "actions")
+    output = json.loads(pq.read_schema(parquet.write(part, tmp_path / "part.parquet")).metadata[b"farshift"])
+    assert output["split"] == "scan/length@1"
+    assert output["identity"] == split.manifest.identity
+    assert (output["part"], output["rows"], output["label"]) == ("ood_test", 3920, "actions")
     columns = pq.ParquetFile(tmp_path / "part.parquet").metadata.row_group(0)
-    assert {columns.column(place).compression for place in range(columns.num_columns)} == {"ZSTD"}
+    assert {columns.column(position).compression for position in range(columns.num_columns)} == {"ZSTD"}
 
 
 def test_the_same_part_gives_the_same_bytes(tmp_path):
-    one, other = (parquet.write(load("scan/length"), tmp_path / name).read_bytes() for name in ("one", "other"))
-    assert one == other
+    item, other = (parquet.write(load("scan/length"), tmp_path / name).read_bytes() for name in ("one", "other"))
+    assert item == other
 
 
 def test_a_part_larger_than_memory_is_written_a_block_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(content, "_BLOCK_ROWS", 7)
     file = pq.ParquetFile(parquet.write(tensors(), tmp_path / "part.parquet"))
-    assert [file.metadata.row_group(place).num_rows for place in range(file.num_row_groups)] == [7, 7, 6]
+    assert [file.metadata.row_group(position).num_rows for position in range(file.num_row_groups)] == [7, 7, 6]
     assert file.read().equals(tensors().arrow())
 
 

@@ -39,7 +39,7 @@ def made(rows: int, seed: int = 0) -> Part:
     columns = {
         "pixels": list(draw.integers(0, 256, (rows, 6)).tolist()),
         "wave": draw.normal(size=(rows, 4)).astype("f4").tolist(),
-        "text": [f"{place}: ü " * int(draw.integers(1, 90)) for place in range(rows)],
+        "text": [f"{position}: ü " * int(draw.integers(1, 90)) for position in range(rows)],
         "raw": [draw.bytes(int(draw.integers(0, 700))) for _ in range(rows)],
         "wide": draw.integers(0, 2**64, rows, dtype=np.uint64).tolist(),
         "yes": (draw.random(rows) < 0.5).tolist(),
@@ -102,10 +102,10 @@ def test_every_sort_of_field_comes_back_whatever_the_size_of_the_shards(rows, sh
     _, back = read_back(folder, SCHEMA)
     expected = part.arrow([field.name for field in SCHEMA.fields])
     assert back.combine_chunks().equals(expected.combine_chunks())
-    told = manifest(folder)
-    assert sum(shard["rows"] for shard in told["shards"]) == told["rows"] == rows
-    assert all(shard["bytes"] <= shard_bytes or shard["rows"] == 1 for shard in told["shards"])
-    for record in (told["index"], *told["shards"]):
+    output = manifest(folder)
+    assert sum(shard["rows"] for shard in output["shards"]) == output["rows"] == rows
+    assert all(shard["bytes"] <= shard_bytes or shard["rows"] == 1 for shard in output["shards"])
+    for record in (output["index"], *output["shards"]):
         content = (folder / record["file"]).read_bytes()
         assert (len(content), sha256(content).hexdigest()) == (record["bytes"], record["sha256"])
 
@@ -115,11 +115,11 @@ def test_a_byte_range_of_the_index_is_one_row(tmp_path):
     folder = webdataset.write(part, tmp_path / "out", 9_000)
     index = pq.read_table(folder / manifest(folder)["index"]["file"]).to_pylist()
     arrays = part.numpy()
-    for place in (0, 7, 29):
-        row = index[place]
+    for position in (0, 7, 29):
+        row = index[position]
         shard = Path(shards(folder)[row["shard"]]).read_bytes()
         piece = io.BytesIO(shard[row["offset"] : row["offset"] + row["length"]])
-        key = f"{part.row_ids[place]:016x}"
+        key = f"{part.row_ids[position]:016x}"
         with tarfile.open(fileobj=piece) as sample:
             names = sample.getnames()
         assert names == [f"{key}.json", *(f"{key}.{end}" for end in ("pixels.npy", "raw.bin", "wave.npy"))]
@@ -127,20 +127,20 @@ def test_a_byte_range_of_the_index_is_one_row(tmp_path):
         def member(name: str, row: dict = row, shard: bytes = shard) -> bytes:
             return shard[row[f"{name}.offset"] : row[f"{name}.offset"] + row[f"{name}.length"]]
 
-        assert np.array_equal(np.load(io.BytesIO(member("pixels.npy"))), arrays["pixels"][place])
-        assert np.array_equal(np.load(io.BytesIO(member("wave.npy"))), arrays["wave"][place])
-        assert member("raw.bin") == arrays["raw"][place]
-        assert json.loads(member("json"))["text"] == arrays["text"][place]
+        assert np.array_equal(np.load(io.BytesIO(member("pixels.npy"))), arrays["pixels"][position])
+        assert np.array_equal(np.load(io.BytesIO(member("wave.npy"))), arrays["wave"][position])
+        assert member("raw.bin") == arrays["raw"][position]
+        assert json.loads(member("json"))["text"] == arrays["text"][position]
 
 
 def test_the_same_part_gives_the_same_bytes_and_tells_nothing_of_the_machine(tmp_path):
     part = made(25)
-    one, other = (webdataset.write(part, tmp_path / name, 9_000) for name in ("one", "other"))
-    names = sorted(path.name for path in one.iterdir())
+    item, other = (webdataset.write(part, tmp_path / name, 9_000) for name in ("one", "other"))
+    names = sorted(path.name for path in item.iterdir())
     assert names == sorted(path.name for path in other.iterdir())
-    assert all((one / name).read_bytes() == (other / name).read_bytes() for name in names)
+    assert all((item / name).read_bytes() == (other / name).read_bytes() for name in names)
     assert names[0] == "made-split-train-000000.tar"
-    with tarfile.open(one / names[0]) as shard:
+    with tarfile.open(item / names[0]) as shard:
         assert {(m.mtime, m.uid, m.gid, m.uname, m.gname, m.mode) for m in shard} == {(0, 0, 0, "", "", 0o644)}
 
 

@@ -102,10 +102,10 @@ def test_one_wrong_bit_is_never_a_wrong_row(shop, sort):
     streamed = opened(shop, sort) if sort == "shards" else None
     shop.hub.faults.plan("GET /large/*", Flip(content_byte(shop, sort)), times=99)
     try:
-        taken, error = drained(epoch(streamed or opened(shop, sort)))
-    except BadData as found:
-        taken, error = [], found
-    assert taken == plain(epoch(shop.part))[: len(taken)]
+        accepted, error = drained(epoch(streamed or opened(shop, sort)))
+    except BadData as result:
+        accepted, error = [], result
+    assert accepted == plain(epoch(shop.part))[: len(accepted)]
     assert isinstance(error, BadData)
     assert f"/datasets/{REPOSITORY}/resolve/" in str(error)
 

@@ -104,13 +104,13 @@ def test_a_file_server_with_a_lasting_fault_is_one_error_and_the_next_call_works
 ):
     monkeypatch.setattr(https, "_SILENCE", patience(*faults))
     plan(hub, *faults)
-    wanted = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
+    expected = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
     with pytest.raises(Unavailable, match=rf"^rows\.tar is not available: .*{reason}.*--mirror") as refused:
-        fetch_file(wanted)
+        fetch_file(expected)
     assert "\n" not in str(refused.value)
     assert hub.faults.left == 0
     monkeypatch.setattr(https, "_SILENCE", LONG)
-    assert fetch_file(wanted).read_bytes() == shard
+    assert fetch_file(expected).read_bytes() == shard
 
 
 def test_the_redirect_of_a_large_file_is_followed_and_its_download_resumed(hub, shard):
@@ -135,11 +135,11 @@ def test_a_file_that_is_replaced_in_the_middle_is_never_taken(hub, shard):
 
 
 def test_a_server_that_asks_to_wait_is_given_its_time_up_to_a_limit(hub, shard, monkeypatch):
-    wanted = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
+    expected = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
     pauses: list[float] = []
     monkeypatch.setattr(https, "time", SimpleNamespace(sleep=pauses.append))
     plan(hub, Refuse(429, "3600"))
-    assert fetch_file(wanted).read_bytes() == shard
+    assert fetch_file(expected).read_bytes() == shard
     assert pauses == [retry.LONGEST_PAUSE]
 
 
@@ -163,15 +163,15 @@ def test_whatever_faults_come_one_after_another_no_wrong_byte_is_taken(faults, s
         patch.setenv("FARSHIFT_CACHE", str(tmp_path_factory.mktemp("cache")))
         hub.commit({"rows.tar": content})
         plan(hub, *faults)
-        wanted = pin(content, {"sort": "https", "url": hub.plain("rows.tar")})
+        expected = pin(content, {"sort": "https", "url": hub.plain("rows.tar")})
         for _ in faults:
             try:
-                assert fetch_file(wanted).read_bytes() == content
+                assert fetch_file(expected).read_bytes() == content
             except Unavailable:
                 continue
         hub.faults.clear()
         patch.setattr(https, "_SILENCE", LONG)
-        assert fetch_file(wanted).read_bytes() == content
+        assert fetch_file(expected).read_bytes() == content
 
 
 ON_A_HUB: dict[str, tuple[list[tuple[str, Fault]], str]] = {
@@ -209,9 +209,10 @@ def told(shard, tmp_path_factory) -> tuple[dict[str, str], dict[str, str]]:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch, serving() as hub:
         patch.setenv("FARSHIFT_CACHE", str(home / "cache"))
-        place = {"sort": "hub", "repo": "farshift/rows", "revision": hub.commit(files)}
+        position = {"sort": "hub", "repo": "farshift/rows", "revision": hub.commit(files)}
         pins = {
-            name: pin(files[f"{name}/rows.tar"], place | {"file": f"{name}/rows.tar"}).model_dump() for name in ON_A_HUB
+            name: pin(files[f"{name}/rows.tar"], position | {"file": f"{name}/rows.tar"}).model_dump()
+            for name in ON_A_HUB
         }
         for name, (faults, _) in ON_A_HUB.items():
             for pattern, fault in faults:
@@ -236,11 +237,11 @@ def test_a_hub_with_a_fault_gives_the_pinned_bytes_or_one_error_and_the_next_cal
 
 def test_a_xet_store_that_cannot_be_reached_is_said_as_such(hub, shard, tmp_path):
     hub.xet = "http://127.0.0.1:9"
-    place = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
-    pins = {"it": pin(shard, place).model_dump()}
-    told = hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
-    assert told.startswith("Unavailable: rows.tar is not available: Hub farshift/rows@")
-    assert "HF_HUB_DISABLE_XET=1 disables the Xet store" in told
+    position = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
+    pins = {"it": pin(shard, position).model_dump()}
+    output = hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
+    assert output.startswith("Unavailable: rows.tar is not available: Hub farshift/rows@")
+    assert "HF_HUB_DISABLE_XET=1 disables the Xet store" in output
     hub.xet = ""
     assert "Unavailable" not in hub_client.run(hub, tmp_path / "hf", FETCHED, pins=pins)["it"]
 
@@ -249,7 +250,7 @@ def test_a_xet_store_that_cannot_be_reached_is_said_as_such(hub, shard, tmp_path
     ("wrong", "reason"), [({"repo": "a/b/c"}, "HFValidationError"), ({"revision": "f" * 40}, "RevisionNotFound")]
 )
 def test_a_hub_mirror_that_names_nothing_there_is_one_error(hub, shard, tmp_path, wrong, reason):
-    place = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
-    told = hub_client.run(hub, tmp_path / "hf", FETCHED, pins={"it": pin(shard, place | wrong).model_dump()})["it"]
-    assert told.startswith("Unavailable: rows.tar is not available: Hub ")
-    assert reason in told
+    position = {"sort": "hub", "repo": "farshift/rows", "revision": hub.branches["main"], "file": "rows.tar"}
+    output = hub_client.run(hub, tmp_path / "hf", FETCHED, pins={"it": pin(shard, position | wrong).model_dump()})["it"]
+    assert output.startswith("Unavailable: rows.tar is not available: Hub ")
+    assert reason in output

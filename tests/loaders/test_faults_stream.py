@@ -56,22 +56,22 @@ def check_ends_well(shop: Shop, streamed, sort: type | None, reason: str = "", a
     """The contract: what was handed out is right, whatever came; an error is one line; the rest follows exactly, from
     the same stream or from one that is opened `again`. While there are faults a connection without a byte is given up
     after so many seconds."""
-    whole = plain(epoch(shop.part))
+    full = plain(epoch(shop.part))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http, "STALL", seconds)
-        taken, error = drained(epoch(streamed))
-    assert taken == whole[: len(taken)]
+        accepted, error = drained(epoch(streamed))
+    assert accepted == full[: len(accepted)]
     if sort is None:
         assert error is None
-        assert len(taken) == len(whole), "never a short epoch"
+        assert len(accepted) == len(full), "never a short epoch"
     else:
         assert isinstance(error, sort)
         assert "\n" not in str(error)
         assert reason in str(error)
     shop.restock()
-    rest, error = drained(epoch(again() if again else streamed, start=len(taken)))
+    rest, error = drained(epoch(again() if again else streamed, start=len(accepted)))
     assert error is None
-    assert taken + rest == whole
+    assert accepted + rest == full
 
 
 SURVIVED: dict[str, list[Fault]] = {
@@ -189,13 +189,13 @@ def test_through_any_faults_an_epoch_resumed_after_each_error_is_every_row_once(
     streamed = opened(shop, sort)
     for fault, skip, times in troubles:
         shop.hub.faults.plan(BODY[sort], fault, times, skip)
-    taken: list = []
+    accepted: list = []
     error: FarshiftError | None = None
     for _ in range(1 + sum(times for _, _, times in troubles)):
-        more, error = drained(streamed.batches(64, seed, start=len(taken)))
-        taken += more
+        more, error = drained(streamed.batches(64, seed, start=len(accepted)))
+        accepted += more
         if error is None:
             break
         assert "\n" not in str(error)
     assert error is None, "each try spends a fault at least"
-    assert taken == plain(shop.part.batches(64, seed))
+    assert accepted == plain(shop.part.batches(64, seed))

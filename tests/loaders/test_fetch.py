@@ -48,16 +48,16 @@ def test_a_broken_download_goes_on_where_it_broke(cache, faults):
     with web(**{"data.bin": BODY}) as site:
         site.faults["/data.bin"] = list(faults)
         assert fetch_file(pin(https(site))).read_bytes() == BODY
-        resumed = [wanted for _, wanted in site.requests if wanted]
+        resumed = [expected for _, expected in site.requests if expected]
         assert len(resumed) >= faults.count("cut") - 1
-        assert all(int(wanted.removeprefix("bytes=").rstrip("-")) > 0 for wanted in resumed)
+        assert all(int(expected.removeprefix("bytes=").rstrip("-")) > 0 for expected in resumed)
 
 
 def test_a_download_left_over_by_a_killed_process_goes_on(cache):
     with web(**{"data.bin": BODY}) as site:
-        wanted = pin(https(site))
-        leave(cache, wanted, BODY[:5000])
-        assert fetch_file(wanted).read_bytes() == BODY
+        expected = pin(https(site))
+        leave(cache, expected, BODY[:5000])
+        assert fetch_file(expected).read_bytes() == BODY
         assert site.requests == [("/data.bin", "bytes=5000-")]
 
 
@@ -75,9 +75,9 @@ def leave(cache: Path, wanted: FilePin, content: bytes) -> None:
 
 def test_a_damaged_left_over_is_begun_again_and_blames_nobody(cache):
     with web(**{"data.bin": BODY}) as site:
-        wanted = pin(https(site))
-        leave(cache, wanted, b"x" * 5000)
-        assert fetch_file(wanted).read_bytes() == BODY
+        expected = pin(https(site))
+        leave(cache, expected, b"x" * 5000)
+        assert fetch_file(expected).read_bytes() == BODY
     assert not (cache / "quarantine").exists()
 
 
@@ -110,11 +110,11 @@ def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_trie
         site.faults["/data.bin"] = ["other"]
         got = fetch_file(pin(https(site), https(site, "/good.bin")))
         assert got.read_bytes() == BODY
-    kept = list((cache / "quarantine").iterdir())
-    assert len(kept) == 1
-    assert kept[0].name.endswith("data.bin")
-    assert kept[0].read_bytes() != BODY
-    assert any("not the pinned data.bin" in line and str(kept[0]) in line for line in heard.lines)
+    stored = list((cache / "quarantine").iterdir())
+    assert len(stored) == 1
+    assert stored[0].name.endswith("data.bin")
+    assert stored[0].read_bytes() != BODY
+    assert any("not the pinned data.bin" in line and str(stored[0]) in line for line in heard.lines)
 
 
 @pytest.mark.parametrize(
@@ -202,14 +202,14 @@ def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path)
     )
 
     def run(site, **mirror: str) -> str:
-        wanted = pin({"sort": "hub", "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"} | mirror)
+        expected = pin({"sort": "hub", "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"} | mirror)
         environment = os.environ | {
             "HF_ENDPOINT": site.url,
             "HF_HOME": str(tmp_path / "hf"),
             "HF_HUB_DISABLE_XET": "1",
             "HF_HUB_OFFLINE": "0",
         }
-        command = [sys.executable, "-c", code, wanted.model_dump_json()]
+        command = [sys.executable, "-c", code, expected.model_dump_json()]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
         return done.stdout.strip()
 
@@ -244,24 +244,24 @@ def test_a_kill_in_the_middle_of_a_pull_loses_nothing(cache, stop):
     big = BODY * 64
     with web(**{"data.bin": big}) as site:
         site.faults["/data.bin"] = ["slow"]
-        wanted = pin(https(site), body=big)
-        child = subprocess.Popen([sys.executable, "-c", code, wanted.model_dump_json()], stdout=subprocess.PIPE)
-        partial = partial_file(cache, wanted)
+        expected = pin(https(site), body=big)
+        child = subprocess.Popen([sys.executable, "-c", code, expected.model_dump_json()], stdout=subprocess.PIPE)
+        partial = partial_file(cache, expected)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and not (partial.exists() and partial.stat().st_size > 0):
             time.sleep(0.001)
         child.send_signal(stop)
         child.wait()
         assert 0 < partial.stat().st_size < len(big), "stopped in the middle"
-        assert fetch_file(wanted).read_bytes() == big
+        assert fetch_file(expected).read_bytes() == big
         assert site.requests[-1][1] is not None, "went on from the byte where it stopped"
 
 
 def test_two_processes_pulling_the_same_file_download_it_once(cache):
     code = "import sys; from farshift.loaders.acquire.fetch import *; print(fetch_file(FilePin.model_validate_json(sys.argv[1])))"
     with web(**{"data.bin": BODY * 32}) as site:
-        wanted = pin(https(site), body=BODY * 32)
-        command = [sys.executable, "-c", code, wanted.model_dump_json()]
+        expected = pin(https(site), body=BODY * 32)
+        command = [sys.executable, "-c", code, expected.model_dump_json()]
         children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
         paths = {child.communicate(timeout=180)[0].strip() for child in children}
         assert len(paths) == 1

@@ -73,12 +73,12 @@ def defined(tmp_path, monkeypatch, cache):
     """A place where the definition lies, a home of nobody's yet, and a folder with the data."""
 
     def lay(licence="CC BY 4.0", accept="", known="", data=None):
-        place = tmp_path / "definitions"
-        (place / "loaders/sources").mkdir(parents=True, exist_ok=True)
-        folder = place / "splits/manifests/clinics/west/v1"
+        position = tmp_path / "definitions"
+        (position / "loaders/sources").mkdir(parents=True, exist_ok=True)
+        folder = position / "splits/manifests/clinics/west/v1"
         folder.mkdir(parents=True, exist_ok=True)
         text = SOURCE.format(licence=licence, accept=accept, known=known)
-        (place / "loaders/sources/clinics.toml").write_text(text)
+        (position / "loaders/sources/clinics.toml").write_text(text)
         (folder / "split.toml").write_text(SPLIT)
         (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "data/visits.csv").write_bytes(csv() if data is None else data)
@@ -121,12 +121,12 @@ def test_rows_that_are_not_the_published_ones_are_refused_as_a_table(defined, fa
     data = defined(data=csv(wrong))
     done = farshift("splits", "pull", "clinics/west", "--data", data)
     assert done.returncode == 2
-    told = " ".join(done.stderr.split())
-    assert "rows 60 48" in told
-    assert "clinic=west 20 0" in told
-    assert "clinic=south 0 16" in told
-    assert "differs from the published counts (rows: 60 expected, 48 found; " in told
-    assert "of Doe et al. 2020, table 1" in told
+    output = " ".join(done.stderr.split())
+    assert "rows 60 48" in output
+    assert "clinic=west 20 0" in output
+    assert "clinic=south 0 16" in output
+    assert "differs from the published counts (rows: 60 expected, 48 found; " in output
+    assert "of Doe et al. 2020, table 1" in output
     assert written(tmp_path / "home") == []
     with pytest.raises(CountsDiffer):
         load("clinics/west", mirror=data)

@@ -30,19 +30,19 @@ def birds(same=()):
     for number in range(44):
         split = 0 if number < 12 else 1 if number < 28 else 2
         bird = number % 2
-        place = bird if split == 0 else number // 2 % 2
+        position = bird if split == 0 else number // 2 % 2
         files[f"001.Bird/{number}.jpg"] = picture(0 if number in same else number)
-        rows.append((number + 1, f"001.Bird/{number}.jpg", bird, split, place, "x"))
+        rows.append((number + 1, f"001.Bird/{number}.jpg", bird, split, position, "x"))
     return files | {"metadata.csv": csv("img_id,img_filename,y,split,place,place_filename", rows)}
 
 
 def test_inputs_that_stand_in_training_too_are_declared_as_they_are_counted(place, tmp_path):
     name = twin("waterbirds/official", place)
     pulled(name, laid(tmp_path / "data", birds(same=(12, 40))))
-    found = find_manifest(name)
-    assert found.definition.declared.duplicates == {"train/ood_test": 1, "train/ood_val": 1}
+    result = find_manifest(name)
+    assert result.definition.declared.duplicates == {"train/ood_test": 1, "train/ood_val": 1}
     assert "declared" not in (place / f"splits/manifests/{name}/v1/split.toml").read_text()
-    verify_manifest(found)
+    verify_manifest(result)
 
 
 def comments(shares):
@@ -70,12 +70,12 @@ def names(pin, folder):
 
 def test_the_tree_of_a_name_is_found_beside_others(tmp_path):
     pin = TreePin(name="birds")
-    one, two = {"a/1.txt": b"1", "b/1.txt": b"1"}, {"a/2.txt": b"2", "b/2.txt": b"2"}
-    laid(tmp_path / "data", {"zoo.tar": tar(one, mode="w"), "birds.tar": tar(two, mode="w")})
+    item, two = {"a/1.txt": b"1", "b/1.txt": b"1"}, {"a/2.txt": b"2", "b/2.txt": b"2"}
+    laid(tmp_path / "data", {"zoo.tar": tar(item, mode="w"), "birds.tar": tar(two, mode="w")})
     assert names(pin, tmp_path / "data") == ["a/2.txt", "b/2.txt"]
-    laid(tmp_path / "only", {"archive.tar": tar(one, mode="w")})
+    laid(tmp_path / "only", {"archive.tar": tar(item, mode="w")})
     assert names(pin, tmp_path / "only") == ["a/1.txt", "b/1.txt"]
-    laid(tmp_path / "whole", two | {"archive.tar": tar(one, mode="w")})
+    laid(tmp_path / "whole", two | {"archive.tar": tar(item, mode="w")})
     assert "a/2.txt" in names(pin, tmp_path / "whole")
     laid(tmp_path / "named/birds", two)
     assert names(pin, tmp_path / "named") == ["a/2.txt", "b/2.txt"]

@@ -18,9 +18,9 @@ from PIL import Image
 
 
 def column(values: list) -> np.ndarray:
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found
+    result = np.empty(len(values), object)
+    result[:] = values
+    return result
 
 
 def tall(number: int, width: int = 20, height: int = 31) -> bytes:
@@ -44,23 +44,23 @@ def test_files_are_images_of_pillow_pixels_of_a_size_or_as_they_are():
 @pytest.mark.parametrize("shape", [(9, 7), (9, 7, 3), (3, 9, 7), (9, 7, 1), (1, 9, 7)])
 def test_arrays_are_pictures_too(shape):
     given = np.random.default_rng(0).integers(0, 256, (4, *shape), np.uint8)
-    one = parse_image_format("PIL")(given)[2]
-    assert one.size == (7, 9)
+    item = parse_image_format("PIL")(given)[2]
+    assert item.size == (7, 9)
     planes = given[2].squeeze()
     planes = np.moveaxis(planes, 0, -1) if planes.ndim == 3 and planes.shape[0] == 3 else planes
     expected = np.repeat(planes[..., None], 3, axis=2) if planes.ndim == 2 else planes
-    np.testing.assert_array_equal(np.asarray(one), expected)
+    np.testing.assert_array_equal(np.asarray(item), expected)
     assert parse_image_format(5)(given).shape == (4, 5, 5, 3)
 
 
 def test_a_transform_is_its_steps_in_order():
-    found = Transform("resize 24 bicubic, crop 20, normalise imagenet").pixels(FILES)
+    result = Transform("resize 24 bicubic, crop 20, normalise imagenet").pixels(FILES)
     mean, deviation = (np.array(moments) for moments in MOMENTS["imagenet"])
-    for file, pixels in zip(FILES, found, strict=True):
+    for file, pixels in zip(FILES, result, strict=True):
         resized = Image.open(io.BytesIO(file)).resize((24, 37), Image.Resampling.BICUBIC)
         middle = np.asarray(resized.crop((2, 8, 22, 28))) / 255
         np.testing.assert_allclose(pixels, ((middle - mean) / deviation).transpose(2, 0, 1), atol=1e-5)
-    assert found.dtype == np.float32
+    assert result.dtype == np.float32
     plain = Transform("resize 6x4").pixels(FILES)
     assert plain.shape == (3, 3, 6, 4)
     assert 0 <= plain.min() <= plain.max() <= 1
@@ -101,8 +101,8 @@ def test_a_name_that_is_none_is_offered_the_nearest():
 
 def test_sounds_are_samples_at_a_rate():
     files = column([sound(3), sound(40)])
-    found = parse_audio_format(4000)(files)
-    for file, heard in zip(files, found, strict=True):
+    result = parse_audio_format(4000)(files)
+    for file, heard in zip(files, result, strict=True):
         np.testing.assert_array_equal(heard, read_samples(file, 4000, "it"))
 
 

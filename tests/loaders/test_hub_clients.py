@@ -56,7 +56,7 @@ def shard_names(shop: Shop, name: str) -> list[str]:
 
 
 def test_the_hubs_own_client_lists_and_reads_the_exports(shop):
-    told = shop.ask("""
+    output = shop.ask("""
 from hashlib import sha256
 from pathlib import Path
 from huggingface_hub import HfApi, HfFileSystem, hf_hub_download
@@ -80,17 +80,17 @@ print(json.dumps({
 """)
     commit, files = shop.hub.at("main")
     content = files["prefix_sums/train.parquet"]
-    assert told["branches"] == {"main": commit, "shards": told["commit"]} == shop.hub.branches
-    assert told["files"] == sorted(files)
-    assert told["sizes"] == [len(files["README.md"])]
-    assert told["digest"] == sha256(content).hexdigest()
-    assert (told["tail"], told["middle"]) == (content[-8:].hex(), content[5000:8000].hex())
-    found = [path.removeprefix("datasets/farshift/rows@shards/") for path in told["glob"]]
-    assert found == shard_names(shop, "modadd97")
+    assert output["branches"] == {"main": commit, "shards": output["commit"]} == shop.hub.branches
+    assert output["files"] == sorted(files)
+    assert output["sizes"] == [len(files["README.md"])]
+    assert output["digest"] == sha256(content).hexdigest()
+    assert (output["tail"], output["middle"]) == (content[-8:].hex(), content[5000:8000].hex())
+    result = [path.removeprefix("datasets/farshift/rows@shards/") for path in output["glob"]]
+    assert result == shard_names(shop, "modadd97")
 
 
 def test_the_datasets_library_reads_equal_rows_and_types_streaming_and_not(shop):
-    told = shop.ask("""
+    output = shop.ask("""
 from datasets import load_dataset
 answer = {}
 for name in arguments["names"]:
@@ -101,22 +101,22 @@ for name in arguments["names"]:
 print(json.dumps(answer))
 """, names=list(PUBLISHED))  # fmt: skip
     for name, part in shop.parts.items():
-        stored, streamed, types = told[name]
+        stored, streamed, types = output[name]
         assert stored == rows(part)
         assert streamed == rows(part)
         assert types == {column.name: str(column.type) for column in part.arrow().schema}
 
 
 def test_the_datasets_library_streams_the_shards(shop):
-    told = shop.ask("""
+    output = shop.ask("""
 from datasets import load_dataset
 files = {"train": "prefix_sums/*.tar"}
 streamed = load_dataset(REPO, revision="shards", data_files=files, split="train", streaming=True)
 print(json.dumps([[sample["__key__"], sample["json"]] for sample in streamed]))
 """)
     part = shop.parts["prefix_sums"]
-    assert [sample for _, sample in told] == rows(part)
-    assert [key for key, _ in told] == [f"{row:016x}" for row in part.row_ids.tolist()]
+    assert [sample for _, sample in output] == rows(part)
+    assert [key for key, _ in output] == [f"{row:016x}" for row in part.row_ids.tolist()]
 
 
 def test_the_webdataset_library_streams_the_shards_over_http_and_from_the_hub(shop):
@@ -128,7 +128,7 @@ def test_the_webdataset_library_streams_the_shards_over_http_and_from_the_hub(sh
         "a command": [f"pipe:curl -s -L {shop.hub.plain(name, 'shards')}" for name in names],
         "the Hub": [f"hf://datasets/farshift/rows@shards/{name}" for name in names],
     }
-    told = shop.ask("""
+    output = shop.ask("""
 import webdataset
 answer = {}
 for how, urls in arguments["addresses"].items():
@@ -136,20 +136,20 @@ for how, urls in arguments["addresses"].items():
 print(json.dumps(answer))
 """, addresses=addresses)  # fmt: skip
     for how in addresses:
-        assert told[how] == rows(shop.parts["modadd97"]), how
+        assert output[how] == rows(shop.parts["modadd97"]), how
 
 
 def test_a_pinned_commit_stays_what_it_was_when_its_branch_moves(shop):
     older = shop.hub.commit({"train.jsonl": b'{"n": 1}\n'}, branch="moving")
     shop.hub.commit({"train.jsonl": b'{"n": 2}\n{"n": 3}\n'}, branch="moving")
-    told = shop.ask("""
+    output = shop.ask("""
 from datasets import load_dataset
 answer = {}
 for revision in (arguments["older"], "moving"):
     answer[revision] = load_dataset(REPO, revision=revision, data_files="train.jsonl", split="train")["n"][:]
 print(json.dumps(answer))
 """, older=older)  # fmt: skip
-    assert told == {older: [1], "moving": [2, 3]}
+    assert output == {older: [1], "moving": [2, 3]}
 
 
 SOURCE = """
@@ -190,10 +190,10 @@ def test_a_source_is_built_from_files_on_the_hub_to_the_published_digest(shop, t
     path.parent.mkdir(parents=True)
     path.write_text(SOURCE.format(**pins))
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    told = shop.ask("""
+    output = shop.ask("""
 from farshift.loaders.acquire.source import find_source
 table = find_source("scan_from_hub").table()
 print(json.dumps([table.num_rows, [f"{row:016x}" for row in table["row_id"].to_pylist()[:100]]]))
 """)
-    assert told == [scan.definition.rows, [f"{row:016x}" for row in scan.table()["row_id"].to_pylist()[:100]]]
+    assert output == [scan.definition.rows, [f"{row:016x}" for row in scan.table()["row_id"].to_pylist()[:100]]]
     assert any(request.path.endswith(f"/resolve/{commit}/tasks.txt") for request in shop.hub.requests)

@@ -22,9 +22,9 @@ README = b"# Rows\n"
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
-        made = stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
-        made.files["README.md"] = README
-        yield made
+        built = stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
+        built.files["README.md"] = README
+        yield built
 
 
 def test_files_are_pinned_by_content_at_the_commit_of_a_branch_and_can_be_brought(shop, cache):

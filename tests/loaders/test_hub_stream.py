@@ -51,8 +51,8 @@ def as_published(shop: Shop, pieces: int) -> list:
     """The part's rows among others of its source, with their true labels, in tables of an order of their own."""
     source = find_source(shop.name.partition("/")[0])
     table = source.table()
-    kept = np.flatnonzero(np.isin(table["row_id"].to_numpy(), shop.part.row_ids) | (np.arange(len(table)) % 10 == 0))
-    order = kept[draw_permutation("tests/published", kept)]
+    stored = np.flatnonzero(np.isin(table["row_id"].to_numpy(), shop.part.row_ids) | (np.arange(len(table)) % 10 == 0))
+    order = stored[draw_permutation("tests/published", stored)]
     fields = table.select([field.name for field in source.schema.fields])
     return [fields.take(some) for some in np.array_split(order, pieces)]
 
@@ -109,11 +109,11 @@ def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(
     chosen = np.arange(1000)[:rows]
     streamed = stream(small.name, small.part.name, small.address(sort)).select(chosen)
     size, at = 6 * each, 0
-    whole = ids(plain(small.part.select(chosen).batches(size, seed, drop_last=drop_last, columns=["row_id"])))
+    full = ids(plain(small.part.select(chosen).batches(size, seed, drop_last=drop_last, columns=["row_id"])))
     seen: list[int] = []
     tally = EpochTally()
     for world, workers, steps in [*legs, (last, 1, 10**6)]:
-        found: dict[int, list[int]] = {}
+        result: dict[int, list[int]] = {}
         for rank in range(world):
             for worker in range(workers):
                 own = streamed.batches(
@@ -121,11 +121,11 @@ def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(
                     rank=rank, world=world, worker=worker, workers=workers, start=at,
                 )  # fmt: skip
                 for step, batch in zip(range(at + worker, at + steps, workers), own, strict=False):
-                    found.setdefault(step, []).extend(batch["row_id"].tolist())
+                    result.setdefault(step, []).extend(batch["row_id"].tolist())
                 own.close()
                 tally += own.tally
-        seen += [row for step in sorted(found) for row in found[step]]
-        at += len(found)
-    assert seen == whole
+        seen += [row for step in sorted(result) for row in result[step]]
+        at += len(result)
+    assert seen == full
     assert tally == streamed.tally(size, seed, drop_last=drop_last)
     assert len(set(seen)) == len(seen) == rows - (rows % size if drop_last else 0)

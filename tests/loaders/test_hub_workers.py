@@ -47,9 +47,9 @@ def in_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def read(streamed, workers: int) -> tuple[Batches, FarshiftError | None]:
     """What a loader gives, to the end or to an error."""
-    taken, error = drained(DataLoader(streamed, batch_size=None, num_workers=workers))
+    accepted, error = drained(DataLoader(streamed, batch_size=None, num_workers=workers))
     # Its traceback would hold the loader, and the loader its workers.
-    return taken, error and error.with_traceback(None)
+    return accepted, error and error.with_traceback(None)
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
@@ -57,9 +57,9 @@ def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers_through_pas
     streamed = opened(shop, "shards").torch(50, columns=["row_id"])
     shop.hub.faults.plan("GET */shards/*.tar", Refuse(503), times=2)
     shop.hub.faults.plan("GET */shards/*.tar", Cut(3_000), times=2)
-    taken, error = read(streamed, workers)
+    accepted, error = read(streamed, workers)
     assert error is None
-    assert ids(taken) == truth(shop, 50)
+    assert ids(accepted) == truth(shop, 50)
     assert shop.hub.faults.left == 0
 
 
@@ -68,14 +68,14 @@ def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers_through_pas
 def test_a_fault_in_a_worker_is_the_named_error_and_a_state_goes_on_exactly_there(shop, sort, workers):
     streamed = opened(shop, sort).torch(50, columns=["row_id"])
     shop.hub.faults.plan(f"GET */{sort}/*", Refuse(404), times=99, skip=8)
-    taken, error = read(streamed, workers)
+    accepted, error = read(streamed, workers)
     assert isinstance(error, Unavailable)
     assert "the server answered 404" in str(error)
     resumed = opened(shop, sort).torch(50, columns=["row_id"])
-    resumed.load_state_dict(streamed.state_at(len(taken)))
+    resumed.load_state_dict(streamed.state_at(len(accepted)))
     rest, error = read(resumed, 1)
     assert error is None
-    assert ids(taken + rest) == truth(shop, 50)
+    assert ids(accepted + rest) == truth(shop, 50)
 
 
 KILLED = """
@@ -136,6 +136,6 @@ def test_two_real_ranks_share_an_epoch(shop, tmp_path: Path):
     done = in_process("", *launcher, shop.name, shop.part.name, *addresses, str(out))
     assert done.returncode == 0, done.stderr
     first, second = json.loads(out.read_text())
-    for one, other in zip(first, second, strict=True):
-        assert {len(batch) for batch in (*one, *other)} == {25}
-        assert [row for pair in zip(one, other, strict=True) for share in pair for row in share] == truth(shop, 50)
+    for item, other in zip(first, second, strict=True):
+        assert {len(batch) for batch in (*item, *other)} == {25}
+        assert [row for pair in zip(item, other, strict=True) for share in pair for row in share] == truth(shop, 50)

@@ -40,9 +40,9 @@ pairs = st.tuples(st.integers(0, 300), st.integers(0, 300)).map(lambda pair: tup
 @given(st.lists(pairs, max_size=20))
 def test_every_range_is_right_and_every_byte_asked_for_at_most_once(wanted):
     file = Counted()
-    held = CachedFile(file, along=0)
+    locked = CachedFile(file, along=0)
     for start, stop in wanted:
-        assert held.read(start, stop, Event()) == BODY[start:stop]
+        assert locked.read(start, stop, Event()) == BODY[start:stop]
     union = np.zeros(len(BODY), int)
     for start, stop in wanted:
         union[start:stop] = 1
@@ -55,22 +55,22 @@ def test_spans_are_joined_and_taken_away_byte_by_byte(spans, whole):
     for start, stop in spans:
         covered[start:stop] = True
     left = np.zeros(300, bool)
-    found = merge_spans(spans)
-    assert found == sorted(found)
-    for start, stop in subtract_spans(*whole, found):
+    result = merge_spans(spans)
+    assert result == sorted(result)
+    for start, stop in subtract_spans(*whole, result):
         assert start < stop
         left[start:stop] = True
-    mine = np.zeros(300, bool)
-    mine[slice(*whole)] = True
-    assert (left == (mine & ~covered)).all()
+    own = np.zeros(300, bool)
+    own[slice(*whole)] = True
+    assert (left == (own & ~covered)).all()
 
 
 def test_threads_read_together_and_a_failure_is_the_reader_s_own():
     file = Counted()
-    held = CachedFile(file, along=0)
+    locked = CachedFile(file, along=0)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda start: held.read(start % 250, start % 250 + 50, Event()), range(0, 4000, 7)))
-    assert all(content == BODY[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), found, strict=True))
+        result = list(pool.map(lambda start: locked.read(start % 250, start % 250 + 50, Event()), range(0, 4000, 7)))
+    assert all(content == BODY[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), result, strict=True))
     assert file.asked.max() == 1
     again = CachedFile(Counted(failures=1))
     with pytest.raises(Unavailable):
@@ -80,21 +80,21 @@ def test_threads_read_together_and_a_failure_is_the_reader_s_own():
 
 def test_a_copy_begins_with_nothing_and_what_is_forgotten_is_asked_for_anew():
     file = Counted()
-    held = CachedFile(file)
-    held.read(0, 300, Event())
-    copy = ForkingPickler.loads(ForkingPickler.dumps(held))
+    locked = CachedFile(file)
+    locked.read(0, 300, Event())
+    copy = ForkingPickler.loads(ForkingPickler.dumps(locked))
     assert copy.read(5, 9, Event()) == BODY[5:9]
     assert copy.file.asked[5:9].tolist() == [2] * 4, "its own file's first reading is the second"
-    held.forget()
-    held.read(0, 3, Event())
+    locked.forget()
+    locked.read(0, 3, Event())
     assert file.asked[:4].tolist() == [2, 2, 2, 1]
 
 
 def test_a_scrap_between_missing_bytes_is_fetched_along_with_them():
     file = Counted()
-    held = CachedFile(file, along=5)
+    locked = CachedFile(file, along=5)
     for start, stop in ((10, 15), (100, 106), (0, 200)):
-        assert held.read(start, stop, Event()) == BODY[start:stop]
+        assert locked.read(start, stop, Event()) == BODY[start:stop]
     assert (file.asked[10:15] == 2).all()
     assert (file.asked[100:106] == 1).all()
 

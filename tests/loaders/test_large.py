@@ -64,10 +64,10 @@ def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(par
             pq.write_table(table_of(rows), files[f"{number}.parquet"], row_group_size=group)
         with patch("farshift.loaders.acquire.out_of_core._CHUNK", 2):
             table, digest = built(folder, files)
-        whole, expected = add_row_ids(table_of([row for rows in parts for row in rows]), SCHEMA)
+        full, expected = add_row_ids(table_of([row for rows in parts for row in rows]), SCHEMA)
         assert digest == expected
-        assert table.schema == whole.schema
-        assert table.to_pylist() == whole.to_pylist()
+        assert table.schema == full.schema
+        assert table.to_pylist() == full.to_pylist()
         assert sorted(path.name for path in folder.iterdir()) == sorted([*files, "built.arrow"])
 
 

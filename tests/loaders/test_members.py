@@ -37,23 +37,23 @@ def packed(where: Path, kind: str, files: dict[str, bytes] = FILES) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_of_packing_gives_the_same_files(tmp_path, kind):
-    with open_archive(packed(tmp_path, kind)) as held:
-        assert held.names() == sorted(FILES)
-        assert dict(held.walk()) == FILES
-        assert dict(held.walk()) == FILES, "as often as one likes"
-        assert dict(held.walk(lambda name: name.endswith(".jpg"))) == {
+    with open_archive(packed(tmp_path, kind)) as locked:
+        assert locked.names() == sorted(FILES)
+        assert dict(locked.walk()) == FILES
+        assert dict(locked.walk()) == FILES, "as often as one likes"
+        assert dict(locked.walk(lambda name: name.endswith(".jpg"))) == {
             name: FILES[name] for name in ("photo/dog/1.jpg", "photo/dog/2.jpg")
         }
-        assert held.read("a b/ü.csv") == b"n\n1\n"
-        below = held.subdir("photo/dog")
+        assert locked.read("a b/ü.csv") == b"n\n1\n"
+        below = locked.subdir("photo/dog")
         assert dict(below.walk(lambda name: name != "1.jpg")) == {"2.jpg": b"two" * 999}
         assert (below.names(), below.read("1.jpg")) == (["1.jpg", "2.jpg"], b"one")
-        assert held.subdir("") is held
+        assert locked.subdir("") is locked
         for absent in ("photo", "photo/dog/3.jpg", "../README"):
             with pytest.raises(BadData, match=r"it(\.\S+)? has no file"):
-                held.read(absent)
+                locked.read(absent)
         with pytest.raises(BadData, match=r"it(\.\S+)? has no folder sketch"):
-            held.subdir("sketch")
+            locked.subdir("sketch")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,20 +74,20 @@ HIDDEN = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hidden_files_are_members_as_git_has_them_and_no_data(tmp_path, kind):
-    held = open_archive(packed(tmp_path, kind, FILES | HIDDEN | {".DS_Store": b"x", "photo/Thumbs.db": b"x"}))
-    assert held.names() == sorted(FILES | HIDDEN)
-    seen = held.visible()
+    locked = open_archive(packed(tmp_path, kind, FILES | HIDDEN | {".DS_Store": b"x", "photo/Thumbs.db": b"x"}))
+    assert locked.names() == sorted(FILES | HIDDEN)
+    seen = locked.visible()
     assert (seen.names(), dict(seen.walk())) == (sorted(FILES), FILES)
     assert seen.read(".gitattributes") == b"x", "by its name"
-    assert seen.subdir("photo").names() == held.subdir("photo").visible().names()
+    assert seen.subdir("photo").names() == locked.subdir("photo").visible().names()
     lines = []
     with report_to(SimpleNamespace(say=lines.append)):
-        held.announce_hidden()
-        held.subdir("photo/dog").announce_hidden()
+        locked.announce_hidden()
+        locked.subdir("photo/dog").announce_hidden()
         seen.announce_hidden()
     assert lines == [
-        f"{held.where}: 7 hidden files are ignored, such as .DS_Store",
-        f"{held.where}/photo/dog: 2 hidden files are ignored, such as ._1.jpg",
+        f"{locked.where}: 7 hidden files are ignored, such as .DS_Store",
+        f"{locked.where}/photo/dog: 2 hidden files are ignored, such as ._1.jpg",
     ]
 
 
@@ -141,8 +141,8 @@ def test_names_that_lead_out_are_refused(tmp_path, kind, name):
 
 
 def test_a_name_that_begins_with_a_dot_and_a_slash_is_the_plain_one(tmp_path):
-    held = open_archive(tarred(tmp_path / "a.tar", {"./photo/1.jpg": b"1", "./2": b"2"}))
-    assert (held.names(), held.read("photo/1.jpg")) == (["2", "photo/1.jpg"], b"1")
+    locked = open_archive(tarred(tmp_path / "a.tar", {"./photo/1.jpg": b"1", "./2": b"2"}))
+    assert (locked.names(), locked.read("photo/1.jpg")) == (["2", "photo/1.jpg"], b"1")
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar.gz", "tar.zst"])
@@ -167,16 +167,16 @@ def test_a_zip_that_says_less_than_it_holds_is_refused(tmp_path):
 def test_an_archive_that_is_cut_off_or_none_is_one_error(tmp_path, kind):
     files = {"a": os.urandom(50_000), "b": os.urandom(50_000)}
     path = packed(tmp_path, kind, files)
-    whole = path.read_bytes()
+    full = path.read_bytes()
     for content in (
-        whole[: len(whole) // 3],
+        full[: len(full) // 3],
         b"<html>not found</html>" * 99,
         b"PK\x03\x04" + bytes(999),
         b"\x1f\x8b" + bytes(99),
     ):
         path.write_bytes(content)
-        with pytest.raises(BadData, match=rf"it\.{kind} is (not a readable|truncated)"), open_archive(path) as held:
-            list(held.walk())
+        with pytest.raises(BadData, match=rf"it\.{kind} is (not a readable|truncated)"), open_archive(path) as locked:
+            list(locked.walk())
 
 
 def test_a_member_of_a_zip_whose_bytes_changed_is_named(tmp_path):
@@ -200,10 +200,10 @@ def test_a_zip_with_a_password_says_so(tmp_path):
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path):
     tree = folder(tmp_path / "tree", {"a/b.txt": b"a"})
-    held = open_archive(tree)
+    locked = open_archive(tree)
     (tree / "a" / "b.txt").unlink()
     with pytest.raises(BadData, match=r"tree/a/b\.txt cannot be read: No such file"):
-        list(held.walk())
+        list(locked.walk())
 
 
 def git(where: Path, *command: str) -> str:
@@ -263,16 +263,16 @@ def test_a_subfolders_hash_is_the_one_that_git_gives_it(tmp_path):
 
 
 def test_members_are_a_context_that_closes_the_archive(tmp_path):
-    with open_archive(zipped(tmp_path / "a.zip", FILES)) as held:
-        assert isinstance(held, ArchiveFiles)
+    with open_archive(zipped(tmp_path / "a.zip", FILES)) as locked:
+        assert isinstance(locked, ArchiveFiles)
     with pytest.raises(BadData, match="README cannot be read"):
-        held.read("README")
+        locked.read("README")
 
 
 def test_a_tar_of_many_small_files_is_walked_once_and_forwards(tmp_path, monkeypatch):
     path = tarred(tmp_path / "a.tar.gz", {f"{number:04}": b"x" for number in range(300)}, "gz")
-    held = open_archive(path)
+    locked = open_archive(path)
     read, real = [], room._open_decompressed
     monkeypatch.setattr(room, "_open_decompressed", lambda path: read.append(path) or real(path))
-    assert len(list(held.walk())) == 300
+    assert len(list(locked.walk())) == 300
     assert len(read) == 1

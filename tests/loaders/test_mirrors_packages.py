@@ -61,10 +61,10 @@ def test_a_file_inside_an_npm_package_comes_through_npm_pack(cache, tmp_path, cl
     archive = tape(tmp_path / "farshift-data-1.0.0.tgz", **{"package/data/data.bin": BODY})
     client("npm", f'echo "$@" > {tmp_path}/asked; cp {archive} .')
     assert fetch_file(pin(NPM)).read_bytes() == BODY
-    asked = (tmp_path / "asked").read_text().split()
-    assert asked[0] == "pack"
-    assert asked[-1] == "@farshift/data@1.0.0"
-    assert "--ignore-scripts" in asked
+    requested = (tmp_path / "asked").read_text().split()
+    assert requested[0] == "pack"
+    assert requested[-1] == "@farshift/data@1.0.0"
+    assert "--ignore-scripts" in requested
     with pytest.raises(Unavailable, match=r"farshift-data-1\.0\.0\.tgz has no readable package/absent"):
         fetch_file(pin(NPM | {"member": "package/absent"}, b"other"))
 
@@ -126,9 +126,9 @@ def package(tmp_path):
     (tree / "DEBIAN" / "control").write_text(control + "Description: a file\n")
     (tree / "usr/share/farshift").mkdir(parents=True)
     (tree / "usr/share/farshift/data.bin").write_bytes(BODY)
-    made = tmp_path / "farshift-data_1.0-1_all.deb"
-    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made], check=True, capture_output=True)
-    return made
+    built = tmp_path / "farshift-data_1.0-1_all.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, built], check=True, capture_output=True)
+    return built
 
 
 def test_a_file_inside_a_debian_package_comes_through_apt(cache, tmp_path, client, package):
@@ -187,7 +187,7 @@ def source_archive(tmp_path, monkeypatch):
     links.mkdir()
     root = "farshift_test_data-1.0"
     project = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    made = tape(
+    built = tape(
         links / f"{root}.tar.gz",
         **{
             f"{root}/pyproject.toml": project.encode(),
@@ -198,7 +198,7 @@ def source_archive(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(links))
-    return made
+    return built
 
 
 def test_a_source_archive_is_taken_only_where_its_own_digest_is_pinned(cache, source_archive):

@@ -91,9 +91,9 @@ def test_rows_that_are_filled_are_looked_at_for_types_and_classes(home):
     values["y"][3] = "maybe"
     values["code"][7] = 0.25
     write(home / "seen.jsonl", values)
-    found = pinned(home / "seen.jsonl", options={"if_missing": {"x": 0.0}}, classes=["y"])
-    assert found.class_names("y") == ["maybe", "no", "yes"]
-    assert found.schema["code"].type == "float64"
+    result = pinned(home / "seen.jsonl", options={"if_missing": {"x": 0.0}}, classes=["y"])
+    assert result.class_names("y") == ["maybe", "no", "yes"]
+    assert result.schema["code"].type == "float64"
 
 
 def test_nan_is_a_word_among_words(home):
@@ -112,8 +112,8 @@ def test_lists_with_a_missing_item_are_missing(home, form, hole):
     with pytest.raises(FarshiftError, match=rf"asks.{form}, (line|row) 10: x is missing: set `if_missing`"):
         pinned(home / f"asks.{form}", inputs=["x"])
     write(home / f"drops.{form}", values)
-    found = pinned(home / f"drops.{form}", inputs=["x"], options={"if_missing": "drop"})
-    assert found.schema["x"].type == "float32[2]" and found.table().num_rows == ROWS - 1
+    result = pinned(home / f"drops.{form}", inputs=["x"], options={"if_missing": "drop"})
+    assert result.schema["x"].type == "float32[2]" and result.table().num_rows == ROWS - 1
     with pytest.raises(FarshiftError, match="a missing one cannot be replaced by a value"):
         pinned(home / f"asks.{form}", inputs=["x"], options={"if_missing": {"x": 0.0}})
 

@@ -35,15 +35,15 @@ def seen(content: bytes) -> np.ndarray:
     """The pixels, which every way to decode has."""
     files = np.empty(1, object)
     files[0] = content
-    found = np.asarray(open_rgb(content))
-    np.testing.assert_array_equal(np.asarray(parse_image_format("PIL")(files)[0]), found)
-    sized = np.asarray(Image.fromarray(found).resize((8, 8), Image.Resampling.BILINEAR))
+    result = np.asarray(open_rgb(content))
+    np.testing.assert_array_equal(np.asarray(parse_image_format("PIL")(files)[0]), result)
+    sized = np.asarray(Image.fromarray(result).resize((8, 8), Image.Resampling.BILINEAR))
     if not content.startswith(b"\xff\xd8"):  # a JPEG is decoded at a part of its size
         np.testing.assert_array_equal(decode_images(files, 8)[0], sized)
         np.testing.assert_array_equal(parse_image_format(8)(files)[0], sized)
     steps = parse_image_format("resize 8x8")(files)[0].transpose(1, 2, 0) * 255
     np.testing.assert_allclose(steps, sized, atol=1e-3)
-    return found
+    return result
 
 
 def packed_12(pixels: np.ndarray) -> bytes:
@@ -109,11 +109,11 @@ def test_pictures_are_upright_as_their_exif_says(form, orientation):
     exif[0x0112] = orientation
     pixels = Image.fromarray(np.random.default_rng(0).integers(0, 256, (24, 32, 3), np.uint8))
     content, plain = saved(pixels, form, exif=exif), saved(pixels, form)
-    found = seen(content)
+    result = seen(content)
     with Image.open(io.BytesIO(content)) as image:
-        np.testing.assert_array_equal(found, np.asarray(ImageOps.exif_transpose(image)))
-    assert found.shape[:2] == ((32, 24) if orientation > 4 else (24, 32))
-    assert np.array_equal(found, seen(plain)) == (orientation == 1)
+        np.testing.assert_array_equal(result, np.asarray(ImageOps.exif_transpose(image)))
+    assert result.shape[:2] == ((32, 24) if orientation > 4 else (24, 32))
+    assert np.array_equal(result, seen(plain)) == (orientation == 1)
     assert is_plain(content) == (orientation == 1 or form == "TIFF") and is_plain(plain)
 
 
@@ -146,8 +146,8 @@ def test_pixels_that_have_no_white_are_refused_when_they_are_read_and_when_they_
     assert where.is_dir()
     with pytest.raises(BadData, match=rf"cat/deep.tif is a TIFF of {what}, .*: save it with 8 or 16 bits; or `accept`"):
         read(**options)
-    found = read(**options, accept=["deep.tif"])
-    assert found.num_rows == 2
+    result = read(**options, accept=["deep.tif"])
+    assert result.num_rows == 2
     with pytest.raises(BadImage, match="image 0 of 1 cannot be decoded: its format does not define black and white"):
         decode_images([saved(pixels)], 8)
 

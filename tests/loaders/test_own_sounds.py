@@ -23,8 +23,8 @@ data = { audio = "clips/{speaker}/{word}/{file}", inputs = ["audio"], labels = [
 benchmark = {}
 """
 FILES = {
-    f"{speaker}/{word}/{number}.wav": sound(400 * place + 10 * at + number)
-    for place, speaker in enumerate(("ann", "bob", "carol"))
+    f"{speaker}/{word}/{number}.wav": sound(400 * position + 10 * at + number)
+    for position, speaker in enumerate(("ann", "bob", "carol"))
     for at, word in enumerate(("no", "yes"))
     for number in range(10)
 }
@@ -48,10 +48,12 @@ def test_sounds_keep_their_bytes_and_what_their_paths_say(farshift, home):
     part = load("clips/carol", part="ood_test")
     assert part.schema["audio"].type == "audio"
     rows = part.numpy(["audio", "word", "speaker"])
-    assert {bytes(one) for one in rows["audio"]} == {held for name, held in FILES.items() if name.startswith("carol")}
+    assert {bytes(item) for item in rows["audio"]} == {
+        locked for name, locked in FILES.items() if name.startswith("carol")
+    }
     assert set(rows["speaker"].tolist()) == {"carol"}
     by_content = {content: name.split("/")[1] for name, content in FILES.items()}
-    assert [("no", "yes")[word] for word in rows["word"]] == [by_content[bytes(one)] for one in rows["audio"]]
+    assert [("no", "yes")[word] for word in rows["word"]] == [by_content[bytes(item)] for item in rows["audio"]]
 
 
 def test_a_sound_that_is_none_is_named(farshift, home):

@@ -77,8 +77,8 @@ def test_the_source_has_a_place_to_lie_in(farshift, home):
 
 
 def data(**changes) -> Data:
-    said = {"files": ["rows-*.parquet"], "inputs": {"text": "The Text"}, "labels": ["topic"]}
-    return Data.model_validate(said | changes)
+    output = {"files": ["rows-*.parquet"], "inputs": {"text": "The Text"}, "labels": ["topic"]}
+    return Data.model_validate(output | changes)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +117,9 @@ def test_fixed_size_lists_are_tensors_and_numbers_of_any_width_are_wide(home):
     pixels = pa.FixedSizeListArray.from_arrays(pa.array(range(12), pa.uint8()), 4)
     table = pa.table({"pixels": pixels, "ok": [True, False, True], "x": pa.array([1, 2, 3], pa.float32())})
     pq.write_table(table, home / "images.parquet")
-    made = pin_source(data(files=["images.parquet"], inputs=["pixels"], labels=["ok"], meta=["x"]), "own", home, home)
-    assert [field.type for field in made.schema.fields] == ["uint8[4]", "bool", "float64"]
-    rows = made.table().to_pylist()
+    built = pin_source(data(files=["images.parquet"], inputs=["pixels"], labels=["ok"], meta=["x"]), "own", home, home)
+    assert [field.type for field in built.schema.fields] == ["uint8[4]", "bool", "float64"]
+    rows = built.table().to_pylist()
     assert sorted(row["pixels"] for row in rows) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert {row["x"] for row in rows if row["ok"]} == {1.0, 3.0}
 
@@ -206,13 +206,13 @@ CSV = "id,text,stars,year,ok,price,kind\n" + "".join(
 
 
 def table_data(**changes) -> Data:
-    said = {
+    output = {
         "files": ["rows.csv"],
         "inputs": ["text"],
         "labels": ["stars"],
         "meta": ["id", "year", "ok", "price", "kind"],
     }
-    return Data.model_validate(said | changes)
+    return Data.model_validate(output | changes)
 
 
 def kinds(source) -> dict[str, str]:
@@ -244,12 +244,12 @@ KINDS = {
 
 def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home):
     (home / "rows.csv").write_text(CSV)
-    told = Told()
-    with report_to(told):
-        made = pin_source(table_data(), "mine", home, home)
-    assert kinds(made) == KINDS
-    assert "[data] read as text string (input), stars int64 (label), id string (meta)" in told.lines[0]
-    assert made.table().num_rows == 60
+    output = Told()
+    with report_to(output):
+        built = pin_source(table_data(), "mine", home, home)
+    assert kinds(built) == KINDS
+    assert "[data] read as text string (input), stars int64 (label), id string (meta)" in output.lines[0]
+    assert built.table().num_rows == 60
     assert kinds(pin_source(table_data(types={"stars": "string"}), "other", home, home))["stars"] == "string"
     (home / "rows.csv").write_text(CSV + "60,last,five,x,maybe,much,c\n")
     again = pin_source(table_data(), "again", home, home)
@@ -268,8 +268,8 @@ def test_other_formats_give_the_same_rows_as_the_csv(home, name):
         "rows.csv.gz": CSV,
     }[name].encode()
     (home / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    made = pin_source(table_data(files=[name]), "other", home, home)
-    assert (kinds(made), made.definition.digest) == (KINDS, expected.definition.digest)
+    built = pin_source(table_data(files=[name]), "other", home, home)
+    assert (kinds(built), built.definition.digest) == (KINDS, expected.definition.digest)
 
 
 def test_texts_of_labels_are_classes_where_they_are_said_to_be(home):
@@ -280,18 +280,18 @@ def test_texts_of_labels_are_classes_where_they_are_said_to_be(home):
         classes=["kind"],
         options={"missing": ["?"], "is_missing": {"no_year": "year"}, "constants": {"here": "home"}},
     )
-    made = pin_source(data, "mine", home, home)
-    assert kinds(made) == {"text": "string", "kind": "int64", "year": "int64", "here": "string", "no_year": "bool"}
-    assert made.definition.distributions[0].options["maps"] == {"kind": ["a", "b"]}
-    assert set(made.table()["kind"].to_pylist()) == {0, 1}
+    built = pin_source(data, "mine", home, home)
+    assert kinds(built) == {"text": "string", "kind": "int64", "year": "int64", "here": "string", "no_year": "bool"}
+    assert built.definition.distributions[0].options["maps"] == {"kind": ["a", "b"]}
+    assert set(built.table()["kind"].to_pylist()) == {0, 1}
 
 
 def test_several_columns_are_one_tensor(home):
     (home / "rows.csv").write_text(CSV)
     data = table_data(inputs={"x": ["price", "year"]}, meta=[])
-    made = pin_source(data, "mine", home, home)
-    assert kinds(made) == {"x": "float32[2]", "stars": "int64"}
-    assert [0.5, 2000.0] in made.table()["x"].to_pylist()
+    built = pin_source(data, "mine", home, home)
+    assert kinds(built) == {"x": "float32[2]", "stars": "int64"}
+    assert [0.5, 2000.0] in built.table()["x"].to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -326,34 +326,34 @@ def test_a_table_is_either_files_or_images():
             data(**both)
 
 
-NAMES = [f"{place}/{kind}/{n}.jpg" for place in ("farm", "zoo") for kind in ("cat", "dog") for n in range(4)]
+NAMES = [f"{position}/{kind}/{n}.jpg" for position in ("farm", "zoo") for kind in ("cat", "dog") for n in range(4)]
 PHOTOS = {name: picture(number) for number, name in enumerate(NAMES)}
 
 
 def image_data(**changes) -> Data:
-    said = {"images": "photos/{place}/{kind}/{file}", "inputs": ["image"], "labels": ["kind"], "meta": ["place"]}
-    return Data.model_validate(said | changes)
+    output = {"images": "photos/{place}/{kind}/{file}", "inputs": ["image"], "labels": ["kind"], "meta": ["place"]}
+    return Data.model_validate(output | changes)
 
 
 @pytest.mark.parametrize("packed", ["folder", "zip", "tar.gz"])
 def test_a_folder_or_an_archive_of_pictures_is_a_source(home, monkeypatch, packed):
     if packed == "folder":
         folder(home / "photos", PHOTOS)
-        made = pin_source(image_data(), "mine", home, home)
+        built = pin_source(image_data(), "mine", home, home)
     else:
         path = home / f"photos.{packed}"
         zipped(path, PHOTOS) if packed == "zip" else tarred(path, PHOTOS, "gz")
-        made = pin_source(image_data(images=f"photos.{packed}/{{place}}/{{kind}}/{{file}}"), "mine", home, home)
-    assert kinds(made) == {"image": "image", "kind": "int64", "place": "string"}
-    rows = made.table().to_pylist()
+        built = pin_source(image_data(images=f"photos.{packed}/{{place}}/{{kind}}/{{file}}"), "mine", home, home)
+    assert kinds(built) == {"image": "image", "kind": "int64", "place": "string"}
+    rows = built.table().to_pylist()
     assert {(row["image"], row["kind"], row["place"]) for row in rows} == {
         (content, int("dog" in name), name.split("/")[0]) for name, content in PHOTOS.items()
     }
-    assert made.definition.distributions[0].options["maps"] == {"kind": ["cat", "dog"]}
+    assert built.definition.distributions[0].options["maps"] == {"kind": ["cat", "dog"]}
     monkeypatch.setenv("FARSHIFT_CACHE", str(home / "another-cache"))
     with pytest.raises(Unavailable, match=r"photos(\.\S+)? is not available"):
-        read_source(made.path).table()
-    assert read_source(made.path).table((home,)).num_rows == 16
+        read_source(built.path).table()
+    assert read_source(built.path).table((home,)).num_rows == 16
 
 
 def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_written(home):
@@ -364,8 +364,8 @@ def test_pictures_that_are_not_whole_or_fit_nothing_are_named_and_nothing_is_wri
     format_ignore_option = r'leave them out with options = \{ ignore = \["list\.txt"\] \}'
     with pytest.raises(BadData, match=r"1 of 18 files do not fit .* list\.txt; " + format_ignore_option):
         pin_source(image_data(), "mine", home, home)
-    made = pin_source(image_data(options={"ignore": ["*.txt", "bad.jpg"]}), "mine", home, home)
-    assert made.definition.rows == 16
+    built = pin_source(image_data(options={"ignore": ["*.txt", "bad.jpg"]}), "mine", home, home)
+    assert built.definition.rows == 16
     with pytest.raises(Unavailable, match=r"\[data\] no folder or archive .*pictures"):
         pin_source(image_data(images="pictures/{place}/{kind}/{file}"), "other", home, home)
     with pytest.raises(BadDefinition, match="has no field for the image itself"):
@@ -377,10 +377,12 @@ def test_all_damaged_pictures_are_in_one_report_with_the_line_that_leaves_them_o
     folder(home / "photos", PHOTOS | damaged | {"farm/dog/empty.jpg": b""})
     with pytest.raises(FarshiftError, match=r"photos: 8 of 24 files are damaged, beginning with: farm/dog") as refused:
         pin_source(image_data(), "mine", home, home)
-    said = str(refused.value)
-    assert "farm/dog/empty.jpg has no bytes; zoo/cat/bad [0].jpg is cut off" in said
-    assert said.count("\n") == 0
-    first = tomllib.loads(said.split("leave them out with ")[1].split(", or keep")[0].replace(", ..]", "]"))["options"]
+    output = str(refused.value)
+    assert "farm/dog/empty.jpg has no bytes; zoo/cat/bad [0].jpg is cut off" in output
+    assert output.count("\n") == 0
+    first = tomllib.loads(output.split("leave them out with ")[1].split(", or keep")[0].replace(", ..]", "]"))[
+        "options"
+    ]
     assert first["ignore"][:2] == ["farm/dog/empty.jpg", "zoo/cat/bad [0].jpg"]
     left = [*first["ignore"], "bad*[456].jpg", "bad ?[456]?.jpg"]
     assert pin_source(image_data(options={"ignore": left}), "mine", home, home).definition.rows == 16
@@ -389,7 +391,7 @@ def test_all_damaged_pictures_are_in_one_report_with_the_line_that_leaves_them_o
 def test_pictures_in_parquet_as_the_hub_has_them_are_pictures(home):
     records = [{"image": {"bytes": picture(number), "path": f"{number}.jpg"}, "label": number} for number in range(5)]
     pq.write_table(pa.Table.from_pylist(records), home / "images.parquet")
-    made = pin_source(data(files=["images.parquet"], inputs=["image"], labels=["label"]), "mine", home, home)
-    assert kinds(made) == {"image": "image", "label": "int64"}
-    assert made.definition.distributions[0].options == {"columns": {"image": "image.bytes", "label": "label"}}
-    assert {row["image"] for row in made.table().to_pylist()} == {picture(number) for number in range(5)}
+    built = pin_source(data(files=["images.parquet"], inputs=["image"], labels=["label"]), "mine", home, home)
+    assert kinds(built) == {"image": "image", "label": "int64"}
+    assert built.definition.distributions[0].options == {"columns": {"image": "image.bytes", "label": "label"}}
+    assert {row["image"] for row in built.table().to_pylist()} == {picture(number) for number in range(5)}

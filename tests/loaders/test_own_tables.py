@@ -33,9 +33,9 @@ class Told(list):
 
 def pinned(home: Path, name: str, content: bytes, told: Told | None = None, **options):
     (home / name).write_bytes(content)
-    said = {"files": [name], "inputs": ["text", "price"], "labels": ["kind"], "options": options}
+    output = {"files": [name], "inputs": ["text", "price"], "labels": ["kind"], "options": options}
     with report_to(told if told is not None else Told()):
-        return pin_source(Data.model_validate(said), name.replace(".", "_"), home, home)
+        return pin_source(Data.model_validate(output), name.replace(".", "_"), home, home)
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def home(tmp_path, cache) -> Path:
 def test_rows_are_the_same_however_they_are_written(home):
     plain = table()
     commas = table(";").replace(".5;", ",5;")
-    found = [
+    result = [
         pinned(home, "plain.csv", plain.encode()),
         pinned(home, "bom.csv", ("\ufeff" + plain).encode()),
         pinned(home, "blank.csv", f"{plain}\n\n".encode()),
@@ -57,9 +57,9 @@ def test_rows_are_the_same_however_they_are_written(home):
         pinned(home, "wide.csv", plain.encode("utf-16"), encoding="utf-16"),
         pinned(home, "heads.csv", table(head="text, price ,kind").encode()),
     ]
-    assert {source.schema["price"].type for source in found} == {"float64"}
-    assert len({source.definition.digest for source in found}) == 1
-    texts = found[0].table()["text"].to_pylist()
+    assert {source.schema["price"].type for source in result} == {"float64"}
+    assert len({source.definition.digest for source in result}) == 1
+    texts = result[0].table()["text"].to_pylist()
     assert sorted(texts) == sorted(text for text, _, _ in ROWS)
 
 
@@ -84,15 +84,15 @@ def test_what_cannot_be_read_is_named_with_what_to_do(home, content, options, co
 
 
 def test_numbers_with_a_decimal_comma_or_marks_of_what_is_missing_are_told(home):
-    told = Told()
+    output = Told()
     prices = [f"{row}.5" for row in range(40)]
     quoted = [f'"{price.replace(".", ",")}"' for price in prices]
-    assert pinned(home, "commas.csv", simple(quoted).encode(), told).schema["price"].type == "string"
-    assert told[0].endswith('its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }')
+    assert pinned(home, "commas.csv", simple(quoted).encode(), output).schema["price"].type == "string"
+    assert output[0].endswith('its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }')
     assert pinned(home, "read.csv", simple(quoted).encode(), decimal=",").schema["price"].type == "float64"
-    told = Told()
+    output = Told()
     holes = simple(["NA", *prices[1:]]).encode()
-    assert pinned(home, "holes.csv", holes, told).schema["price"].type == "string"
-    assert told[0] == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
+    assert pinned(home, "holes.csv", holes, output).schema["price"].type == "string"
+    assert output[0] == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
     filled = pinned(home, "filled.csv", holes, missing=["NA"], if_missing="drop")
     assert (filled.schema["price"].type, filled.table().num_rows) == ("float64", 39)

@@ -64,12 +64,12 @@ def test_one_moment_has_one_digest_whatever_zone_unit_and_format_it_is_written_i
     (home / "z.jsonl").write_text(
         "".join(json.dumps({"x": n, "y": n % 2, "when": time.isoformat()}) + "\n" for n, time in enumerate(TIMES))
     )
-    made = [pinned(home, path.name) for path in sorted(home.iterdir()) if path.is_file()]
-    assert len(made) == 7
-    assert {source.schema["when"].type for source in made} == {"timestamp"}
-    assert len({source.definition.digest for source in made}) == 1
-    kept = {row["x"]: row["when"] for row in made[0].table().to_pylist()}
-    assert kept[5] == TIMES[5].replace(tzinfo=None)
+    built = [pinned(home, path.name) for path in sorted(home.iterdir()) if path.is_file()]
+    assert len(built) == 7
+    assert {source.schema["when"].type for source in built} == {"timestamp"}
+    assert len({source.definition.digest for source in built}) == 1
+    stored = {row["x"]: row["when"] for row in built[0].table().to_pylist()}
+    assert stored[5] == TIMES[5].replace(tzinfo=None)
 
 
 def test_the_zone_of_the_machine_plays_no_part(home):
@@ -81,7 +81,7 @@ def test_the_zone_of_the_machine_plays_no_part(home):
         "print(compute_set_digest(compute_row_digests(schema.conform(read({'a.csv': pathlib.Path(sys.argv[1])}, schema=schema), ''),"
         "schema)))"
     )
-    found = {
+    result = {
         subprocess.run(
             [sys.executable, "-c", code, str(home / "naive.csv")],
             env=os.environ | {"TZ": zone},
@@ -91,16 +91,16 @@ def test_the_zone_of_the_machine_plays_no_part(home):
         ).stdout
         for zone in ("UTC", "America/New_York")
     }
-    assert len(found) == 1
+    assert len(result) == 1
 
 
 def test_dates_are_the_beginning_of_their_day(home):
     days = [time.date() for time in TIMES]
     write_csv(home / "days.csv", [day.isoformat() for day in days])
     write_parquet(home / "days.parquet", pa.array(days, pa.date32()))
-    made = [pinned(home, name) for name in ("days.csv", "days.parquet")]
-    assert len({source.definition.digest for source in made}) == 1
-    assert made[0].table()["when"].type == pa.timestamp("us")
+    built = [pinned(home, name) for name in ("days.csv", "days.parquet")]
+    assert len({source.definition.digest for source in built}) == 1
+    assert built[0].table()["when"].type == pa.timestamp("us")
 
 
 @pytest.mark.parametrize("odd", ["2023-06-31", "2023-01-01T09:30:00Z", "June", "2023-01-01T09:30:00.1234567"])
@@ -124,8 +124,8 @@ def test_a_time_is_no_input_and_no_label_and_says_what_to_do(home, role):
     changes = {"inputs": ["x"], "labels": ["y"], "meta": []} | {role: ["when"]}
     with pytest.raises(BadDefinition, match=r"'when' is a timestamp, and no .* for a model: make it meta .* text"):
         pinned(home, "utc.parquet", **changes)
-    kept = pinned(home, "utc.parquet", **changes, types={"when": "string"})
-    assert kept.schema["when"].type == "string"
+    stored = pinned(home, "utc.parquet", **changes, types={"when": "string"})
+    assert stored.schema["when"].type == "string"
 
 
 DRAFT = """
@@ -158,8 +158,8 @@ def test_rows_are_held_out_by_a_moment(sales):
     assert min(time["train"].min(), time["id_test"].min()) >= since
     months = {name: set(values.astype("M8[M]").tolist()) for name, values in time.items()}
     assert not months["train"] & months["id_test"]
-    kept = [stamp.replace(tzinfo=None) for stamp in TIMES]
-    assert len(time["ood_test"]) == sum(stamp >= dt.datetime(2024, 1, 1) for stamp in kept)
+    stored = [stamp.replace(tzinfo=None) for stamp in TIMES]
+    assert len(time["ood_test"]) == sum(stamp >= dt.datetime(2024, 1, 1) for stamp in stored)
     severity = load("sales/later", part="ood_test").numpy()["severity"]
     assert (severity == (time["ood_test"] - until) // np.timedelta64(1, "D") + 1).all()
 
@@ -201,13 +201,13 @@ def test_a_moment_that_cannot_be_is_refused(changes, complaint):
 
 def test_a_period_that_a_moment_cuts_is_two_groups():
     times = pa.array([dt.datetime(2024, 1, day) for day in (1, 10, 20, 30)], pa.timestamp("us"))
-    found = before(
+    result = before(
         pa.table({"row_id": pa.array(range(4), pa.uint64()), "when": times}),
         field="when", until="2024-01-15T01:00+01:00", ood_val_until="2024-01-25",
     )  # fmt: skip
-    assert found.part.tolist() == ["train", "train", "ood_val", "ood_test"]
-    assert found.group.tolist() == ["2024-01"] * 2 + ["2024-01 from 2024-01-15T00:00:00.000000"] * 2
-    assert found.severity.tolist() == [0, 0, 6, 16]
+    assert result.part.tolist() == ["train", "train", "ood_val", "ood_test"]
+    assert result.group.tolist() == ["2024-01"] * 2 + ["2024-01 from 2024-01-15T00:00:00.000000"] * 2
+    assert result.severity.tolist() == [0, 0, 6, 16]
 
 
 NESTED = [[[float(row), 0.5, 1.0], [2.0, 3.0, 4.0]] for row in range(30)]
@@ -228,9 +228,9 @@ def lists(path: Path, values: pa.Array) -> None:
 )
 def test_nested_lists_of_one_shape_are_tensors(home, kind):
     lists(home / "nested.parquet", pa.array(NESTED, kind))
-    made = pinned(home, "nested.parquet", meta=[])
-    assert made.schema["x"].type == "float32[2,3]"
-    assert sorted(row["x"][0] for row in made.table().to_pylist()) == [float(row) for row in range(30)]
+    built = pinned(home, "nested.parquet", meta=[])
+    assert built.schema["x"].type == "float32[2,3]"
+    assert sorted(row["x"][0] for row in built.table().to_pylist()) == [float(row) for row in range(30)]
 
 
 def test_lists_have_one_digest_from_every_format(home):
@@ -240,9 +240,9 @@ def test_lists_have_one_digest_from_every_format(home):
     )
     with (home / "n.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("x", "y"), *((json.dumps(value), row % 2) for row, value in enumerate(NESTED))])
-    made = [pinned(home, name, meta=[]) for name in ("n.parquet", "n.jsonl", "n.csv")]
-    assert [source.schema["x"].type for source in made] == ["float32[2,3]"] * 3
-    assert len({source.definition.digest for source in made}) == 1
+    built = [pinned(home, name, meta=[]) for name in ("n.parquet", "n.jsonl", "n.csv")]
+    assert [source.schema["x"].type for source in built] == ["float32[2,3]"] * 3
+    assert len({source.definition.digest for source in built}) == 1
 
 
 @pytest.mark.parametrize(
@@ -274,5 +274,5 @@ def test_lists_that_are_no_tensor_are_refused_with_what_to_do(home, values, comp
 
 def test_uneven_lists_may_be_taken_as_text(home):
     lists(home / "n.parquet", pa.array([[1.0], [1.0, 2.0]]))
-    made = pinned(home, "n.parquet", meta=[], types={"x": "string"})
-    assert sorted(made.table()["x"].to_pylist()) == ["[1.0,2.0]", "[1.0]"]
+    built = pinned(home, "n.parquet", meta=[], types={"x": "string"})
+    assert sorted(built.table()["x"].to_pylist()) == ["[1.0,2.0]", "[1.0]"]

@@ -14,17 +14,17 @@ from PIL import Image
 
 
 def alone(content: bytes, side: int) -> np.ndarray:
-    with Image.open(io.BytesIO(content)) as one:
-        one.draft("RGB", (side, side))
-        return np.asarray(one.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
+    with Image.open(io.BytesIO(content)) as item:
+        item.draft("RGB", (side, side))
+        return np.asarray(item.convert("RGB").resize((side, side), Image.Resampling.BILINEAR))
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "TIFF"])
 def test_pictures_of_any_size_and_form_become_pixels_of_one_size(form):
     files = [picture(number, form, side) for number, side in enumerate((8, 16, 40, 100))]
-    found = decode_images(files, 16)
-    assert found.shape == (4, 16, 16, 3)
-    for content, pixels in zip(files, found, strict=True):
+    result = decode_images(files, 16)
+    assert result.shape == (4, 16, 16, 3)
+    for content, pixels in zip(files, result, strict=True):
         np.testing.assert_array_equal(pixels, alone(content, 16))
 
 

@@ -56,22 +56,22 @@ def never(*_: object) -> None:
 
 @pytest.mark.parametrize("files", [FILES, pa.array(FILES, pa.binary()), pa.array(FILES, pa.large_binary())])
 def test_pixels_are_those_that_the_decoder_gives(cache, files):
-    found = pixels.open_pixels(files, 8)
-    assert found.shape == (40, 8, 8, 3)
+    result = pixels.open_pixels(files, 8)
+    assert result.shape == (40, 8, 8, 3)
     rows = np.array([3, 39, 0, 3])
-    np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
-    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(found))), decode_images(FILES, 8))
+    np.testing.assert_array_equal(result.take(rows), decode_images(FILES, 8)[rows])
+    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(result))), decode_images(FILES, 8))
     out = np.empty((4, 8, 8, 3), np.uint8)
-    assert found.take(rows, out) is out
+    assert result.take(rows, out) is out
     np.testing.assert_array_equal(out, decode_images(FILES, 8)[rows])
 
 
 def test_many_pieces_keep_the_order(cache, monkeypatch):
     monkeypatch.setattr("farshift.loaders.batching.images._PIECE_BYTES", 8 * 8 * 3 * 7)
     monkeypatch.setattr("farshift.loaders.batching.images._AT_ONCE", 2)
-    whole = np.stack([load_decoder().decode(content, 8) for content in FILES])
-    np.testing.assert_array_equal(decode_images(FILES, 8), whole)
-    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), whole)
+    full = np.stack([load_decoder().decode(content, 8) for content in FILES])
+    np.testing.assert_array_equal(decode_images(FILES, 8), full)
+    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), full)
 
 
 def test_the_second_time_nothing_is_decoded(cache, monkeypatch):
@@ -102,26 +102,26 @@ def test_decoded_pictures_are_listed_verified_and_removed_as_all_in_the_cache(ca
 
 
 def test_a_file_that_was_cut_off_is_built_again(cache):
-    whole = pixels.open_pixels(FILES, 8).take(np.arange(40))
+    full = pixels.open_pixels(FILES, 8).take(np.arange(40))
     (entry,) = list_entries("pictures")
     with entry.path.open("rb+") as file:
         file.truncate(500)
-    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), whole)
+    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), full)
 
 
 def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "5kB")
     monkeypatch.setattr(pixels, "_TOLD_FROM", 0)
-    with report_to(told := Told()):
-        found = pixels.open_pixels(FILES, 8)
-    assert told.lines == ["40 images are decoded on each read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"]
-    assert isinstance(found, pixels.EncodedPixels)
+    with report_to(output := Told()):
+        result = pixels.open_pixels(FILES, 8)
+    assert output.lines == ["40 images are decoded on each read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"]
+    assert isinstance(result, pixels.EncodedPixels)
     rows = np.array([7, 1])
-    np.testing.assert_array_equal(found.take(rows), decode_images(FILES, 8)[rows])
-    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(found))), decode_images(FILES, 8))
+    np.testing.assert_array_equal(result.take(rows), decode_images(FILES, 8)[rows])
+    np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(result))), decode_images(FILES, 8))
     assert not list_entries("pictures")
     monkeypatch.delenv("FARSHIFT_CACHE_LIMIT")
-    assert pixels.open_pixels(FILES, 8).key == found.key
+    assert pixels.open_pixels(FILES, 8).key == result.key
 
 
 def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
@@ -134,16 +134,16 @@ def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
 
 def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
     broken = [*FILES[:20], FILES[20][:150]]
-    found = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
+    result = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
     with pytest.raises(BadImage, match="image 20 of 21 cannot be decoded"):
-        found.take(np.array([3, 20]))
+        result.take(np.array([3, 20]))
 
 
 def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch):
     home, log = tmp_path / "home", tmp_path / "log"
-    place = home / "loaders" / "decoders" / "slow.py"
-    place.parent.mkdir(parents=True)
-    place.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "600"))
+    position = home / "loaders" / "decoders" / "slow.py"
+    position.parent.mkdir(parents=True)
+    position.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "600"))
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     code = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -161,9 +161,9 @@ def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch
     child.wait()
     assert log.exists()
     assert not [path for path in (cache / "pictures").glob("*.npy")]
-    place.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "0"))
-    found = pixels.open_pixels(FILES, 8, "slow")
-    np.testing.assert_array_equal(found.take(np.arange(40)), decode_images(FILES, 8))
+    position.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "0"))
+    result = pixels.open_pixels(FILES, 8, "slow")
+    np.testing.assert_array_equal(result.take(np.arange(40)), decode_images(FILES, 8))
     assert sorted(path.suffix for path in (cache / "pictures").iterdir()) == [".lock", ".npy", ".ok"]
 
 

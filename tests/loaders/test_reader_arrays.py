@@ -47,7 +47,7 @@ def images(found: list[dict]) -> np.ndarray:
 def test_images_and_labels_lie_side_by_side_in_npy_npz_and_mat(tmp_path):
     np.savez(tmp_path / "a.npz", images=IMAGES, labels=LABELS)
     savemat(tmp_path / "a.mat", {"X": IMAGES.transpose(1, 2, 3, 0), "y": LABELS[:, None] + 1})
-    for held, options in (
+    for locked, options in (
         (files(tmp_path, x=IMAGES, y=LABELS), {"fields": {"image": "x.npy", "label": "y.npy"}}),
         ({"a.npz": tmp_path / "a.npz"}, {"fields": {"image": "a.npz:images", "label": "a.npz:labels"}}),
         (
@@ -59,29 +59,29 @@ def test_images_and_labels_lie_side_by_side_in_npy_npz_and_mat(tmp_path):
             },
         ),
     ):
-        found = rows(held, **options)
-        assert np.array_equal(images(found), IMAGES)
-        assert [row["label"] for row in found] == LABELS.tolist()
+        result = rows(locked, **options)
+        assert np.array_equal(images(result), IMAGES)
+        assert [row["label"] for row in result] == LABELS.tolist()
 
 
 def test_the_corruptions_of_cifar_10_c_are_one_file_each_with_five_severities_in_order(tmp_path):
     corrupted = {kind: (IMAGES + number).astype(np.uint8) for number, kind in enumerate(("fog", "snow"))}
     content = {f"CIFAR-10-C/{kind}.npy": npy(array) for kind, array in corrupted.items()}
-    held = {"CIFAR-10-C.tar": tarred(tmp_path / "CIFAR-10-C.tar", content | {"CIFAR-10-C/labels.npy": npy(LABELS)})}
+    locked = {"CIFAR-10-C.tar": tarred(tmp_path / "CIFAR-10-C.tar", content | {"CIFAR-10-C/labels.npy": npy(LABELS)})}
     schema = Schema((*SCHEMA.fields, Field("corruption", "string", "meta"), Field("level", "int64", "meta")))
     options = {
         "fields": {"image": "CIFAR-10-C/{corruption}.npy", "label": "CIFAR-10-C/labels.npy"},
         "blocks": {"level": [1, 2, 3, 4, 5]},
     }
-    found = rows(held, schema, **options)
-    assert [row["level"] for row in found] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5] * 2
-    assert [row["corruption"] for row in found] == ["fog"] * 10 + ["snow"] * 10
-    assert np.array_equal(images(found), np.concatenate(list(corrupted.values())))
-    assert {row["corruption"] for row in rows(held, schema, **options, only={"corruption": ["snow"]})} == {"snow"}
+    result = rows(locked, schema, **options)
+    assert [row["level"] for row in result] == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5] * 2
+    assert [row["corruption"] for row in result] == ["fog"] * 10 + ["snow"] * 10
+    assert np.array_equal(images(result), np.concatenate(list(corrupted.values())))
+    assert {row["corruption"] for row in rows(locked, schema, **options, only={"corruption": ["snow"]})} == {"snow"}
     with pytest.raises(BadData, match=r"no file fits 'CIFAR-10-C/\{corruption\}\.npy' with frost"):
-        rows(held, schema, **options, only={"corruption": ["snow", "frost"]})
+        rows(locked, schema, **options, only={"corruption": ["snow", "frost"]})
     with pytest.raises(BadData, match="10 rows cannot be divided into 3 equal blocks of 'level'"):
-        rows(held, schema, **options | {"blocks": {"level": [1, 2, 3]}})
+        rows(locked, schema, **options | {"blocks": {"level": [1, 2, 3]}})
 
 
 def test_each_part_of_mnist_c_has_its_own_labels(tmp_path):
@@ -91,23 +91,23 @@ def test_each_part_of_mnist_c_has_its_own_labels(tmp_path):
         for part in ("train", "test")
         for what, array in (("images", IMAGES), ("labels", LABELS))
     }
-    held = {"mnist_c.zip": zipped(tmp_path / "mnist_c.zip", content)}
+    locked = {"mnist_c.zip": zipped(tmp_path / "mnist_c.zip", content)}
     schema = Schema((*SCHEMA.fields, Field("published", "string", "meta"), Field("corruption", "string", "meta")))
     paths = "{corruption}/{published:train|test}_"
-    found = rows(held, schema, fields={"image": f"{paths}images.npy", "label": f"{paths}labels.npy"})
-    assert len(found) == 2 * 14
-    assert [row["label"] for row in found if row["published"] == "test"] == [0, 1, 2, 3] * 2
+    result = rows(locked, schema, fields={"image": f"{paths}images.npy", "label": f"{paths}labels.npy"})
+    assert len(result) == 2 * 14
+    assert [row["label"] for row in result if row["published"] == "test"] == [0, 1, 2, 3] * 2
 
 
 def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_path):
-    held = files(tmp_path, x=IMAGES)
+    locked = files(tmp_path, x=IMAGES)
     schema = Schema((Field("image", "uint8[3,4,4]", "input"),))
-    found = rows(held, schema, fields={"image": "x.npy"}, axes={"image": [2, 0, 1]})
-    assert np.array_equal(np.array([row["image"] for row in found]).reshape(10, 3, 4, 4), IMAGES.transpose(0, 3, 1, 2))
+    result = rows(locked, schema, fields={"image": "x.npy"}, axes={"image": [2, 0, 1]})
+    assert np.array_equal(np.array([row["image"] for row in result]).reshape(10, 3, 4, 4), IMAGES.transpose(0, 3, 1, 2))
     with pytest.raises(
         BadData, match=r"a row of image is 4x4x3, but uint8\[3,4,4\] is required: set the order of its axes with `axes`"
     ):
-        rows(held, schema, fields={"image": "x.npy"})
+        rows(locked, schema, fields={"image": "x.npy"})
     flat = files(tmp_path, flat=IMAGES.reshape(10, -1))
     assert len(rows(flat, schema, fields={"image": "flat.npy"})) == 10
 
@@ -115,22 +115,22 @@ def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_p
 def test_ranges_and_places_of_rows_are_fields_and_tables_are_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "_PIECE", 100)
     options = {"fields": {"image": "x.npy"}, "ranges": {"half": {"a": [0, 5], "b": [5, 10]}}, "row_number": "place"}
-    held = files(tmp_path, x=IMAGES)
-    tables = list(pieces(held, **options))
+    locked = files(tmp_path, x=IMAGES)
+    tables = list(pieces(locked, **options))
     assert len(tables) == 5
-    found = read(held, **options)
-    assert found["half"].to_pylist() == ["a"] * 5 + ["b"] * 5
-    assert found["place"].to_pylist() == list(range(10))
+    result = read(locked, **options)
+    assert result["half"].to_pylist() == ["a"] * 5 + ["b"] * 5
+    assert result["place"].to_pylist() == list(range(10))
     with pytest.raises(BadData, match="no range of 'half' holds row 9"):
-        read(held, **options | {"ranges": {"half": {"a": [0, 9]}}})
+        read(locked, **options | {"ranges": {"half": {"a": [0, 9]}}})
 
 
 def test_text_big_endian_and_sparse_arrays_are_read(tmp_path):
     savemat(tmp_path / "s.mat", {"m": csc_array(np.eye(3))})
-    held = files(tmp_path, t=np.array(["é", "b", "c"]), b=np.array([b"x", b"y", b"z"]), n=np.array([1, 2, 3], ">i2"))
+    locked = files(tmp_path, t=np.array(["é", "b", "c"]), b=np.array([b"x", b"y", b"z"]), n=np.array([1, 2, 3], ">i2"))
     fields = {"t": "t.npy", "b": "b.npy", "n": "n.npy", "m": "s.mat:m"}
-    found = read(held | {"s.mat": tmp_path / "s.mat"}, fields=fields)
-    assert found.to_pydict() == {"t": ["é", "b", "c"], "b": ["x", "y", "z"], "n": [1, 2, 3], "m": np.eye(3).tolist()}
+    result = read(locked | {"s.mat": tmp_path / "s.mat"}, fields=fields)
+    assert result.to_pydict() == {"t": ["é", "b", "c"], "b": ["x", "y", "z"], "n": [1, 2, 3], "m": np.eye(3).tolist()}
 
 
 class Trap:
@@ -150,15 +150,15 @@ def test_nothing_is_unpickled(tmp_path, capsys):
 
 
 def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
-    held = files(tmp_path, x=IMAGES, y=LABELS[:-2])
+    locked = files(tmp_path, x=IMAGES, y=LABELS[:-2])
     fields = {"image": "x.npy", "label": "y.npy"}
     with pytest.raises(BadData, match=r"y\.npy has 8 rows, but x\.npy has 10: they must be the same"):
-        rows(held, fields=fields)
+        rows(locked, fields=fields)
     with pytest.raises(BadData, match=r"no file z\.npy: the files are x\.npy, y\.npy"):
-        rows(held, fields={"image": "z.npy"})
+        rows(locked, fields={"image": "z.npy"})
     (tmp_path / "x.npy").write_bytes(npy(IMAGES)[:-9])
     with pytest.raises(BadData, match=r"x\.npy: not a readable \.npy file"):
-        rows(held, fields=fields)
+        rows(locked, fields=fields)
     np.savez(tmp_path / "a.npz", images=IMAGES, labels=LABELS)
     packed = {"a.npz": tmp_path / "a.npz"}
     with pytest.raises(BadData, match=r"a\.npz has no array 'image' \(it has images, labels\)"):
@@ -185,19 +185,19 @@ def test_matlab_files_are_read_as_scipy_reads_them(tmp_path_factory, kind, shape
     values = (np.random.default_rng(seed).normal(size=shape) * 3).astype(kind)
     out = io.BytesIO()
     sparse = csc_array((values.reshape(values.shape[0], -1) != 0).astype(float))
-    said = {
+    output = {
         "x": values,
         "text": np.array(["ab", "cd"]),
         "nest": {"a": 1},
         "s": sparse,
         "cell": np.array([[1], "a"], object),
     }
-    savemat(out, said, do_compression=compressed)
-    expected, found = loadmat(io.BytesIO(out.getvalue())), read_matlab(out.getvalue())
-    assert np.array_equal(found["x"], expected["x"])
-    assert found["x"].dtype == expected["x"].dtype
-    assert np.array_equal(found["s"], expected["s"].toarray())
-    assert found["text"].tolist() == ["ab", "cd"]
-    assert set(found) == {"x", "text", "s"}
+    savemat(out, output, do_compression=compressed)
+    expected, result = loadmat(io.BytesIO(out.getvalue())), read_matlab(out.getvalue())
+    assert np.array_equal(result["x"], expected["x"])
+    assert result["x"].dtype == expected["x"].dtype
+    assert np.array_equal(result["s"], expected["s"].toarray())
+    assert result["text"].tolist() == ["ab", "cd"]
+    assert set(result) == {"x", "text", "s"}
     with pytest.raises(ValueError, match="cut off"):
         read_matlab(out.getvalue()[:-20])

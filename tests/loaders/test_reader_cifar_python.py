@@ -49,7 +49,7 @@ def as_python_2_wrote(**entries) -> bytes:
         elif isinstance(value, str):
             out += text(value)
         else:
-            items = [text(one) if isinstance(one, str) else b"K" + bytes([one]) for one in value]
+            items = [text(item) if isinstance(item, str) else b"K" + bytes([item]) for item in value]
             out += b"]q\x06(" + b"".join(items) + b"e"
     return out + b"u."
 
@@ -117,7 +117,7 @@ def test_what_no_batch_needs_is_refused_by_name_and_nothing_is_run(batch, said, 
 
 
 def test_calls_and_states_of_what_is_no_array_are_refused():
-    for body, said in (
+    for body, output in (
         (b"cnumpy\ndtype\nU\x02O8K\x00K\x01\x87R.", "calls numpy.dtype"),
         (b"cnumpy\nndarray\n(K\x05tR.", "calls numpy.ndarray"),
         (b"c_codecs\nencode\n(X\x01\x00\x00\x00aU\x04rot1tR.", "calls _codecs.encode"),
@@ -131,7 +131,7 @@ def test_calls_and_states_of_what_is_no_array_are_refused():
         (b"e.", "not a batch of CIFAR"),
         (b"}K\x01.", "not a batch of CIFAR"),
     ):
-        with pytest.raises(BadData, match=said):
+        with pytest.raises(BadData, match=output):
             read_batch(b"\x80\x02" + body, "here")
     with pytest.raises(BadData, match="protocol 4"):
         read_batch(pickle.dumps(BATCH, protocol=4), "here")
@@ -176,21 +176,21 @@ def read(path: Path, **options):
 
 def test_the_python_form_gives_the_rows_of_the_binary_form(archive):
     train, test = as_python_2_wrote(**BATCH), as_python_2_wrote(labels=[4], data=PIXELS[:1], filenames=NAMES[:1])
-    found = read(archive(train=train, test=test))
+    result = read(archive(train=train, test=test))
     binary = [
         np.column_stack([labels, data]).astype(np.uint8).tobytes()
         for labels, data in ((FINE, PIXELS), ([4], PIXELS[:1]))
     ]
     same = read(archive(train=binary[0], test=binary[1]), python=None)
-    assert found.equals(same)
-    assert found["label"].to_pylist() == [*FINE, 4]
+    assert result.equals(same)
+    assert result["label"].to_pylist() == [*FINE, 4]
 
 
 def test_two_labels_are_taken_by_their_names(archive):
     raw = as_python_2_wrote(data=PIXELS, fine_labels=FINE, coarse_labels=COARSE)
     names = {"coarse": "coarse_labels", "fine": "fine_labels"}
-    found = read(archive(train=raw, test=raw), labels=["coarse", "fine"], python=names)
-    assert found["fine"].to_pylist() == FINE * 2 and found["coarse"].to_pylist() == COARSE * 2
+    result = read(archive(train=raw, test=raw), labels=["coarse", "fine"], python=names)
+    assert result["fine"].to_pylist() == FINE * 2 and result["coarse"].to_pylist() == COARSE * 2
 
 
 @pytest.mark.parametrize(

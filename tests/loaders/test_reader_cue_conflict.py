@@ -27,8 +27,8 @@ def rows(folder, files):
 
 
 def test_a_picture_has_the_label_of_its_shape_and_the_name_of_its_texture(tmp_path):
-    found = {(row["kind"], row["shape"], row["texture"], row["photograph"]) for row in rows(tmp_path, FILES)}
-    assert found == {
+    result = {(row["kind"], row["shape"], row["texture"], row["photograph"]) for row in rows(tmp_path, FILES)}
+    assert result == {
         ("edges", 10, "none", "dog1"),
         ("silhouettes", 0, "none", "airplane10"),
         ("cue conflict", 10, "airplane", "dog1"),

@@ -77,27 +77,27 @@ def test_every_digit_has_32_pixels_a_side_and_three_channels_without_interpolati
 
 
 def test_what_is_cut_off_or_has_no_label_is_named(digits):
-    files, _, place = digits
-    (place / "m/train/1.png").write_bytes(b"\x89PNG")
+    files, _, position = digits
+    (position / "m/train/1.png").write_bytes(b"\x89PNG")
     with pytest.raises(BadData, match=r"labels\.txt has no label for train/1\.png"):
-        read(files | {"m": open_archive(place / "m")})
-    (place / "m/labels.txt").write_bytes(b"0.png 3\n1.png 4\n")
+        read(files | {"m": open_archive(position / "m")})
+    (position / "m/labels.txt").write_bytes(b"0.png 3\n1.png 4\n")
     with pytest.raises(BadData, match=r"train/1\.png is not a complete PNG: \S+"):
-        read(files | {"m": open_archive(place / "m")})
-    (place / "m/train/1.png").unlink()
+        read(files | {"m": open_archive(position / "m")})
+    (position / "m/train/1.png").unlink()
     with pytest.raises(BadData, match=r"labels\.txt has 2 labels, but train has 1 images"):
-        read(files | {"m": open_archive(place / "m")})
+        read(files | {"m": open_archive(position / "m")})
 
 
 def test_a_file_of_r_that_holds_a_function_or_is_cut_off_is_refused(digits, tmp_path):
     files, _, _ = digits
-    whole = gzip.decompress(files["zip.RData"].read_bytes())
-    for content, said in (
+    full = gzip.decompress(files["zip.RData"].read_bytes())
+    for content, output in (
         (saved("f", struct.pack(">i", 3)), r"holds an R language object \(type 3\), not data"),
-        (gzip.compress(whole[:200]), "cut off, or not what R writes"),
+        (gzip.compress(full[:200]), "cut off, or not what R writes"),
         (files["zip.RData"].read_bytes()[:100], "damaged or cut off"),
         (b"RDA2\nA\n", "not a file that R saved in its binary format"),
     ):
         (tmp_path / "bad.RData").write_bytes(content)
-        with pytest.raises(BadData, match=said):
+        with pytest.raises(BadData, match=output):
             read_rdata(tmp_path / "bad.RData", "bad.RData")

@@ -20,8 +20,8 @@ CAMELYON = {
         + "".join(f"{row + 3},{p},5,{x},1,{c}\n" for row, (p, n, x, c) in enumerate(PATCHES[3:]))
     ).encode()
 } | {
-    f"patches/patient_004_node_{4 if place < 3 else 5}/patch_x_{x}.png": picture(place, "PNG")
-    for place, (_, _, x, _) in enumerate(PATCHES)
+    f"patches/patient_004_node_{4 if position < 3 else 5}/patch_x_{x}.png": picture(position, "PNG")
+    for position, (_, _, x, _) in enumerate(PATCHES)
 }
 OPTIONS = {
     "file": "patches/patient_{patient}_node_{node}/patch_x_{x_coord}.png",
@@ -33,14 +33,14 @@ SCHEMA = Schema(
 
 
 def rows(files: dict, schema: Schema = SCHEMA, **options) -> list[dict]:
-    found = schema.conform(read(files, schema=schema, **(OPTIONS | options)), "here")
-    return sorted(found.to_pylist(), key=lambda row: row[schema.fields[0].name])
+    result = schema.conform(read(files, schema=schema, **(OPTIONS | options)), "here")
+    return sorted(result.to_pylist(), key=lambda row: row[schema.fields[0].name])
 
 
 EXPECTED = sorted(
     (
-        {"image": picture(place, "PNG"), "tumor": x // 32 % 2 if place < 3 else 1, "hospital": str(clinic)}
-        for place, (_, _, x, clinic) in enumerate(PATCHES)
+        {"image": picture(position, "PNG"), "tumor": x // 32 % 2 if position < 3 else 1, "hospital": str(clinic)}
+        for position, (_, _, x, clinic) in enumerate(PATCHES)
     ),
     key=lambda row: row["image"],
 )
@@ -101,8 +101,8 @@ def test_rows_are_named_by_their_place_as_in_fmow_and_several_rows_may_share_a_f
         )
     }
     schema = Schema((Field("image", "image", "input"), Field("y", "int64", "label"), Field("at", "string", "meta")))
-    found = rows(files, schema, file="rgb_{#}.png", table={"file": "m.csv"}, path="at")
-    assert {(row["at"], row["y"], row["image"]) for row in found} == {
+    result = rows(files, schema, file="rgb_{#}.png", table={"file": "m.csv"}, path="at")
+    assert {(row["at"], row["y"], row["image"]) for row in result} == {
         ("rgb_0.png", 1, picture(0, "PNG")),
         ("rgb_1.png", 0, picture(1, "PNG")),
     }
@@ -145,8 +145,8 @@ def test_celeba_has_its_labels_and_parts_in_two_tables_in_any_order(tmp_path):
     schema = Schema(
         (Field("image", "image", "input"), Field("blond", "int64", "label"), Field("published", "string", "meta"))
     )
-    found = rows(files, schema, file="img/{image_id}", table=table)
-    assert {(row["image"], row["blond"], row["published"]) for row in found} == {
+    result = rows(files, schema, file="img/{image_id}", table=table)
+    assert {(row["image"], row["blond"], row["published"]) for row in result} == {
         (picture(1), 1, "train"),
         (picture(2), 0, "test"),
     }

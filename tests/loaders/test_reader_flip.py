@@ -14,9 +14,9 @@ LOW = "sequence,target,set,validation\nMAAC,2.0,test,\nMVAD,1.0,test,\nMVAC,0.5,
 
 
 def archive(tmp_path, **texts):
-    with zipfile.ZipFile(tmp_path / "splits.zip", "w") as made:
+    with zipfile.ZipFile(tmp_path / "splits.zip", "w") as built:
         for name, text in texts.items():
-            made.writestr(f"splits/{name}.csv", text)
+            built.writestr(f"splits/{name}.csv", text)
     return {"splits.zip": tmp_path / "splits.zip"}
 
 

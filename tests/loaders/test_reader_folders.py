@@ -16,8 +16,8 @@ from PIL import Image
 PATTERN = "{domain}/{category}/{file}"
 PLACES = [(domain, kind, number) for domain in ("photo", "sketch") for kind in ("dog", "horse") for number in (0, 1)]
 PACS = {
-    f"{domain}/{kind}/pic_{number:03}.{'JPG' if number else 'png'}": picture(place, "JPEG" if number else "PNG")
-    for place, (domain, kind, number) in enumerate(PLACES)
+    f"{domain}/{kind}/pic_{number:03}.{'JPG' if number else 'png'}": picture(position, "JPEG" if number else "PNG")
+    for position, (domain, kind, number) in enumerate(PLACES)
 }
 
 
@@ -34,21 +34,21 @@ def test_a_folder_a_zip_and_tars_give_the_same_rows(tmp_path):
     copies = [open_archive(tree), zipped(tmp_path / "a.zip", PACS)]
     copies += [tarred(tmp_path / f"a.tar.{kind}", PACS, kind) for kind in ("gz", "zst", "xz", "bz2")]
     for copy in [*copies, tarred(tmp_path / "a.tar", PACS)]:
-        found = by_path(rows({"it": copy}, path="path"))
-        assert {path: row["image"] for path, row in found.items()} == PACS
-        one = found["sketch/horse/pic_001.JPG"]
-        assert (one["domain"], one["category"], one["file"]) == ("sketch", "horse", "pic_001.JPG")
+        result = by_path(rows({"it": copy}, path="path"))
+        assert {path: row["image"] for path, row in result.items()} == PACS
+        item = result["sketch/horse/pic_001.JPG"]
+        assert (item["domain"], item["category"], item["file"]) == ("sketch", "horse", "pic_001.JPG")
 
 
 def test_parts_become_fields_of_other_names_and_labels(tmp_path):
     files = {"a.zip": zipped(tmp_path / "a.zip", {f"all/{path}": content for path, content in PACS.items()})}
     options = {"folder": "all", "fields": {"label": "category", "name": "category"}, "constants": {"set": "PACS"}}
-    found = rows(files, maps={"label": ["horse", "dog"]}, **options)
-    assert {(row["label"], row["name"], row["set"]) for row in found} == {(0, "horse", "PACS"), (1, "dog", "PACS")}
-    assert list(found[0]) == ["image", "label", "name", "set"]
+    result = rows(files, maps={"label": ["horse", "dog"]}, **options)
+    assert {(row["label"], row["name"], row["set"]) for row in result} == {(0, "horse", "PACS"), (1, "dog", "PACS")}
+    assert list(result[0]) == ["image", "label", "name", "set"]
     assert {row["label"] for row in rows(files, maps={"label": {"dog": 7, "horse": 9}}, **options)} == {7, 9}
-    found = rows(files, maps={"label": "sorted"}, **options)
-    assert {(row["label"], row["name"]) for row in found} == {(0, "dog"), (1, "horse")}
+    result = rows(files, maps={"label": "sorted"}, **options)
+    assert {(row["label"], row["name"]) for row in result} == {(0, "dog"), (1, "horse")}
     with pytest.raises(
         BadData, match=r"a\.zip/all: photo/horse/pic_000\.png has the category 'horse', which is not one of dog"
     ):
@@ -64,8 +64,8 @@ def test_sorted_places_are_those_of_all_archives_together(tmp_path):
         "sketch.zip": zipped(tmp_path / "sketch.zip", {"bee/1.png": picture(3, "PNG")}),
     }
     each = {"clipart.*": {"constants": {"domain": "clipart"}}, "sketch.zip": {"constants": {"domain": "sketch"}}}
-    found = rows(files, pattern="{label}/{file}", maps={"label": "sorted"}, each=each)
-    assert [(row["domain"], row["label"]) for row in found] == [("clipart", 0), ("clipart", 1), ("sketch", 1)]
+    result = rows(files, pattern="{label}/{file}", maps={"label": "sorted"}, each=each)
+    assert [(row["domain"], row["label"]) for row in result] == [("clipart", 0), ("clipart", 1), ("sketch", 1)]
 
 
 def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
@@ -76,8 +76,8 @@ def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
         rows(files)
     ignore = ["*.txt", "README"]
     assert len(rows(files, ignore=ignore)) == 8
-    found = rows(files, ignore=ignore, where={"domain": "photo"}, without={"category": ["dog"]}, path="path")
-    assert sorted(by_path(found)) == ["photo/horse/pic_000.png", "photo/horse/pic_001.JPG"]
+    result = rows(files, ignore=ignore, where={"domain": "photo"}, without={"category": ["dog"]}, path="path")
+    assert sorted(by_path(result)) == ["photo/horse/pic_000.png", "photo/horse/pic_001.JPG"]
     with pytest.raises(BadData, match=r"a\.zip has no file that fits"):
         rows(files, ignore=ignore, where={"domain": "art"})
 
@@ -159,9 +159,14 @@ def test_sounds_are_named_by_their_paths_and_have_to_be_whole(tmp_path):
     digits = {f"recordings/{digit}_{who}_0.wav": sound(digit) for digit in (3, 7) for who in ("ann", "bob")}
     files = {"it.zip": zipped(tmp_path / "it.zip", digits | {"README.md": b""})}
     options = {"folder": "recordings", "pattern": "{digit:[0-9]}_{speaker}_{take}.wav"}
-    found = wav.read(files, **options).to_pylist()
-    assert {(row["digit"], row["speaker"]) for row in found} == {("3", "ann"), ("3", "bob"), ("7", "ann"), ("7", "bob")}
-    assert {row["audio"] for row in found} == {sound(3), sound(7)}
+    result = wav.read(files, **options).to_pylist()
+    assert {(row["digit"], row["speaker"]) for row in result} == {
+        ("3", "ann"),
+        ("3", "bob"),
+        ("7", "ann"),
+        ("7", "bob"),
+    }
+    assert {row["audio"] for row in result} == {sound(3), sound(7)}
     for content, problem in (
         (sound()[:-7], "is cut off: a WAV of 77 bytes whose header says 84"),
         (sound()[:40], "is cut off: a WAV without samples"),

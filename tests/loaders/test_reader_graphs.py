@@ -67,22 +67,26 @@ def flights(tmp_path, edges=EDGES, nodes=range(10, 16)):
 
 
 def test_the_place_of_a_node_is_what_brute_force_finds(tmp_path):
-    found = flights(tmp_path).to_pydict()
+    result = flights(tmp_path).to_pydict()
     nodes = list(range(10, 16))
     near = {node: {b for edge in EDGES for a, b in (edge, edge[::-1]) if a == node and b != node} for node in nodes}
     degree = [len(near[node]) for node in nodes]
-    assert found["degree"] == degree == [2, 2, 3, 2, 1, 0]
-    assert found["neighbour_degree_max"] == [max((len(near[one]) for one in near[node]), default=0) for node in nodes]
-    assert found["neighbour_degree_min"] == [min((len(near[one]) for one in near[node]), default=0) for node in nodes]
-    assert found["neighbour_degree_mean"][2] == pytest.approx(2)
+    assert result["degree"] == degree == [2, 2, 3, 2, 1, 0]
+    assert result["neighbour_degree_max"] == [
+        max((len(near[item]) for item in near[node]), default=0) for node in nodes
+    ]
+    assert result["neighbour_degree_min"] == [
+        min((len(near[item]) for item in near[node]), default=0) for node in nodes
+    ]
+    assert result["neighbour_degree_mean"][2] == pytest.approx(2)
     pairs = [sum(b in near[a] for a, b in combinations(near[node], 2)) for node in nodes]
-    assert found["triangles"] == pairs
-    assert found["clustering"] == [1, 1, pytest.approx(1 / 3), 0, 0, 0]
-    two = [len({*near[node], *(far for one in near[node] for far in near[one])} - {node}) for node in nodes]
-    assert found["within_two"] == two
-    assert found["share"][0] == 2 / 5
-    assert found["activity"] == [node % 4 for node in nodes]
-    assert set(found["network"]) == {"Gondor"}
+    assert result["triangles"] == pairs
+    assert result["clustering"] == [1, 1, pytest.approx(1 / 3), 0, 0, 0]
+    two = [len({*near[node], *(far for item in near[node] for far in near[item])} - {node}) for node in nodes]
+    assert result["within_two"] == two
+    assert result["share"][0] == 2 / 5
+    assert result["activity"] == [node % 4 for node in nodes]
+    assert set(result["network"]) == {"Gondor"}
 
 
 def test_an_edge_of_an_unlabelled_node_and_a_line_of_words_are_refused(tmp_path):

@@ -51,11 +51,11 @@ def test_images_and_labels_of_two_files_as_patchcamelyon_has_them(tmp_path):
     with h5py.File(tmp_path / "y.h5", "w") as file:
         file["y"] = np.arange(10, dtype=np.uint8).reshape(10, 1, 1, 1) % 2
     schema = Schema((SCHEMA["image"], Field("label", "uint8[1]", "label")))
-    found = rows(
+    result = rows(
         {name: tmp_path / name for name in ("x.h5", "y.h5")}, schema, fields={"image": "x.h5", "label": "y.h5:y"}
     )
-    assert np.array_equal(images(found), IMAGES)
-    assert [row["label"] for row in found] == [[0], [1]] * 5
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["label"] for row in result] == [[0], [1]] * 5
 
 
 def test_arrays_in_groups_of_a_member_of_an_archive(tmp_path):
@@ -66,17 +66,17 @@ def test_arrays_in_groups_of_a_member_of_an_archive(tmp_path):
     archive = zipped(tmp_path / "all.zip", {"set/a.hdf5": (tmp_path / "a.hdf5").read_bytes()})
     schema = Schema((SCHEMA["image"], Field("country", "string", "meta"), Field("flag", "bool", "label")))
     fields = {"image": "set/a.hdf5:rural/image", "country": "set/a.hdf5:rural/country", "flag": "set/a.hdf5:flag"}
-    found = rows({"all.zip": archive}, schema, fields=fields)
-    assert np.array_equal(images(found), IMAGES)
-    assert [row["country"] for row in found] == [f"land {number}" for number in range(10)]
-    assert [row["flag"] for row in found] == [True, False] * 5
+    result = rows({"all.zip": archive}, schema, fields=fields)
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["country"] for row in result] == [f"land {number}" for number in range(10)]
+    assert [row["flag"] for row in result] == [True, False] * 5
 
 
 def test_matlab_7_3_is_read_as_older_versions_are(tmp_path):
     path = matlab(tmp_path / "a.mat", X=IMAGES.transpose(1, 2, 3, 0), y=np.arange(10)[:, None], name="sketch")
-    found = rows({"a.mat": path}, fields={"image": "a.mat:X", "label": "a.mat:y"}, row_axis={"image": 3})
-    assert np.array_equal(images(found), IMAGES)
-    assert [row["label"] for row in found] == list(range(10))
+    result = rows({"a.mat": path}, fields={"image": "a.mat:X", "label": "a.mat:y"}, row_axis={"image": 3})
+    assert np.array_equal(images(result), IMAGES)
+    assert [row["label"] for row in result] == list(range(10))
     assert _hdf5.Hdf5Arrays(path, matlab=True)["name"].tolist() == ["sketch"]
 
 
@@ -84,8 +84,8 @@ def test_matlab_7_3_is_read_as_older_versions_are(tmp_path):
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=3, max_side=4), elements=st.floats(-9, 9)))
 def test_axes_of_matlab_come_back_in_their_order(values):
     with tempfile.TemporaryDirectory() as folder:
-        found = _hdf5.Hdf5Arrays(matlab(Path(folder, "a.mat"), v=values), matlab=True)
-        assert np.array_equal(found["v"], values)
+        result = _hdf5.Hdf5Arrays(matlab(Path(folder, "a.mat"), v=values), matlab=True)
+        assert np.array_equal(result["v"], values)
 
 
 def test_large_arrays_are_mapped_and_the_same(tmp_path, monkeypatch):
@@ -93,8 +93,8 @@ def test_large_arrays_are_mapped_and_the_same(tmp_path, monkeypatch):
         file["x"] = IMAGES
     monkeypatch.setattr(_hdf5, "_LARGE", 16)
     monkeypatch.setattr(_hdf5, "_PIECE", 100)
-    found = _hdf5.Hdf5Arrays(tmp_path / "a.h5")["x"]
-    assert isinstance(found, np.memmap) and np.array_equal(found, IMAGES)
+    result = _hdf5.Hdf5Arrays(tmp_path / "a.h5")["x"]
+    assert isinstance(result, np.memmap) and np.array_equal(result, IMAGES)
 
 
 def test_nothing_outside_the_file_is_read(tmp_path):
@@ -110,17 +110,17 @@ def test_nothing_outside_the_file_is_read(tmp_path):
         file.create_virtual_dataset("virtual", layout)
         file["own"] = np.arange(8)
         file["again"] = file["too"] = file["/"]
-    held = {"a.h5": tmp_path / "a.h5"}
+    locked = {"a.h5": tmp_path / "a.h5"}
     schema = Schema((Field("x", "int64", "input"),))
-    assert [row["x"] for row in rows(held, schema, fields={"x": "a.h5:own"})] == list(range(8))
-    for name, said in (
+    assert [row["x"] for row in rows(locked, schema, fields={"x": "a.h5:own"})] == list(range(8))
+    for name, output in (
         ("link", "no array 'link'"),
         ("soft", "no array 'soft'"),
         ("stored", "'stored' is stored in other files, which are not read"),
         ("virtual", "'virtual' is stored in other files"),
     ):
-        with pytest.raises(BadData, match=said):
-            rows(held, schema, fields={"x": f"a.h5:{name}"})
+        with pytest.raises(BadData, match=output):
+            rows(locked, schema, fields={"x": f"a.h5:{name}"})
 
 
 def test_what_is_no_array_is_named(tmp_path):
@@ -132,7 +132,7 @@ def test_what_is_no_array_is_named(tmp_path):
         file["v"].attrs["MATLAB_class"] = np.bytes_("cell")
     (tmp_path / "cut.h5").write_bytes((tmp_path / "a.h5").read_bytes()[:700])
     (tmp_path / "cut.mat").write_bytes(b"MATLAB 7.3 MAT-file" + b" " * 200)
-    for name, said in (
+    for name, output in (
         ("a.h5:table", r"a.h5: not a readable .h5 file: '/table' holds \[\('a', '<i4'\)"),
         ("a.h5:pointer", "'/pointer' holds object"),
         ("m.mat:v", "m.mat: not a readable .mat file: '/v' is a cell"),
@@ -140,7 +140,7 @@ def test_what_is_no_array_is_named(tmp_path):
         ("cut.mat:x", "cut.mat: not a readable .mat file"),
     ):
         file = name.partition(":")[0]
-        with pytest.raises(BadData, match=said):
+        with pytest.raises(BadData, match=output):
             read({file: tmp_path / file}, fields={"x": name})
 
 

@@ -37,10 +37,12 @@ def cifar(tmp_path):
     counts[np.arange(10_000), TESTED] = 40
     counts[np.flatnonzero(TESTED == 3)[1]] = [0, 0, 0, 10, 0, 30, 0, 0, 0, 0]
     np.save(tmp_path / "counts.npy", counts)
-    said = [{"id": int(np.flatnonzero(TESTED == 3)[1]), "mturk": {"given": 1, "guessed": 4}}]
-    (tmp_path / "said.json").write_text(json.dumps(said))
+    output = [{"id": int(np.flatnonzero(TESTED == 3)[1]), "mturk": {"given": 1, "guessed": 4}}]
+    (tmp_path / "said.json").write_text(json.dumps(output))
     names = ["train/cat/0000.jpg", "train/cat/0001.jpg", "train/dog/0000.jpg", "test/cat/0000.jpg", "test/cat/0001.jpg"]
-    tree = folder(tmp_path / "tree", {name: picture(place) for place, name in enumerate(names)} | {"README.md": b"x"})
+    tree = folder(
+        tmp_path / "tree", {name: picture(position) for position, name in enumerate(names)} | {"README.md": b"x"}
+    )
     files = {name: tmp_path / name for name in ("human.pt", "truth.npy", "counts.npy", "said.json")}
     return files | {"tree": open_archive(tree)}, tmp_path
 
@@ -52,26 +54,26 @@ def rows(files, **change):
 
 def test_the_kth_picture_of_a_class_is_the_kth_of_that_class_in_the_published_order(cifar):
     files, _ = cifar
-    found = rows(files)
-    assert sorted(found) == [("test", 3, 9), ("test", 3, 19), ("train", 3, 3), ("train", 3, 13), ("train", 5, 5)]
-    assert found["train", 3, 13]["worst"] == 5
-    assert found["train", 3, 3]["worst"] == 3
-    assert found["test", 3, 9]["worst"] == -1
-    assert [found["test", 3, number]["disagreement"] for number in (9, 19)] == [0.0, 0.75]
-    assert [found["test", 3, number]["disputed"] for number in (9, 19)] == [False, True]
-    assert found["train", 3, 13]["image"] == picture(1)
+    result = rows(files)
+    assert sorted(result) == [("test", 3, 9), ("test", 3, 19), ("train", 3, 3), ("train", 3, 13), ("train", 5, 5)]
+    assert result["train", 3, 13]["worst"] == 5
+    assert result["train", 3, 3]["worst"] == 3
+    assert result["test", 3, 9]["worst"] == -1
+    assert [result["test", 3, number]["disagreement"] for number in (9, 19)] == [0.0, 0.75]
+    assert [result["test", 3, number]["disputed"] for number in (9, 19)] == [False, True]
+    assert result["train", 3, 13]["image"] == picture(1)
 
 
 def test_a_picture_that_is_cut_off_or_of_no_class_is_named(cifar):
-    files, place = cifar
-    (place / "tree/train/cat/0001.jpg").write_bytes(picture(1)[:-10])
+    files, position = cifar
+    (position / "tree/train/cat/0001.jpg").write_bytes(picture(1)[:-10])
     with pytest.raises(BadData, match=r"train/cat/0001\.jpg is not a complete JPEG"):
         rows(files)
-    (place / "tree/train/cat/0001.jpg").unlink()
-    (place / "tree/train/cow").mkdir()
-    (place / "tree/train/cow/0000.jpg").write_bytes(picture(1))
+    (position / "tree/train/cat/0001.jpg").unlink()
+    (position / "tree/train/cow").mkdir()
+    (position / "tree/train/cow/0000.jpg").write_bytes(picture(1))
     with pytest.raises(BadData, match=r"train/cow/0000\.jpg is not part/class/number\.jpg"):
-        rows(files | {"tree": open_archive(place / "tree")})
+        rows(files | {"tree": open_archive(position / "tree")})
 
 
 def idx(values: np.ndarray, code: int) -> bytes:
@@ -91,10 +93,10 @@ def digits(tmp_path):
 
 def test_each_digit_has_its_writer_and_series(digits):
     files, _ = digits
-    found = qmnist.read(files, images="images", labels="labels", extended="extended.gz")
-    assert found["series"].to_pylist() == ["0", "4", "0", "0"]
-    assert found["writer"].to_pylist() == ["7", "2000", "7", "7"]
-    assert found["image"][1].as_py()[:3] == [16, 17, 18]
+    result = qmnist.read(files, images="images", labels="labels", extended="extended.gz")
+    assert result["series"].to_pylist() == ["0", "4", "0", "0"]
+    assert result["writer"].to_pylist() == ["7", "2000", "7", "7"]
+    assert result["image"][1].as_py()[:3] == [16, 17, 18]
 
 
 def test_labels_in_another_order_and_cut_off_ones_are_refused(digits, tmp_path):
@@ -116,8 +118,8 @@ def test_readers_stand_end_to_end_with_a_constant_each(tmp_path):
     files = {name: tmp_path / name for name in ("a.csv", "b.csv")}
     reader = {"reader": "table", "options": {"columns": {"text": "word"}}}
     of = [reader | {"files": [name], "constants": {"origin": name}} for name in ("b.csv", "a.csv")]
-    found = pa.concat_tables(together.pieces(files, of=of, schema=ORIGINS))
-    assert found.to_pydict() == {"text": ["z", "x", "y"], "origin": ["b.csv", "a.csv", "a.csv"]}
+    result = pa.concat_tables(together.pieces(files, of=of, schema=ORIGINS))
+    assert result.to_pydict() == {"text": ["z", "x", "y"], "origin": ["b.csv", "a.csv", "a.csv"]}
     with pytest.raises(UnknownName, match="c.csv"):
         list(together.pieces(files, of=[reader | {"files": ["c.csv"]}], schema=ORIGINS))
     with pytest.raises(BadDefinition, match="constant: an entry has reader, files, options and constants"):

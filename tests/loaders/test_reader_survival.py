@@ -28,10 +28,10 @@ def known(tmp_path, a=A, events=EVENTS):
 
 
 def test_who_was_not_followed_to_the_horizon_without_an_event_is_left_out(tmp_path):
-    found = known(tmp_path).to_pydict()
+    result = known(tmp_path).to_pydict()
     # 44 and 52 were followed for no longer than the horizon; 42 recurred after it; 41 died within it
-    assert dict(zip(found["age"], found["came"], strict=True)) == {40: 1, 41: 1, 42: 0, 43: 0, 50: 1, 51: 0}
-    assert found["cohort"] == ["a"] * 4 + ["b"] * 2
+    assert dict(zip(result["age"], result["came"], strict=True)) == {40: 1, 41: 1, 42: 0, 43: 0, 50: 1, 51: 0}
+    assert result["cohort"] == ["a"] * 4 + ["b"] * 2
 
 
 def test_a_file_without_events_and_a_time_that_is_no_number_are_refused(tmp_path):

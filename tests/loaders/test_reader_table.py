@@ -39,12 +39,12 @@ def schema(**types: str) -> Schema:
 
 
 def rows(files: dict[str, Path], kinds: dict[str, str], **options) -> dict[str, list]:
-    wanted = schema(**kinds)
-    return wanted.conform(read(files, schema=wanted, **options), "here").to_pydict()
+    expected = schema(**kinds)
+    return expected.conform(read(files, schema=expected, **options), "here").to_pydict()
 
 
 def test_columns_become_fields_of_the_types_of_the_schema(tmp_path):
-    found = rows(
+    result = rows(
         file(tmp_path, PEOPLE),
         {"who": "string", "years": "int64", "high": "bool", "both": "float32[2]", "last": "float64", "kind": "int64"},
         columns={"who": "name", "years": "Age", "high": "score", "both": ["Age", 3], "last": 4, "kind": "kind"},
@@ -53,7 +53,7 @@ def test_columns_become_fields_of_the_types_of_the_schema(tmp_path):
         above={"high": 1.5},
         maps={"kind": ["a", ["b", "B"]]},
     )
-    assert found == {
+    assert result == {
         "who": ["ann", "bob", "dan"],
         "years": [3, 40, 5],
         "high": [False, False, True],
@@ -186,15 +186,15 @@ def test_missing_cells_are_an_error_dropped_or_filled_and_may_be_told(tmp_path):
     assert rows(files, kinds, **options, if_missing="drop") == {"age": [1], "sex": ["F"]}
     filled = rows(files, kinds, **options, if_missing={"age": -1, "sex": "drop"})
     assert filled == {"age": [1, -1, -1], "sex": ["F", "M", "F"]}
-    told = rows(files, kinds | {"no_age": "bool"}, **options, is_missing={"no_age": "age"}, if_missing={"sex": ""})
-    assert told == {"age": [1, 0, 3, 0], "sex": ["F", "M", "", "F"], "no_age": [False, True, False, True]}
+    output = rows(files, kinds | {"no_age": "bool"}, **options, is_missing={"no_age": "age"}, if_missing={"sex": ""})
+    assert output == {"age": [1, 0, 3, 0], "sex": ["F", "M", "", "F"], "no_age": [False, True, False, True]}
     assert rows(files, {"sex": "string"}, columns={"sex": "sex"}) == {"sex": ["F", "M", "?", "F"]}
 
 
 def test_values_for_all_files_for_one_file_and_from_a_files_name(tmp_path):
     files = file(tmp_path, "n\n1\n2\n", "air_Xi_an_2013.csv") | file(tmp_path, "note\nn\n5\n", "air_Huairou_2014.csv")
     kinds = {"n": "int64", "station": "string", "year": "int64", "unit": "string", "at": "int64", "odd": "bool"}
-    found = rows(
+    result = rows(
         files,
         kinds,
         columns={"n": "n", "station": "station", "year": "from_year"},
@@ -203,7 +203,7 @@ def test_values_for_all_files_for_one_file_and_from_a_files_name(tmp_path):
         each={"*Huairou*": {"skip": 1, "constants": {"odd": True}}},
         row_number="at",
     )
-    assert found == {
+    assert result == {
         "n": [1, 2, 5],
         "station": ["Xi_an", "Xi_an", "Huairou"],
         "year": [2013, 2013, 2014],
@@ -221,8 +221,8 @@ def test_rows_are_kept_by_value_by_range_and_named_by_their_place(tmp_path):
     files = file(tmp_path, "n,k\n" + "".join(f"{n},{'ab'[n % 2]}\n" for n in range(10)))
     kinds = {"n": "int64", "half": "string"}
     ranges = {"half": {"first": [0, 5], "second": [5, 10]}}
-    found = rows(files, kinds, where={"k": ["a", "c"]}, without={"n": 4}, between={"n": [2, 8]}, ranges=ranges)
-    assert found == {"n": [2, 6, 8], "half": ["first", "second", "second"]}
+    result = rows(files, kinds, where={"k": ["a", "c"]}, without={"n": 4}, between={"n": [2, 8]}, ranges=ranges)
+    assert result == {"n": [2, 6, 8], "half": ["first", "second", "second"]}
     with pytest.raises(BadData, match=r"^people\.csv, line 11: no range of 'half' holds row 9"):
         rows(files, kinds, ranges={"half": {"first": [0, 9]}})
 
@@ -242,7 +242,7 @@ def test_a_sample_is_drawn_by_place_and_a_smaller_one_is_part_of_a_larger(tmp_pa
 
 
 def test_json_has_records_at_a_place_values_in_objects_and_lists_as_text_or_tensors(tmp_path):
-    said = {
+    output = {
         "data": {
             "all": [
                 {"q": {"text": "a", "n": 1}, "grid": [[1, 2], [3, 4]], "extra": None},
@@ -250,15 +250,15 @@ def test_json_has_records_at_a_place_values_in_objects_and_lists_as_text_or_tens
             ]
         }
     }
-    files = file(tmp_path, json.dumps(said), "tasks.json")
-    found = rows(
+    files = file(tmp_path, json.dumps(output), "tasks.json")
+    result = rows(
         files,
         {"text": "string", "n": "int64", "grid": "int64[2,2]", "as_text": "string", "extra": "string"},
         records="data.all",
         columns={"text": "q.text", "n": "q.n", "grid": "grid", "as_text": "grid", "extra": "extra"},
         if_missing={"extra": "none"},
     )
-    assert found == {
+    assert result == {
         "text": ["a", "b"],
         "n": [1, 2],
         "grid": [[1, 2, 3, 4], [0, 0, 0, 0]],
@@ -283,15 +283,15 @@ def test_structures_of_parquet_have_their_fields_as_columns(tmp_path):
     table = pa.table({"image": [{"bytes": b"\x89PNG", "path": "a"}], "n": pa.array([2.0])})
     pq.write_table(table, tmp_path / "a.parquet")
     files = {"a.parquet": tmp_path / "a.parquet"}
-    found = rows(files, {"image": "image", "n": "int64"}, columns={"image": "image.bytes", "n": "n"})
-    assert found == {"image": [b"\x89PNG"], "n": [2]}
+    result = rows(files, {"image": "image", "n": "int64"}, columns={"image": "image.bytes", "n": "n"})
+    assert result == {"image": [b"\x89PNG"], "n": [2]}
 
 
 def test_lines_are_told_apart_by_a_pattern(tmp_path):
     files = file(tmp_path, "IN: jump OUT: JUMP\r\nIN: run twice OUT: RUN RUN\n", "tasks.txt")
     pattern = "^IN: (?P<command>.+) OUT: (?P<actions>.+)$"
-    found = rows(files, {"command": "string", "actions": "string"}, format="lines", pattern=pattern)
-    assert found == {"command": ["jump", "run twice"], "actions": ["JUMP", "RUN RUN"]}
+    result = rows(files, {"command": "string", "actions": "string"}, format="lines", pattern=pattern)
+    assert result == {"command": ["jump", "run twice"], "actions": ["JUMP", "RUN RUN"]}
     files = file(tmp_path, "IN: jump OUT: JUMP\njump\n", "tasks.txt")
     with pytest.raises(BadData, match=r"tasks\.txt, line 2: 'jump' does not fit the pattern"):
         rows(files, {"command": "string"}, format="lines", pattern=pattern)
@@ -374,30 +374,30 @@ def test_what_pythons_own_writer_wrote_is_read_back_in_blocks_of_any_size(tmp_pa
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\n").writerows([("a", "b", "n"), *cells])
     files = file(tmp_path_factory.mktemp("csv"), out.getvalue())
-    wanted = schema(a="string", b="string", n="int64")
+    expected = schema(a="string", b="string", n="int64")
     before, _text._CHUNK = _text._CHUNK, block
     try:
-        found = list(pieces(files, schema=wanted))
+        result = list(pieces(files, schema=expected))
     finally:
         _text._CHUNK = before
-    assert pa.concat_tables(found).to_pylist() == [dict(zip("abn", row, strict=True)) for row in cells]
+    assert pa.concat_tables(result).to_pylist() == [dict(zip("abn", row, strict=True)) for row in cells]
 
 
 def test_a_long_file_comes_in_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(_separated, "_BLOCK", 1 << 12)
     numbers = np.arange(5000)
     files = file(tmp_path, "n\n" + "\n".join(map(str, numbers)) + "\nx\n")
-    found = []
+    result = []
     with pytest.raises(BadData, match=r"^people\.csv, line 5002: n is 'x'"):
-        found.extend(pieces(files, schema=schema(n="int64")))
-    assert len(found) > 3
-    assert np.array_equal(np.concatenate([table["n"].to_numpy() for table in found])[:4000], numbers[:4000])
+        result.extend(pieces(files, schema=schema(n="int64")))
+    assert len(result) > 3
+    assert np.array_equal(np.concatenate([table["n"].to_numpy() for table in result])[:4000], numbers[:4000])
 
 
 def test_a_source_gives_its_reader_the_schema_in_memory_and_on_disk(tmp_path, cache):
-    wanted = schema(n="int64", text="string")
+    expected = schema(n="int64", text="string")
     arguments = {"files": file(tmp_path, "n,text\n1.0,a\n2.0,\n")}
-    digest = build_in_pieces("table", arguments, wanted, "here", tmp_path / "built.arrow")
+    digest = build_in_pieces("table", arguments, expected, "here", tmp_path / "built.arrow")
     with pa.OSFile(str(tmp_path / "built.arrow")) as built:
         assert sorted(pa.ipc.open_file(built).read_all()["text"].to_pylist()) == ["", "a"]
-    assert digest == add_row_ids(wanted.conform(read(schema=wanted, **arguments), "here"), wanted)[1]
+    assert digest == add_row_ids(expected.conform(read(schema=expected, **arguments), "here"), expected)[1]

@@ -22,9 +22,9 @@ def wav(values: np.ndarray, rate: int = 800) -> bytes:
 @pytest.mark.parametrize("kind", ["int16", "int32", "uint8", "float32"])
 def test_samples_of_every_width_are_between_minus_one_and_one(kind: str) -> None:
     scaled = {"int16": TONE * 2**15 * 0.99, "int32": TONE * 2**31 * 0.99, "uint8": TONE * 126 + 128, "float32": TONE}
-    found = read_samples(wav(scaled[kind].astype(kind)), 800, "it")
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, TONE, atol=0.03)
+    result = read_samples(wav(scaled[kind].astype(kind)), 800, "it")
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, TONE, atol=0.03)
 
 
 def test_channels_are_averaged_and_another_rate_is_resampled() -> None:

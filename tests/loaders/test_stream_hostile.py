@@ -210,8 +210,8 @@ def test_arrays_that_numpy_saved_are_read_in_either_order(order):
         file = io.BytesIO()
         np.save(file, np.array(value, order=order))
         contents.append(file.getvalue())
-    found = samples.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
-    assert found["x"].to_pylist() == values.reshape(2, 4).tolist()
+    result = samples.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
+    assert result["x"].to_pylist() == values.reshape(2, 4).tolist()
 
 
 @pytest.mark.parametrize(("field", "content"), [(TEXT, b'{"t":"\\ud800"}'), (TEXT, b"[" * 100_000), (NUMBER, b"3")])

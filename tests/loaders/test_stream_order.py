@@ -31,24 +31,24 @@ def local(name):
 @pytest.fixture(scope="module")
 def places(tmp_path_factory):
     """Parts in every form that can be streamed, by name and sort."""
-    found = {}
+    result = {}
     for name in PARTS:
         folder = tmp_path_factory.mktemp("exports")
         opened, part = open_split(name), local(name)
-        found[name, "shards"] = part.to_webdataset(folder / "shards", 1_500_000)
-        found[name, "own parquet"] = part.to_parquet(folder / "train.parquet")
+        result[name, "shards"] = part.to_webdataset(folder / "shards", 1_500_000)
+        result[name, "own parquet"] = part.to_parquet(folder / "train.parquet")
         rows = opened.rows.select([field.name for field in part.schema.fields])
         rows = rows.take(np.random.default_rng(0).permutation(rows.num_rows))
         (folder / "source").mkdir()
         half = rows.num_rows // 2
         for number, piece in enumerate((rows.slice(0, half), rows.slice(half))):
             pq.write_table(piece, folder / "source" / f"{number}.parquet", row_group_size=700)
-        found[name, "source parquet"] = folder / "source"
+        result[name, "source parquet"] = folder / "source"
         (folder / "tars").mkdir()
-        for shard in sorted(found[name, "shards"].glob("*.tar")):
+        for shard in sorted(result[name, "shards"].glob("*.tar")):
             (folder / "tars" / shard.name).symlink_to(shard)
-        found[name, "tars"] = str(folder / "tars" / "*.tar")
-    return found
+        result[name, "tars"] = str(folder / "tars" / "*.tar")
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +58,11 @@ def streamed(places):
 
 def same(one, other) -> bool:
     pairs = list(zip(one, other, strict=True))
-    assert all(list(mine) == list(yours) for mine, yours in pairs)
+    assert all(list(own) == list(yours) for own, yours in pairs)
     return all(
-        mine[key].dtype == yours[key].dtype and np.array_equal(mine[key], yours[key])
-        for mine, yours in pairs
-        for key in mine
+        own[key].dtype == yours[key].dtype and np.array_equal(own[key], yours[key])
+        for own, yours in pairs
+        for key in own
     )
 
 
@@ -116,17 +116,17 @@ def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, work
 def test_a_state_saved_at_one_world_resumes_at_another(streamed, legs, rows):
     name = "prefix_sums/32_to_64"
     part = streamed[name, "shards"].select(np.arange(rows))
-    whole = [batch["row_id"].tolist() for batch in local(name).select(np.arange(rows)).torch(8)]
+    full = [batch["row_id"].tolist() for batch in local(name).select(np.arange(rows)).torch(8)]
     seen, state = [], part.torch(8).state_dict()
-    for world, steps in [*legs, (1, len(whole))]:
+    for world, steps in [*legs, (1, len(full))]:
         streams = [part.torch(8, rank=rank, world=world) for rank in range(world)]
-        for one in streams:
-            one.load_state_dict(json.loads(json.dumps(state)))
-        reading = [iter(one) for one in streams]
-        for _ in range(min(steps, len(whole) - len(seen))):
-            seen.append([row for one in reading for row in next(one)["row_id"].tolist()])
+        for item in streams:
+            item.load_state_dict(json.loads(json.dumps(state)))
+        reading = [iter(item) for item in streams]
+        for _ in range(min(steps, len(full) - len(seen))):
+            seen.append([row for item in reading for row in next(item)["row_id"].tolist()])
         state = streams[-1].state_dict()
-    assert seen == whole
+    assert seen == full
 
 
 def test_forked_workers_of_a_loader_read_for_themselves(streamed):

@@ -46,8 +46,8 @@ def test_the_pinned_digest_recomputes_from_an_exports_index_alone(name, tmp_path
     for part in opened.parts[-1:]:
         folder = opened.part(part).to_webdataset(tmp_path / part)
         index = pq.read_table(next(folder.glob("*.index.parquet")))
-        found = compute_part_digests(make_manifest_rows(index, part))
-        assert found[part]["digest"] == opened.manifest.definition.parts[part].digest
+        result = compute_part_digests(make_manifest_rows(index, part))
+        assert result[part]["digest"] == opened.manifest.definition.parts[part].digest
 
 
 @pytest.mark.parametrize("sort", ["shards", "train.parquet"])
@@ -72,10 +72,10 @@ def edited(exports: Path, folder: Path, change) -> Path:
     shutil.copytree(exports / "shards", folder)
     index = next(folder.glob("*.index.parquet"))
     pq.write_table(change(pq.read_table(index)), index)
-    said = json.loads((folder / "manifest.json").read_text())
+    output = json.loads((folder / "manifest.json").read_text())
     content = index.read_bytes()
-    said["index"] |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
-    (folder / "manifest.json").write_text(json.dumps(said))
+    output["index"] |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps(output))
     return folder
 
 
@@ -135,17 +135,17 @@ def damaged(path: Path, at: int, bit: int) -> bytes:
 @given(at=st.integers(0, 2**31), bit=st.integers(0, 7))
 @settings(max_examples=20, deadline=None)
 def test_a_flipped_bit_gives_the_same_rows_or_one_error_and_never_another_row(texts, sort, at, bit, tmp_path_factory):
-    whole = tmp_path_factory.mktemp("flip")
-    place = whole / sort
+    full = tmp_path_factory.mktemp("flip")
+    position = full / sort
     if sort == "shards":
-        shutil.copytree(texts / sort, place)
-        target = sorted(place.glob("*.tar"))[at % 3]
+        shutil.copytree(texts / sort, position)
+        target = sorted(position.glob("*.tar"))[at % 3]
     else:
-        target = shutil.copyfile(texts / sort, place)
+        target = shutil.copyfile(texts / sort, position)
     target.write_bytes(damaged(target, at // 3, bit))
     right = read(open_split("prefix_sums/32_to_64").part("id_test"))
     try:
-        rows = read(stream("prefix_sums/32_to_64", "id_test", place))
+        rows = read(stream("prefix_sums/32_to_64", "id_test", position))
     except (BadData, Unavailable) as error:
         assert "\n" not in str(error)
     else:
@@ -161,8 +161,8 @@ def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
     part = stream("prefix_sums/32_to_64", "id_test", folder)
     with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} differs from the manifest \({target}, offset \d+"):
         list(part.batches(100, verify="epoch"))
-    taken = sum(len(batch["row_id"]) for batch in part.batches(100, verify="never"))
-    assert taken == 1000, "without proof the rows are handed out as they come"
+    accepted = sum(len(batch["row_id"]) for batch in part.batches(100, verify="never"))
+    assert accepted == 1000, "without proof the rows are handed out as they come"
 
 
 def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
@@ -193,12 +193,12 @@ def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
 @given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=2, max_size=30, unique=True))
 def test_tallies_of_shares_add_up_in_any_order_and_tell_any_other_rows(rows):
     ids, checks = (np.array(column, np.uint64) for column in zip(*rows, strict=True))
-    whole = EpochTally.of(ids, checks)
-    assert EpochTally.of(ids[::2], checks[::2]) + EpochTally.of(ids[1::2], checks[1::2]) == whole
-    assert EpochTally.of(ids[::-1], checks[::-1]) == whole
-    assert EpochTally.of(ids[1:], checks[1:]) != whole
+    full = EpochTally.of(ids, checks)
+    assert EpochTally.of(ids[::2], checks[::2]) + EpochTally.of(ids[1::2], checks[1::2]) == full
+    assert EpochTally.of(ids[::-1], checks[::-1]) == full
+    assert EpochTally.of(ids[1:], checks[1:]) != full
     twice = EpochTally.of(np.append(ids[1:], ids[1]), np.append(checks[1:], checks[1]))
-    assert twice != whole, "one row twice and one not at all"
+    assert twice != full, "one row twice and one not at all"
 
 
 SMALL = Schema((Field("a", "int64", "input"), Field("b", "int64", "label"), Field("c", "string", "meta")))
@@ -213,19 +213,19 @@ def test_rows_of_equal_inputs_are_found_whatever_order_they_pass_in(rows, data):
         return pa.table({f.name: pa.array(column, f.arrow()) for f, column in zip(SMALL.fields, columns, strict=True)})
 
     ids, checks = compute_row_ids(table(rows), SMALL), get_digest_prefixes(compute_row_digests(table(rows), SMALL))
-    wanted = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)), np.int64)
+    expected = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)), np.int64)
     passing = data.draw(st.permutations(rows))
-    matching, step = RowMatcher(ids[wanted], checks[wanted], SMALL, len(rows)), data.draw(st.integers(1, 9))
-    found = [matching.passes(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
-    assert sorted(row for some in found for row in some.tolist()) == list(range(len(wanted)))
-    assert len(set(matching.where.tolist())) == len(wanted), "no row stands for two"
-    assert [passing[number] for number in matching.where] == [rows[row] for row in wanted]
-    alone = RowMatcher(ids[wanted], checks[wanted], SMALL, len(rows))
-    if len(wanted):
-        alone.passes(table([rows[row] for row in wanted]), 0)
+    matching, step = RowMatcher(ids[expected], checks[expected], SMALL, len(rows)), data.draw(st.integers(1, 9))
+    result = [matching.passes(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
+    assert sorted(row for some in result for row in some.tolist()) == list(range(len(expected)))
+    assert len(set(matching.where.tolist())) == len(expected), "no row stands for two"
+    assert [passing[number] for number in matching.where] == [rows[row] for row in expected]
+    alone = RowMatcher(ids[expected], checks[expected], SMALL, len(rows))
+    if len(expected):
+        alone.passes(table([rows[row] for row in expected]), 0)
     assert not len(alone.missing), "also where the source's other rows of these inputs never pass"
-    if len(wanted):
-        numbers = find_occurrence_numbers(table([rows[row] for row in wanted]), SMALL, ids[wanted], len(rows))
+    if len(expected):
+        numbers = find_occurrence_numbers(table([rows[row] for row in expected]), SMALL, ids[expected], len(rows))
         assert numbers.tolist() == matching.occurrence.tolist()
 
 

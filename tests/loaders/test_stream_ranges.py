@@ -49,16 +49,16 @@ places = st.tuples(st.integers(0, 2), st.integers(0, 10**6), st.integers(1, 10**
 
 @given(st.lists(places, max_size=60))
 def test_every_row_lies_in_one_range_and_ranges_hold_no_more_than_gaps_allow(rows):
-    files, offsets, lengths = (np.array([row[place] for row in rows], np.int64) for place in range(3))
-    found = list(coalesce_ranges(files, offsets, lengths))
-    assert sorted(row for piece in found for row in piece.rows.tolist()) == list(range(len(rows)))
-    for piece in found:
-        mine = [rows[row] for row in piece.rows]
-        assert {row[0] for row in mine} == {piece.file}
-        assert piece.start == min(row[1] for row in mine)
-        assert piece.stop == max(row[1] + row[2] for row in mine)
-        covered = sum(row[2] for row in mine) + ranges.GAP * (len(mine) - 1)
-        assert piece.stop - piece.start <= min(covered, max(ranges.LONGEST, max(row[2] for row in mine)))
+    files, offsets, lengths = (np.array([row[position] for row in rows], np.int64) for position in range(3))
+    result = list(coalesce_ranges(files, offsets, lengths))
+    assert sorted(row for piece in result for row in piece.rows.tolist()) == list(range(len(rows)))
+    for piece in result:
+        own = [rows[row] for row in piece.rows]
+        assert {row[0] for row in own} == {piece.file}
+        assert piece.start == min(row[1] for row in own)
+        assert piece.stop == max(row[1] + row[2] for row in own)
+        covered = sum(row[2] for row in own) + ranges.GAP * (len(own) - 1)
+        assert piece.stop - piece.start <= min(covered, max(ranges.LONGEST, max(row[2] for row in own)))
 
 
 def test_a_hundredth_of_the_rows_costs_a_hundredth_of_the_bytes(exports, monkeypatch):
@@ -120,8 +120,8 @@ def read(site: Ranges, start: int = 0, stop: int = len(BODY)) -> bytes:
 @pytest.fixture
 def site(soon, tmp_path):
     (tmp_path / "file").write_bytes(BODY)
-    with serving(tmp_path) as found:
-        yield found
+    with serving(tmp_path) as result:
+        yield result
 
 
 @pytest.mark.parametrize("fault", ["cut", "stall", "500", "429", "shifted", "longer"])
@@ -197,8 +197,8 @@ def test_pauses_double_unless_the_server_says_when_to_ask_again(site):
 def test_a_redirect_is_followed_once_and_asked_again_when_it_ends(site):
     site.moved["/first"] = "/file"
     file = HttpFile.open(f"{site.url}/first")
-    asked = [file.read(at, at + 5, threading.Event()) for at in (0, 10, 20)]
-    assert asked == [BODY[at : at + 5] for at in (0, 10, 20)]
+    requested = [file.read(at, at + 5, threading.Event()) for at in (0, 10, 20)]
+    assert requested == [BODY[at : at + 5] for at in (0, 10, 20)]
     assert site.redirected == 2, "when it was opened, and for the first range"
     site.faults["/file"] = ["403"]
     assert file.read(30, 35, threading.Event()) == BODY[30:35]
@@ -273,9 +273,9 @@ def test_a_wrong_byte_is_not_kept(exports):
         site.tags = False
         part = stream(NAME, "train", site.url)
         (shard,) = [path for path in site.files if path.endswith(".tar")]
-        whole = site.files[shard]
-        site.files[shard] = whole.replace(b'{"bits":"0', b'{"bits":"1')
+        full = site.files[shard]
+        site.files[shard] = full.replace(b'{"bits":"0', b'{"bits":"1')
         with pytest.raises(BadData, match="differs from the manifest"):
             ids(part.batches(4096))
-        site.files[shard] = whole
+        site.files[shard] = full
         assert len(ids(part.batches(4096))) == len(part)

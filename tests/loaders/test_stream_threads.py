@@ -114,13 +114,13 @@ sizes = st.lists(st.integers(1, 60), max_size=40)
 @given(sizes=sizes, most=st.integers(1, 150))
 @settings(max_examples=60, deadline=None)
 def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
-    held, peak, lock = [0], [0], threading.Lock()
+    locked, peak, lock = [0], [0], threading.Lock()
 
     def task(size: int):
         def read(_: threading.Event) -> int:
             with lock:
-                held[0] += size
-                peak[0] = max(peak[0], held[0])
+                locked[0] += size
+                peak[0] = max(peak[0], locked[0])
             return size
 
         return size, read
@@ -128,7 +128,7 @@ def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
     given_out = []
     for size in prefetch_tasks(map(task, sizes), most):
         given_out.append(size)
-        held[0] -= size
+        locked[0] -= size
     assert given_out == sizes
     assert peak[0] <= max([most, *sizes])
 
@@ -150,5 +150,5 @@ print(tracemalloc.get_traced_memory()[1])
 
 def test_an_epoch_holds_some_blocks_and_never_the_part(shards):
     done = subprocess.run([sys.executable, "-c", MEASURED, shards], capture_output=True, text=True, check=True)
-    whole = sum(path.stat().st_size for path in shards.glob("*.tar"))
-    assert int(done.stdout) < 400_000 < whole / 2
+    full = sum(path.stat().st_size for path in shards.glob("*.tar"))
+    assert int(done.stdout) < 400_000 < full / 2

@@ -33,9 +33,9 @@ TEXTS = [" ".join(WORDS[1 + (row * k) % 5] for k in range(row % 7)) for row in r
 
 
 def tokenizer(*words: str) -> Any:
-    made = library.Tokenizer(library.models.WordLevel({w: n for n, w in enumerate(words or WORDS)}, unk_token="?"))
-    made.pre_tokenizer = library.pre_tokenizers.Whitespace()
-    return made
+    built = library.Tokenizer(library.models.WordLevel({w: n for n, w in enumerate(words or WORDS)}, unk_token="?"))
+    built.pre_tokenizer = library.pre_tokenizers.Whitespace()
+    return built
 
 
 def plain(texts: list[str] = TEXTS) -> list[list[int]]:
@@ -83,21 +83,21 @@ class Counting:
     "texts", [TEXTS, np.array(TEXTS, object), pa.array(TEXTS), pa.chunked_array([TEXTS[:5], TEXTS[5:]])]
 )
 def test_tokens_are_those_that_the_tokenizer_gives(texts: Any) -> None:
-    found = tokenise_texts(texts, load_tokenizer(tokenizer()))
-    assert rows(found) == plain()
-    assert found.lengths.tolist() == [len(one) for one in plain()]
+    result = tokenise_texts(texts, load_tokenizer(tokenizer()))
+    assert rows(result) == plain()
+    assert result.lengths.tolist() == [len(item) for item in plain()]
     some = np.array([39, 0, 8, 7, 39])
-    padded = found.take(some, pad=9, add=1)
+    padded = result.take(some, pad=9, add=1)
     assert padded.dtype == np.int64
-    for place, row in enumerate(some):
+    for position, row in enumerate(some):
         ids = [number + 1 for number in plain()[int(row)]]
-        assert padded[place].tolist() == ids + [9] * (padded.shape[1] - len(ids))
+        assert padded[position].tolist() == ids + [9] * (padded.shape[1] - len(ids))
 
 
 def test_ids_are_mapped_and_as_narrow_as_they_can_be() -> None:
-    found = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    assert [block.ids.dtype for block in found.blocks] == [np.uint16] * 5
-    assert not found.blocks[0].ids.flags.owndata
+    result = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
+    assert [block.ids.dtype for block in result.blocks] == [np.uint16] * 5
+    assert not result.blocks[0].ids.flags.owndata
     wide = tokenizer()
     wide.add_tokens([f"w{number}" for number in range(2**16)])
     assert load_tokenizer(wide).dtype == np.uint32
@@ -155,13 +155,13 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
 
 
 def test_tokens_are_listed_verified_and_removed_as_all_in_the_cache() -> None:
-    found = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
+    result = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
     (entry,) = list_entries("tokens")
     assert entry.name.startswith("tokenizer-")
     assert {verdict.state for verdict in verify_cache()} == {"intact"}
     assert [entry.kind for entry in clear_cache(["tokens"]).removed] == ["tokens"]
     assert not list_entries("tokens")
-    assert rows(found) == plain()  # what was mapped stays
+    assert rows(result) == plain()  # what was mapped stays
 
 
 def test_a_block_that_was_changed_is_made_again_alone(cache: Path) -> None:
@@ -213,24 +213,24 @@ def test_a_killed_build_leaves_whole_blocks_and_nothing_half(cache: Path) -> Non
 def _tokenise(root: str, told: Any) -> None:
     os.environ["FARSHIFT_CACHE"], cached.BLOCK = root, 8
     counting = Counting()
-    found = tokenise_texts(TEXTS, counting)
-    told.put((len(counting.asked), rows(found) == plain()))
+    result = tokenise_texts(TEXTS, counting)
+    told.put((len(counting.asked), rows(result) == plain()))
 
 
 def test_of_several_processes_one_tokenises_and_the_others_wait(cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    told: Any = context.Queue()
+    output: Any = context.Queue()
     tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
     (entry,) = list_entries("tokens")
     clear_cache(["tokens"])
-    workers = [context.Process(target=_tokenise, args=(str(cache), told)) for _ in range(2)]
+    workers = [context.Process(target=_tokenise, args=(str(cache), output)) for _ in range(2)]
     with FileLock(f"{entry.path}.lock"):
         for worker in workers:
             worker.start()
-    found = sorted(told.get(timeout=300) for _ in workers)
+    result = sorted(output.get(timeout=300) for _ in workers)
     for worker in workers:
         worker.join()
-    assert found == [(0, True), (40, True)]
+    assert result == [(0, True), (40, True)]
 
 
 def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
@@ -238,10 +238,10 @@ def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "file" / "cache"))
-    with report_to(told := Told()):
+    with report_to(output := Told()):
         assert rows(tokenise_texts(TEXTS, load_tokenizer(tokenizer()))) == plain()
-    assert len(told.lines) == 1
-    assert told.lines[0].startswith("40 texts are tokenised into memory: ")
+    assert len(output.lines) == 1
+    assert output.lines[0].startswith("40 texts are tokenised into memory: ")
 
 
 LENGTHS = np.random.default_rng(0).integers(1, 60, 1000)
@@ -250,27 +250,27 @@ SHUFFLED = StoredPermutation(np.random.default_rng(1).permutation(1000))
 
 def test_buckets_are_the_same_rows_dealt_out_by_length() -> None:
     order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
-    found = order.at(np.arange(1000))
-    assert sorted(found.tolist()) == list(range(1000))
+    result = order.at(np.arange(1000))
+    assert sorted(result.tolist()) == list(range(1000))
     for start in range(0, 1000, 128):
-        assert set(found[start : start + 128]) == set(SHUFFLED.sequence[start : start + 128])
-    last = found[992:]
+        assert set(result[start : start + 128]) == set(SHUFFLED.sequence[start : start + 128])
+    last = result[992:]
     assert set(last) == set(SHUFFLED.sequence[992:])  # by chance, whatever their lengths
     assert compute_padding_share(LENGTHS, order, 16) < compute_padding_share(LENGTHS, SHUFFLED, 16) / 3
-    in_full = [LENGTHS[found[start : start + 16]] for start in range(0, 992, 16)]
-    assert all(np.array_equal(np.sort(one), one) for one in in_full)
-    first = [one.max() for one in in_full[:8]]
+    in_full = [LENGTHS[result[start : start + 16]] for start in range(0, 992, 16)]
+    assert all(np.array_equal(np.sort(item), item) for item in in_full)
+    first = [item.max() for item in in_full[:8]]
     assert first != sorted(first)
 
 
 def test_any_turns_of_a_bucketed_epoch_can_be_asked_alone() -> None:
     order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
-    whole = order.at(np.arange(1000))
+    full = order.at(np.arange(1000))
     turns = np.array([999, 3, 500, 0, 128])
-    np.testing.assert_array_equal(order.at(turns), whole[turns])
+    np.testing.assert_array_equal(order.at(turns), full[turns])
     alone = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=1).at(np.arange(16))
     assert set(alone) == set(SHUFFLED.sequence[:16])
-    assert not np.array_equal(BucketedOrder("other", SHUFFLED, LENGTHS, 16, pool=8).at(np.arange(1000)), whole)
+    assert not np.array_equal(BucketedOrder("other", SHUFFLED, LENGTHS, 16, pool=8).at(np.arange(1000)), full)
 
 
 @pytest.mark.parametrize("world", [1, 2, 8])
@@ -280,8 +280,8 @@ def test_global_batches_are_the_same_for_every_world(world: int) -> None:
     shares = []
     for rank in range(world):
         cut = GlobalBatches(1000, 16, rank, world)
-        found = list(cut.positions(order, cut.steps()))
-        shares.append([part[a:b] for part, bounds in found for a, b in pairwise(bounds)])
+        result = list(cut.positions(order, cut.steps()))
+        shares.append([part[a:b] for part, bounds in result for a, b in pairwise(bounds)])
     for number, pieces in enumerate(zip(*shares, strict=True)):
         np.testing.assert_array_equal(np.concatenate(pieces), alone[16 * number : 16 * number + 16])
 

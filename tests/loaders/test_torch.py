@@ -51,8 +51,8 @@ def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers(workers, dr
 
 def test_batches_are_tensors_of_the_parts_values():
     for name in ("modadd97/xi35", "prefix_sums/32_to_64"):
-        whole = load(name, part="train").select(np.arange(100))
-        for tensors, arrays in zip(whole.torch(32, seed=4), whole.batches(32, seed=4), strict=True):
+        full = load(name, part="train").select(np.arange(100))
+        for tensors, arrays in zip(full.torch(32, seed=4), full.batches(32, seed=4), strict=True):
             assert set(tensors) == set(arrays)
             assert all(
                 np.array_equal(tensors[key].numpy(), arrays[key]) for key in arrays if arrays[key].dtype != object
@@ -95,20 +95,20 @@ def legs_of(worlds):
 @given(legs_of([1, 2, 4]), st.sampled_from([1, 2, 4]), st.integers(0, 150), st.integers(0, 3), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_a_state_of_any_rank_resumes_any_world_with_no_row_lost_or_repeated(legs, last, rows, epoch, drop_last):
-    whole = truth(rows, 8, epoch=epoch, drop_last=drop_last)
+    full = truth(rows, 8, epoch=epoch, drop_last=drop_last)
     seen: list[list[int]] = []
     state = part(rows).torch(8, epoch=epoch).state_dict()
-    for world, steps in [*legs, (last, len(whole))]:
+    for world, steps in [*legs, (last, len(full))]:
         streams = [part(rows).torch(8, drop_last=drop_last, rank=rank, world=world) for rank in range(world)]
         for stream in streams:
             stream.load_state_dict(json.loads(json.dumps(state)))
         reading = [iter(stream) for stream in streams]
-        for _ in range(min(steps, len(whole) - len(seen))):
-            shares = [next(one)["row_id"].tolist() for one in reading]
+        for _ in range(min(steps, len(full) - len(seen))):
+            shares = [next(item)["row_id"].tolist() for item in reading]
             seen.append([row for share in shares for row in share])
         (state,) = {json.dumps(stream.state_dict()): stream.state_dict() for stream in streams}.values()
-    assert seen == whole
-    assert all(next(one, None) is None for one in reading)
+    assert seen == full
+    assert all(next(item, None) is None for item in reading)
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -128,8 +128,8 @@ def test_a_loaded_position_holds_for_one_pass_and_its_epoch(workers):
 
 def test_what_workers_have_read_is_never_guessed():
     stream = part().torch(32)
-    taken = iter(loader(stream, 3))
-    first = [next(taken)["row_id"].tolist() for _ in range(4)]
+    accepted = iter(loader(stream, 3))
+    first = [next(accepted)["row_id"].tolist() for _ in range(4)]
     with pytest.raises(FarshiftError, match=r"use state_at\(count\)"):
         stream.state_dict()
     resumed = part().torch(32)
@@ -177,8 +177,8 @@ def test_a_stateful_loader_saved_by_four_ranks_resumes_on_two():
     saved = readers(4)
     before = together(islice(zip(*saved, strict=True), 5))
     resumed = readers(2)
-    for one in resumed:
-        one.load_state_dict(saved[3].state_dict())
+    for item in resumed:
+        item.load_state_dict(saved[3].state_dict())
     assert before + together(zip(*resumed, strict=True)) == truth()
 
 
@@ -268,8 +268,8 @@ def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
     assert state == other_state
     resumed = part().torch(32)
     resumed.load_state_dict(state)
-    shares = [one + other for one, other in zip(first, second, strict=True)]
-    assert [len(one) for one in first] == [16] * 7
+    shares = [item + other for item, other in zip(first, second, strict=True)]
+    assert [len(item) for item in first] == [16] * 7
     assert shares + ids(resumed) == truth()
 
 
@@ -312,6 +312,6 @@ def test_torchs_own_loader_draws_rows_of_a_part_by_position(name):
     assert set(batch) == set(part.columns)
     assert batch["row_id"].dtype == torch.uint64
     by_id = {row["row_id"]: row for row in part[:]}
-    for place, row_id in enumerate(batch["row_id"].tolist()):
-        drawn = {name: column[place] for name, column in batch.items()}
+    for position, row_id in enumerate(batch["row_id"].tolist()):
+        drawn = {name: column[position] for name, column in batch.items()}
         assert {name: x.tolist() if isinstance(x, torch.Tensor) else x for name, x in drawn.items()} == by_id[row_id]

@@ -16,8 +16,8 @@ from farshift.loaders.acquire.fetch_tree import fetch_tree
 from farshift.splits.pins import TreePin
 
 FILES = {
-    f"{domain}/{kind}/{number}.jpg": picture(place, "JPEG")
-    for place, (domain, kind, number) in enumerate(
+    f"{domain}/{kind}/{number}.jpg": picture(position, "JPEG")
+    for position, (domain, kind, number) in enumerate(
         (domain, kind, number) for domain in ("photo", "sketch") for kind in ("dog", "horse") for number in (0, 1)
     )
 }
@@ -51,16 +51,16 @@ def github(repository, tmp_path, monkeypatch):
     served.mkdir(parents=True)
     git(folder, "archive", "--format=tar.gz", f"--prefix=name-{commit}/", f"--output={served / commit}.tar.gz", commit)
 
-    asked: list[str] = []
+    requested: list[str] = []
 
     class Handler(SimpleHTTPRequestHandler):
         def log_request(self, code="-", size="-"):
-            asked.append(self.path)
+            requested.append(self.path)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "served")))
     Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("FARSHIFT_GITHUB", f"http://127.0.0.1:{server.server_port}/")
-    yield asked, served / f"{commit}.tar.gz"
+    yield requested, served / f"{commit}.tar.gz"
     server.shutdown()
     server.server_close()
 
@@ -74,11 +74,11 @@ def on_github(repository):
 
 
 def test_one_request_brings_a_tree_from_github_and_the_cache_keeps_it(repository, github):
-    asked, _ = github
+    requested, _ = github
     for _ in range(2):
         _, files = fetch_tree(pin(repository, on_github(repository)))
         assert dict(files.walk()) == FILES
-    assert asked == [f"/owner/name/archive/{repository[1]}.tar.gz"]
+    assert requested == [f"/owner/name/archive/{repository[1]}.tar.gz"]
 
 
 def test_git_brings_the_commit_of_any_address(repository):

@@ -71,7 +71,7 @@ def carried() -> dict[str, Carried]:
         "float16": Carried("float64", pa.array(HALVES), HALVES.astype(float).tolist()),
         "float32": Carried("float64", pa.array(NUMBERS / 3, pa.float32()), (NUMBERS / 3).astype("f4").tolist()),
         "float64": Carried("float64", pa.array(NUMBERS / 3), (NUMBERS / 3).tolist()),
-        "decimal": Carried("float64", pa.array(money, pa.decimal128(38, 2)), [float(str(one)) for one in money]),
+        "decimal": Carried("float64", pa.array(money, pa.decimal128(38, 2)), [float(str(item)) for item in money]),
         "decimal_whole": Carried("int64", pa.array(map(Decimal, range(ROWS)), pa.decimal128(38, 0)), NUMBERS.tolist()),
         "string": Carried("string", pa.array(TEXTS), TEXTS),
         "large_string": Carried("string", pa.array(TEXTS, pa.large_string()), TEXTS),
@@ -84,7 +84,7 @@ def carried() -> dict[str, Carried]:
         "list": Carried("float32[3]", pa.array(VECTORS), VECTORS),
         "fixed_list": Carried("float32[3]", pa.array(VECTORS, pa.list_(pa.float32(), 3)), VECTORS),
         "nested": Carried("int64[1,2]", pa.array([[[row, 7]] for row in range(ROWS)]), [[[n, 7]] for n in range(ROWS)]),
-        "truths": Carried("uint8[2]", pa.array([[one, True] for one in truth]), [[int(one), 1] for one in truth]),
+        "truths": Carried("uint8[2]", pa.array([[item, True] for item in truth]), [[int(item), 1] for item in truth]),
         "pixels": Carried(
             "uint8[2,3]", pa.array([[[n, 1, 2], [3, 4, 5]] for n in range(ROWS)], pa.list_(pa.list_(pa.uint8(), 3), 2)),
             [[[n, 1, 2], [3, 4, 5]] for n in range(ROWS)],
@@ -106,7 +106,7 @@ def carried() -> dict[str, Carried]:
 
 
 TYPES = carried()
-INPUTS = [name for name, one in TYPES.items() if one.role == "input"]
+INPUTS = [name for name, item in TYPES.items() if item.role == "input"]
 COUNTED = [name for name in INPUTS if TYPES[name].type not in ("string", "bytes", "image", "audio")]
 DRAFT = """
 name = "{source}/near"
@@ -135,7 +135,7 @@ def home(tmp_path_factory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_CACHE", str(folder / "cache"))
         patch.setenv("FARSHIFT_PATH", str(folder))
-        columns = {name: one.column for name, one in TYPES.items()}
+        columns = {name: item.column for name, item in TYPES.items()}
         wards = pa.array([2**64 - 1 - row % 3 for row in range(ROWS)], pa.uint64())
         more = {"key": NUMBERS, "answer": NUMBERS % 3 == 0, "ward": wards, "open": NUMBERS % 4 < 2}
         pq.write_table(pa.table(columns | more), folder / "all.parquet")
@@ -156,10 +156,10 @@ def expected(name: str, keys: Any) -> list[Any]:
 @pytest.mark.parametrize("name", TYPES)
 def test_a_column_is_read_as_what_it_is(part, name):
     assert part.schema[name].type == TYPES[name].type
-    found = part.numpy([name, "key"])
-    values = found[name]
-    assert list(values) == expected(name, found["key"]) if values.ndim == 1 else True
-    assert values.tolist() == expected(name, found["key"]) or values.dtype.kind == "M"
+    result = part.numpy([name, "key"])
+    values = result[name]
+    assert list(values) == expected(name, result["key"]) if values.ndim == 1 else True
+    assert values.tolist() == expected(name, result["key"]) or values.dtype.kind == "M"
     assert values.shape == (len(part), *part.schema[name].shape)
     assert part[0][name] is not None
     assert part.arrow([name]).num_rows == len(part)
@@ -190,8 +190,8 @@ def test_ranks_have_batches_of_one_kind_also_without_rows(part, name):
     for share in shares:
         for batch in share:
             values = batch[name]
-            found = values.tolist() if isinstance(values, torch.Tensor) else values
-            assert found == as_torch(name, batch["key"])
+            result = values.tolist() if isinstance(values, torch.Tensor) else values
+            assert result == as_torch(name, batch["key"])
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_torch_draws_rows_of_a_part_with_every_type(part):
 def streamed(request, part, home) -> dict[str, Any]:
     if request.param == "source":
         # The same columns under the names of their fields, as a data set of the Hub has them.
-        table = pa.table({name: one.column for name, one in TYPES.items() if name not in ("image", "audio")})
+        table = pa.table({name: item.column for name, item in TYPES.items() if name not in ("image", "audio")})
         for name, contents in (("image", PICTURES), ("audio", SOUNDS)):
             table = table.append_column(name, pa.array(contents))
         more = {"key": pa.array(NUMBERS), "answer": pa.array(NUMBERS % 3 == 0)}
@@ -250,8 +250,8 @@ def streamed(request, part, home) -> dict[str, Any]:
         address = part.to_parquet(home / "export.parquet")
     else:
         address = part.to_webdataset(home / "shards")
-    found = fs.stream("all/near", "train", str(address))
-    batches = list(found.batches(64, seed=0))
+    result = fs.stream("all/near", "train", str(address))
+    batches = list(result.batches(64, seed=0))
     return {name: np.concatenate([batch[name] for batch in batches]) for name in batches[0]}
 
 
@@ -263,9 +263,9 @@ def test_an_export_and_the_files_themselves_stream_the_same_rows(streamed, part,
 
 
 def test_a_data_set_of_hugging_face_has_every_type(part):
-    found = part.to_hf().with_format("arrow")[:]
+    result = part.to_hf().with_format("arrow")[:]
     for name in TYPES:
-        assert found[name].to_pylist() == [
+        assert result[name].to_pylist() == [
             row[name] if not part.schema[name].shape else np.reshape(row[name], part.schema[name].shape).tolist()
             for row in part[:]
         ]
@@ -352,7 +352,7 @@ REFUSED = {
     "decimal": Refused(
         r"a.parquet: x is 0.1234567890123456789 .decimal128.25, 19.., which float64 cannot represent exactly",
         [pa.array(MOST_DIGITS, pa.decimal128(25, 19))],
-        {"string": [str(one) for one in MOST_DIGITS], "float64": [float(one) for one in MOST_DIGITS]},
+        {"string": [str(item) for item in MOST_DIGITS], "float64": [float(item) for item in MOST_DIGITS]},
     ),
     "large decimal": Refused(
         "a.parquet: x is 1000000000000000000000 .*, which int64 cannot represent exactly",
@@ -442,13 +442,13 @@ def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, t
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "loaders").exists()
     for number, (kind, values) in enumerate(case.remedies.items()):
-        said = Said()
-        with report_to(said):
-            made = pin(tmp_path, case.columns, f"it{number}", types=types | {"x": kind})
-        table = made.table()
-        assert made.schema["x"].type == kind
+        output = Said()
+        with report_to(output):
+            built = pin(tmp_path, case.columns, f"it{number}", types=types | {"x": kind})
+        table = built.table()
+        assert built.schema["x"].type == kind
         assert sorted(table["x"].to_pylist()) == sorted(values)
-        assert any("rounded" in line for line in said) == (kind == "float64" and name in ROUNDED)
+        assert any("rounded" in line for line in output) == (kind == "float64" and name in ROUNDED)
 
 
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
@@ -469,25 +469,25 @@ def test_parts_of_a_microsecond_are_not_lost_in_silence(cache, tmp_path, types):
     column = [pa.array([*range(0, 9000, 1000), 1], pa.timestamp("ns"))]
     with pytest.raises(FarshiftError, match=r"a.parquet.*: x is 1970-01-01 00:00:00.000000001 .timestamp.ns.., which"):
         pin(tmp_path, column, inputs=["row"], meta=["x"], types=types)
-    made = pin(tmp_path, column, inputs=["row"], meta=["x"], types={"x": "string"})
-    assert "1970-01-01 00:00:00.000000001" in made.table()["x"].to_pylist()
+    built = pin(tmp_path, column, inputs=["row"], meta=["x"], types={"x": "string"})
+    assert "1970-01-01 00:00:00.000000001" in built.table()["x"].to_pylist()
 
 
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_path, types):
     halves = [row / 2 for row in range(10)]
-    made = pin(tmp_path, [pa.array(range(10)), pa.array(halves, pa.float32()), pa.array(halves)], types=types)
-    assert made.schema["x"].type == "float64"
-    assert sorted(made.table()["x"].to_pylist()) == sorted([*range(10), *halves, *halves])
+    built = pin(tmp_path, [pa.array(range(10)), pa.array(halves, pa.float32()), pa.array(halves)], types=types)
+    assert built.schema["x"].type == "float64"
+    assert sorted(built.table()["x"].to_pylist()) == sorted([*range(10), *halves, *halves])
 
 
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path, types):
-    said = Said()
-    with report_to(said):
-        made = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)], types=types)
-    assert made.schema["x"].type == "float32[2]"
-    assert "[data] x: the numbers of its lists are rounded to float32" in said
+    output = Said()
+    with report_to(output):
+        built = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)], types=types)
+    assert built.schema["x"].type == "float32[2]"
+    assert "[data] x: the numbers of its lists are rounded to float32" in output
 
 
 def test_whole_numbers_are_no_truth_values_but_0_and_1(cache, tmp_path):

@@ -49,13 +49,13 @@ class World:
 
     def measured(self, source: np.random.Generator, above: float = 0.0) -> dict[str, RowScores]:
         """An entry's scores, whose true normalised scores lie `above` the levels."""
-        found = {}
+        result = {}
         for name, level in zip(self.names, self.levels, strict=True):
             right = CHANCE + (1 - CHANCE) * (level + above + self.seed_sd * source.standard_normal((self.seeds, 1)))
             hard = source.uniform(-0.1, 0.1, self.rows)
             answers = source.uniform(size=(self.seeds, self.rows)) < right + hard - hard.mean()
-            found[name] = RowScores(answers.astype(np.float64))
-        return found
+            result[name] = RowScores(answers.astype(np.float64))
+        return result
 
     def quantiles(self) -> np.ndarray:
         """The true normalised scores of all the seeds that there could be, as their quantiles: (benchmarks, 200)."""
@@ -120,8 +120,8 @@ def finds_by_seeds(seeds: int, source: np.random.Generator) -> bool:
     means vary, is found between two others."""
     known = measure_detectable({f"entry {number}": trained(seeds, 0.0, source) for number in range(8)})
     left, right = trained(seeds, known.value, source), trained(seeds, 0.0, source)
-    found = estimate_paired_difference(left, right)
-    return not found.low <= 0 <= found.high
+    result = estimate_paired_difference(left, right)
+    return not result.low <= 0 <= result.high
 
 
 def trained(seeds: int, value: float, source: np.random.Generator) -> RowScores:
@@ -132,8 +132,8 @@ def trained(seeds: int, value: float, source: np.random.Generator) -> RowScores:
 
 
 def excludes_zero(apart: RowScores) -> bool:
-    found = make_confidence_interval(float(apart.scores.mean()), apart.spread())
-    return not found.low <= 0 <= found.high
+    result = make_confidence_interval(float(apart.scores.mean()), apart.spread())
+    return not result.low <= 0 <= result.high
 
 
 DETECTED = "power at the detectable difference"

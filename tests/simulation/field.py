@@ -60,8 +60,8 @@ class Made:
 
 def model(source: np.random.Generator, truth: Truth, name: str, share: float, seed_sd: float, lift: float) -> Made:
     seeds = seed_sd * source.standard_normal(SEEDS)
-    found = (truth.answers(source, 0, share + lift, seeds), truth.answers(source, 1, share, seeds))
-    return Made(name, *found, true=share)
+    result = (truth.answers(source, 0, share + lift, seeds), truth.answers(source, 1, share, seeds))
+    return Made(name, *result, true=share)
 
 
 def hostile(source: np.random.Generator, truth: Truth) -> Iterator[Made]:
@@ -80,32 +80,32 @@ def in_field(truth: Truth, entries: list[Made]) -> list[Made]:
     """The entries of the field, by the rules of the board."""
     rows, table = {}, []
     floor = float(np.bincount(truth.labels[0]).max() / ROWS)
-    for one in entries:
+    for item in entries:
         on_id, on_ood = (
-            (given == labels).astype(float) for given, labels in zip((one.id, one.ood), truth.labels, strict=True)
+            (given == labels).astype(float) for given, labels in zip((item.id, item.ood), truth.labels, strict=True)
         )
-        rows[one.name] = EntryRows(RowScores(on_id), RowScores(on_ood), floor=floor)
-        score = SimpleNamespace(seeds=range(len(one.ood)), protocol_seeds=SEEDS)
-        said = {"team": one.team or one.name, "team_key": "", "choose": False, "reference": False}
-        table.append(SimpleNamespace(entry=one.name, score=score, **said))
-    arrived = {one.name: place for place, one in enumerate(entries)}
-    found: Any = SimpleNamespace(rows=table, better="higher")
-    left_out = find_unranked_entries(found, rows, arrived)
-    return [one for one in entries if one.name not in left_out]
+        rows[item.name] = EntryRows(RowScores(on_id), RowScores(on_ood), floor=floor)
+        score = SimpleNamespace(seeds=range(len(item.ood)), protocol_seeds=SEEDS)
+        output = {"team": item.team or item.name, "team_key": "", "choose": False, "reference": False}
+        table.append(SimpleNamespace(entry=item.name, score=score, **output))
+    arrived = {item.name: position for position, item in enumerate(entries)}
+    result: Any = SimpleNamespace(rows=table, better="higher")
+    left_out = find_unranked_entries(result, rows, arrived)
+    return [item for item in entries if item.name not in left_out]
 
 
 def sets(truth: Truth, entries: list[Made]) -> dict[str, tuple[int, int]]:
-    scores = [RowScores((one.ood == truth.labels[1]).astype(float)) for one in entries]
-    found = compute_rank_sets(estimate_joint_covariance(scores))
-    return {one.name: (int(low), int(high)) for one, low, high in zip(entries, found.low, found.high, strict=True)}
+    scores = [RowScores((item.ood == truth.labels[1]).astype(float)) for item in entries]
+    result = compute_rank_sets(estimate_joint_covariance(scores))
+    return {item.name: (int(low), int(high)) for item, low, high in zip(entries, result.low, result.high, strict=True)}
 
 
 def holds(entries: list[Made], found: dict[str, tuple[int, int]], names: set[str]) -> bool:
     """Whether the rank sets of some entries hold every rank that they share with those of equal value."""
-    true = np.array([one.true for one in entries])
-    for one in entries:
-        low, high = 1 + int((true > one.true).sum()), len(true) - int((true < one.true).sum())
-        if one.name in names and not (found[one.name][0] <= low and high <= found[one.name][1]):
+    true = np.array([item.true for item in entries])
+    for item in entries:
+        low, high = 1 + int((true > item.true).sum()), len(true) - int((true < item.true).sum())
+        if item.name in names and not (found[item.name][0] <= low and high <= found[item.name][1]):
             return False
     return True
 
@@ -120,24 +120,24 @@ def attacked(shares_: tuple[float, ...], seed_sd: float, source: np.random.Gener
     others = list(hostile(source, truth))
     late = [honest[0], *(([*honest[1:], *others])[k] for k in source.permutation(len(honest) - 1 + len(others)))]
     tries = [model(source, truth, f"try {k}", 0.3, seed_sd, 0.1) for k in range(20)]
-    tries = [Made(one.name, one.id, one.ood, one.true, "tireless") for one in tries]
-    field, names = in_field(truth, [*late, *tries]), {one.name for one in honest}
-    if not names <= {one.name for one in field}:
+    tries = [Made(item.name, item.id, item.ood, item.true, "tireless") for item in tries]
+    field, names = in_field(truth, [*late, *tries]), {item.name for item in honest}
+    if not names <= {item.name for item in field}:
         return False, False
-    found = sets(truth, field)
-    alone = [*honest, *(one for one in tries if one.name == "try 0")]
+    result = sets(truth, field)
+    alone = [*honest, *(item for item in tries if item.name == "try 0")]
     same = sets(truth, sorted(alone, key=lambda one: [each.name for each in field].index(one.name)))
-    return holds(field, found, names), {one: found[one] for one in names} == {one: same[one] for one in names}
+    return holds(field, result, names), {item: result[item] for item in names} == {item: same[item] for item in names}
 
 
 def near_the_floor(source: np.random.Generator) -> tuple[bool, ...]:
     """Whether rank sets are right among entries that the floor chose of many at the floor, whose seeds move ID and OOD
     alike."""
     truth = Truth.of(source)
-    made = [model(source, truth, f"m{k}", 0.13, 0.03, 0.0) for k in range(30)]
-    made += [model(source, truth, f"n{k}", 0.13 + 0.05 * k, 0.03, 0.0) for k in range(1, 8)]
-    field = in_field(truth, made)
-    return (len(field) < 2 or holds(field, sets(truth, field), {one.name for one in field}),)
+    built = [model(source, truth, f"m{k}", 0.13, 0.03, 0.0) for k in range(30)]
+    built += [model(source, truth, f"n{k}", 0.13 + 0.05 * k, 0.03, 0.0) for k in range(1, 8)]
+    field = in_field(truth, built)
+    return (len(field) < 2 or holds(field, sets(truth, field), {item.name for item in field}),)
 
 
 RANKS, SAME = (0.94, 1.0), (0.98, 1.0)

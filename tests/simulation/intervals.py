@@ -91,11 +91,11 @@ class World:
 
     def __str__(self) -> str:
         where = f"{self.rows} rows" if not self.clusters else f"{self.clusters} clusters"
-        told = [where + (", 4 to 36 rows each" if self.unequal else "")]
-        told += [f"correlation {self.likeness:g}"] * bool(self.clusters) + ["binary" if self.binary else "normal"]
-        told += [f"true value {self.level:g}"] * (self.level != 0.6 or self.rows != 300)
-        told += [f"{self.seeds} seeds, sd {self.seed_sd:g}"] * (self.seeds > 1)
-        return ", ".join(told)
+        output = [where + (", 4 to 36 rows each" if self.unequal else "")]
+        output += [f"correlation {self.likeness:g}"] * bool(self.clusters) + ["binary" if self.binary else "normal"]
+        output += [f"true value {self.level:g}"] * (self.level != 0.6 or self.rows != 300)
+        output += [f"{self.seeds} seeds, sd {self.seed_sd:g}"] * (self.seeds > 1)
+        return ", ".join(output)
 
 
 def of_a_mean(world: World, source: Source) -> bool:
@@ -141,8 +141,8 @@ def of_a_square(world: World, source: Source) -> bool:
     sizes = np.bincount(groups)
     sums = [np.bincount(groups, row) for row in scores.scores]
     states = [[np.array(pair) for pair in zip(row, sizes, strict=True)] for row in sums]
-    found = make_replicates(states, np.add, lambda state: float((state[0] / state[1]) ** 2), sizes, (0.0, 1.0))
-    return _holds(estimate_mean(found), world.truth**2)
+    result = make_replicates(states, np.add, lambda state: float((state[0] / state[1]) ** 2), sizes, (0.0, 1.0))
+    return _holds(estimate_mean(result), world.truth**2)
 
 
 def of_balanced_accuracy(world: World, source: Source) -> bool:
@@ -179,8 +179,8 @@ def _of_classes(name: str, world: World, source: Source) -> Sample:
 
 def _ranked(world: World, source: Source, truth: np.ndarray, shared: np.ndarray) -> Sample:
     noise = (shared + source.standard_normal(world.rows)) / sqrt(2)
-    found = 1 / (1 + np.exp(-noise - truth * sqrt(2) * NormalDist().inv_cdf(world.level)))
-    scores = np.stack([1 - found, found], axis=1).astype(np.float32)
+    result = 1 / (1 + np.exp(-noise - truth * sqrt(2) * NormalDist().inv_cdf(world.level)))
+    scores = np.stack([1 - result, result], axis=1).astype(np.float32)
     return _rows_of(truth, Answers.all_given(scores.argmax(axis=1), scores)).by(find_metric("auroc"))
 
 
@@ -192,8 +192,8 @@ def _rows_of(truth: np.ndarray, answers: Answers) -> AnsweredRows:
 def _two_models(world: World, source: Source) -> tuple[RowScores, RowScores]:
     shared, *own = (world.rows_of(source) for _ in range(3))
     if world.binary:
-        return tuple(world.scores(source, (shared + one) / 2) for one in own)  # type: ignore[return-value]
-    return tuple(world.scores(source, (shared + one) / sqrt(2)) for one in own)  # type: ignore[return-value]
+        return tuple(world.scores(source, (shared + item) / 2) for item in own)  # type: ignore[return-value]
+    return tuple(world.scores(source, (shared + item) / sqrt(2)) for item in own)  # type: ignore[return-value]
 
 
 def _holds(found: Estimate, truth: float) -> bool:
@@ -253,10 +253,10 @@ def coverage(name: str, trials: int) -> Iterator[dict[str, Any]]:
     for trial, world in SETTINGS[name]:
         what = trial.__name__.removeprefix("of_").replace("_", " ")
         source = make_generator(f"simulation/intervals/{what}/{world}")
-        held = sum(trial(world, source) for _ in range(trials)) / trials
+        locked = sum(trial(world, source) for _ in range(trials)) / trials
         yield {
             "what": what,
             "setting": str(world),
-            "coverage": round(held, 4),
-            "mc_se": round(sqrt(held * (1 - held) / trials), 4),
+            "coverage": round(locked, 4),
+            "mc_se": round(sqrt(locked * (1 - locked) / trials), 4),
         } | ({"goal": CAREFUL} if name == "few rows" else {})

@@ -39,15 +39,15 @@ class World:
         """Binary scores of entries whose chance of being right lies `true` (M,) above that of all."""
         hard = source.uniform(0.3, 0.8, rows)
         codes = np.arange(rows) % self.clusters if self.clusters else None
-        found = []
+        result = []
         for above in true:
             seed_sd = min(self.seed_sd * np.exp(self.unlike * source.standard_normal()), 0.08)
             chance = hard + above + seed_sd * source.standard_normal((self.seeds, 1))
             if codes is not None:
                 chance = chance + (self.cluster_sd * source.standard_normal(self.clusters))[codes]
             right = source.uniform(size=(self.seeds, rows)) < chance
-            found.append(RowScores(right.astype(np.float64), clusters=codes))
-        return found
+            result.append(RowScores(right.astype(np.float64), clusters=codes))
+        return result
 
 
 WORLDS = (
@@ -71,18 +71,18 @@ def true_ranks(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def holds_all_ranks(world: World, true: np.ndarray, source: np.random.Generator) -> bool:
-    found = compute_rank_sets(estimate_joint_covariance(world.scores(source, true)))
+    result = compute_rank_sets(estimate_joint_covariance(world.scores(source, true)))
     low, high = true_ranks(true)
-    return bool((found.low <= low).all() and (found.high >= high).all())
+    return bool((result.low <= low).all() and (result.high >= high).all())
 
 
 def rejections(world: World, rows: int, source: np.random.Generator) -> dict[str, bool]:
     """Which tests of two equal models reject at the 5 % level."""
-    found = compare_rows(*world.scores(source, np.zeros(2), rows))
-    p = {found["test"].split(",")[0]: found["p"], "t": found["t"]["p"]}
-    if "mid_p" in found:
-        p["McNemar, mid-p"] = found["mid_p"]
-    return {name: one <= 0.05 for name, one in p.items()}
+    result = compare_rows(*world.scores(source, np.zeros(2), rows))
+    p = {result["test"].split(",")[0]: result["p"], "t": result["t"]["p"]}
+    if "mid_p" in result:
+        p["McNemar, mid-p"] = result["mid_p"]
+    return {name: item <= 0.05 for name, item in p.items()}
 
 
 GROUPS = 20
@@ -98,8 +98,8 @@ def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> t
     groups = np.repeat(np.arange(GROUPS), 200)
     chance = true[groups] + 0.02 * (seeds > 1) * source.standard_normal((seeds, 1))
     scores = (source.uniform(size=(seeds, len(groups))) < chance).astype(np.float64)
-    found = estimate_worst_group(RowScores(scores), groups, resamples=200)
-    return bool(found.low <= true.min() <= found.high), bool(((found.lows <= true) & (true <= found.highs)).all())
+    result = estimate_worst_group(RowScores(scores), groups, resamples=200)
+    return bool(result.low <= true.min() <= result.high), bool(((result.lows <= true) & (true <= result.highs)).all())
 
 
 RANKS, SIZE, AT_MOST, WORST_GROUP, ALL_GROUPS = (0.94, 1.0), (0.04, 0.06), (0.0, 0.05), (0.94, 1.0), (0.93, 1.0)

@@ -59,19 +59,19 @@ def line(found: dict[str, Any]) -> Line:
 
 def stored(room: str, page: Path = PAGE) -> list[Line]:
     """The lines of a room's table as the page has them."""
-    found = []
-    for what, setting, held, error, low, word, end in _LINE.findall(_block(page.read_text("utf-8"), room)[1]):
+    result = []
+    for what, setting, locked, error, low, word, end in _LINE.findall(_block(page.read_text("utf-8"), room)[1]):
         goal = (float(end), 100.0) if word == "at least " else (float(low or 0), float(end))
-        found.append(Line(what, setting, float(held), float(error), goal))
-    return found
+        result.append(Line(what, setting, float(locked), float(error), goal))
+    return result
 
 
 def _block(text: str, room: str) -> tuple[str, str, str]:
     """A page before, in and after the markers of a room's table."""
     start, end = f"<!-- simulated: {room} -->\n", f"<!-- end of {room} -->"
-    before, found, rest = text.partition(start)
+    before, result, rest = text.partition(start)
     inside, closed, after = rest.partition(end)
-    if not found or not closed:
+    if not result or not closed:
         raise ValueError(f"the page has no markers for {room}")
     return before + start, inside, end + after
 
@@ -94,17 +94,17 @@ def main() -> int:
     read = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     read.add_argument("--trials", type=int, default=1000)
     read.add_argument("--only", choices=ROOMS, action="append")
-    asked = read.parse_args()
+    requested = read.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     outside = 0
-    for room in asked.only or ROOMS:
+    for room in requested.only or ROOMS:
         start = time.process_time()
-        lines = [line(found) for found in import_module(f"simulation.{room}").report(asked.trials)]
+        lines = [line(result) for result in import_module(f"simulation.{room}").report(requested.trials)]
         day = datetime.now(UTC).date().isoformat()
-        write_atomically(PAGE, written(PAGE.read_text("utf-8"), room, lines, asked.trials, day).encode())
+        write_atomically(PAGE, written(PAGE.read_text("utf-8"), room, lines, requested.trials, day).encode())
         print(f"{room}: {len(lines)} lines, {time.process_time() - start:.0f} s of one core")
-        for one in (one for one in lines if not one.within):
-            print(f"  outside its goal: {one}")
+        for item in (item for item in lines if not item.within):
+            print(f"  outside its goal: {item}")
             outside += 1
     return int(outside > 0)
 

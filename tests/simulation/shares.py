@@ -21,8 +21,8 @@ def shares(kinds: Iterable[Trials], trials: int) -> list[dict[str, Any]]:
     rows = []
     for names, setting, goals, trial in kinds:
         source = make_generator(f"simulation/{names[0]}/{setting}")
-        held = np.array([trial(source) for _ in range(trials)]).mean(axis=0)
-        for name, goal, share in zip(names, goals, held.tolist(), strict=True):
+        locked = np.array([trial(source) for _ in range(trials)]).mean(axis=0)
+        for name, goal, share in zip(names, goals, locked.tolist(), strict=True):
             error = sqrt(share * (1 - share) / trials)
             rows.append({"what": name, "setting": setting, "coverage": share, "mc_se": error, "goal": list(goal)})
     return rows

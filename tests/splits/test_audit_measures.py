@@ -30,12 +30,12 @@ WORDS = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5).map(" ".joi
 def test_unseen_words_and_pairs_are_those_that_sets_say(train, test):
     texts = [*train, *test]
     columns = {"q": texts, "k": list(range(len(texts))), "y": ["0"] * len(texts)}
-    found = audited("length", columns, ["train"] * len(train) + ["ood_test"] * len(test), ["q", "k"])
+    result = audited("length", columns, ["train"] * len(train) + ["ood_test"] * len(test), ["q", "k"])
     known = {pair for text in train for pair in pairwise(text.split())}
     if not known:
-        assert "texts" not in found
+        assert "texts" not in result
         return
-    measured = found["texts"]["q"]["ood_test"]
+    measured = result["texts"]["q"]["ood_test"]
     words = [{word for text in side for word in text.split()} for side in (train, test)]
     assert measured["unseen_tokens"] == len(words[1] - words[0])
     expected = np.mean([any(pair not in known for pair in pairwise(text.split())) for text in test])
@@ -43,20 +43,20 @@ def test_unseen_words_and_pairs_are_those_that_sets_say(train, test):
 
 
 def test_text_of_single_words_has_no_compounds_to_measure():
-    found = audited("length", {"q": ["01", "11", "10"], "y": ["a", "b", "c"]}, ["train", "train", "ood_test"], ["q"])
-    assert "texts" not in found
+    result = audited("length", {"q": ["01", "11", "10"], "y": ["a", "b", "c"]}, ["train", "train", "ood_test"], ["q"])
+    assert "texts" not in result
 
 
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.lists(st.integers(0, 4), min_size=1, max_size=20))
 def test_label_marginals_lie_apart_by_their_total_variation(train, test):
     part = ["train"] * len(train) + ["id_test"] * len(test)
-    found = audited("length", {"k": list(range(len(part))), "y": [*train, *test]}, part, ["k"])["labels"]
+    result = audited("length", {"k": list(range(len(part))), "y": [*train, *test]}, part, ["k"])["labels"]
     left, right = Counter(train), Counter(test)
     apart = sum(abs(left[k] / len(train) - right[k] / len(test)) for k in {*left, *right}) / 2
-    assert found["distinct"] == {"train": len(left), "id_test": len(right)}
-    assert found["total_variation_from_train"]["id_test"] == pytest.approx(apart, abs=5e-5)
-    assert found["shares"]["train"] == {
+    assert result["distinct"] == {"train": len(left), "id_test": len(right)}
+    assert result["total_variation_from_train"]["id_test"] == pytest.approx(apart, abs=5e-5)
+    assert result["shares"]["train"] == {
         str(k): pytest.approx(left[k] / len(train), abs=5e-5) for k in sorted({*left, *right})
     }
 
@@ -65,30 +65,30 @@ def test_labels_that_are_measured_are_compared_by_their_distributions():
     values = np.random.default_rng(0).normal(size=300)
     values[200:] += 1
     part = ["train"] * 200 + ["ood_test"] * 100
-    found = audited("length", {"k": list(range(300)), "y": values}, part, ["k"])["labels"]
+    result = audited("length", {"k": list(range(300)), "y": values}, part, ["k"])["labels"]
     expected = ks_2samp(values[:200], values[200:]).statistic
-    assert found["kolmogorov_smirnov_from_train"]["ood_test"] == pytest.approx(expected, abs=5e-5)
-    assert found["mean"]["train"] == pytest.approx(values[:200].mean(), abs=5e-5)
-    assert "total_variation_from_train" not in found
+    assert result["kolmogorov_smirnov_from_train"]["ood_test"] == pytest.approx(expected, abs=5e-5)
+    assert result["mean"]["train"] == pytest.approx(values[:200].mean(), abs=5e-5)
+    assert "total_variation_from_train" not in result
 
 
 def test_labels_that_are_tensors_are_only_told_apart():
     grids = np.array([[0, 1], [0, 1], [1, 1]], np.int64)
-    found = audited("length", {"k": [1, 2, 3], "y": grids}, ["train", "train", "ood_test"], ["k"])
-    assert found["labels"] == {"distinct": {"train": 1, "ood_test": 1}}
+    result = audited("length", {"k": [1, 2, 3], "y": grids}, ["train", "train", "ood_test"], ["k"])
+    assert result["labels"] == {"distinct": {"train": 1, "ood_test": 1}}
 
 
 @pytest.mark.parametrize("values", [[True, False, True, True], [b"a", b"b", b"a", b"a"], [1.5, 2.5, 1.5, 1.5]])
 def test_labels_of_every_type_are_told_apart(values):
-    found = audited("length", {"k": [1, 2, 3, 4], "y": values}, ["train", "train", "ood_test", "ood_test"], ["k"])
-    assert found["labels"]["distinct"] == {"train": 2, "ood_test": 1}
+    result = audited("length", {"k": [1, 2, 3, 4], "y": values}, ["train", "train", "ood_test", "ood_test"], ["k"])
+    assert result["labels"]["distinct"] == {"train": 2, "ood_test": 1}
 
 
 def test_the_twenty_commonest_of_many_labels_are_shown():
     labels = [k // 2 if k < 60 else k for k in range(100)]
-    found = audited("length", {"k": list(range(100)), "y": labels}, ["train"] * 100, ["k"])["labels"]
-    assert found["distinct"]["train"] == 70
-    assert list(found["shares"]["train"]) == [str(k) for k in range(20)]
+    result = audited("length", {"k": list(range(100)), "y": labels}, ["train"] * 100, ["k"])["labels"]
+    assert result["distinct"]["train"] == 70
+    assert list(result["shares"]["train"]) == [str(k) for k in range(20)]
 
 
 @settings(deadline=None, max_examples=30)
@@ -96,14 +96,14 @@ def test_the_twenty_commonest_of_many_labels_are_shown():
 def test_severities_are_summed_up_as_numpy_sums_them_up(drawn):
     severity, part = zip(*drawn, strict=True)
     columns = {"k": list(range(len(part))), "y": ["0"] * len(part)}
-    found = audited("length", columns, list(part), ["k"], severity=list(severity))
+    result = audited("length", columns, list(part), ["k"], severity=list(severity))
     for name in set(part):
         values = np.array([s for s, p in drawn if p == name])
-        assert found["severity"][name]["min"] == values.min()
-        assert found["severity"][name]["mean"] == pytest.approx(values.mean(), abs=5e-4)
-        assert found["severity"][name]["quantiles"]["0.95"] == pytest.approx(np.quantile(values, 0.95), abs=5e-4)
+        assert result["severity"][name]["min"] == values.min()
+        assert result["severity"][name]["mean"] == pytest.approx(values.mean(), abs=5e-4)
+        assert result["severity"][name]["quantiles"]["0.95"] == pytest.approx(np.quantile(values, 0.95), abs=5e-4)
         counts = dict(
-            zip(found["severity_histogram"]["values"], found["severity_histogram"]["counts"][name], strict=True)
+            zip(result["severity_histogram"]["values"], result["severity_histogram"]["counts"][name], strict=True)
         )
         assert {value: n for value, n in counts.items() if n} == Counter(values.tolist())
 
@@ -112,9 +112,9 @@ def test_many_severities_are_counted_in_twenty_four_bins():
     severity = np.random.default_rng(0).random(500)
     part = ["train" if s < 0.5 else "ood_test" for s in severity]
     columns = {"k": list(range(500)), "y": ["0"] * 500}
-    found = audited("length", columns, part, ["k"], severity=severity.tolist())["severity_histogram"]
-    assert len(found["edges"]) == 25
-    assert [sum(found["counts"][name]) for name in ("train", "ood_test")] == [
+    result = audited("length", columns, part, ["k"], severity=severity.tolist())["severity_histogram"]
+    assert len(result["edges"]) == 25
+    assert [sum(result["counts"][name]) for name in ("train", "ood_test")] == [
         part.count("train"),
         part.count("ood_test"),
     ]
@@ -123,19 +123,19 @@ def test_many_severities_are_counted_in_twenty_four_bins():
 def test_groups_are_counted_and_compared():
     group = ["a"] * 3 + ["b"] + ["b"] * 2 + ["c"] * 2
     columns = {"k": list(range(8)), "y": ["0", "1"] * 4}
-    found = audited("domain", columns, ["train"] * 4 + ["ood_test"] * 4, ["k"], group=group)["groups"]
-    assert found["count"] == {"train": 2, "ood_test": 2}
-    assert found["shared_with_train"] == {"ood_test": 1}
-    assert found["rows"] == {"train": {"a": 3, "b": 1}, "ood_test": {"b": 2, "c": 2}}
-    assert found["total_variation_from_train"]["ood_test"] == 0.75
+    result = audited("domain", columns, ["train"] * 4 + ["ood_test"] * 4, ["k"], group=group)["groups"]
+    assert result["count"] == {"train": 2, "ood_test": 2}
+    assert result["shared_with_train"] == {"ood_test": 1}
+    assert result["rows"] == {"train": {"a": 3, "b": 1}, "ood_test": {"b": 2, "c": 2}}
+    assert result["total_variation_from_train"]["ood_test"] == 0.75
 
 
 def test_of_a_thousand_groups_the_twenty_largest_are_named():
     group = [f"g{k:04d}" for k in range(1000) for _ in range(1 + (k < 20))]
     columns = {"k": list(range(1020)), "y": ["0"] * 1020}
-    found = audited("domain", columns, ["train"] * 1020, ["k"], group=group)["groups"]
-    assert found["count"] == {"train": 1000}
-    assert found["rows"]["train"] == {f"g{k:04d}": 2 for k in range(20)}
+    result = audited("domain", columns, ["train"] * 1020, ["k"], group=group)["groups"]
+    assert result["count"] == {"train": 1000}
+    assert result["rows"]["train"] == {f"g{k:04d}": 2 for k in range(20)}
 
 
 def test_the_transition_matrix_counts_true_against_given_labels():
@@ -143,13 +143,13 @@ def test_the_transition_matrix_counts_true_against_given_labels():
     override = [None if k % 3 else (t + k) % 3 for k, t in enumerate(truth)]
     part = ["train"] * 150 + ["id_test"] * 50
     override[150:] = [None] * 50
-    found = audited("corrupted-label", {"k": list(range(200)), "y": truth}, part, ["k"], override=override)
+    result = audited("corrupted-label", {"k": list(range(200)), "y": truth}, part, ["k"], override=override)
     given_labels = [t if o is None else o for t, o in zip(truth, override, strict=True)]
-    for row, true in zip(found["transition"]["shares"], range(3), strict=True):
+    for row, true in zip(result["transition"]["shares"], range(3), strict=True):
         given = Counter(g for g, t in zip(given_labels[:150], truth[:150], strict=True) if t == true)
         assert row == pytest.approx([given[k] / given.total() for k in range(3)], abs=5e-5)
     wrong = sum(g != t for g, t in zip(given_labels[:150], truth[:150], strict=True))
-    assert found["noise"]["train"] == {
+    assert result["noise"]["train"] == {
         "overridden": 50,
         "wrong": wrong,
         "overridden_rate": round(50 / 150, 4),
@@ -179,21 +179,21 @@ def test_words_and_wide_tensors_become_columns_of_bounded_number():
     rng = np.random.default_rng(0)
     texts = [" ".join(f"w{k}" for k in rng.integers(0, 500, 20)) for _ in range(40)]
     columns = {"q": texts, "x": rng.random((40, 300)).astype(np.float32), "y": ["0"] * 40}
-    made = compute_features(rows_of("domain", columns, ["train"] * 40, ["q", "x"]), np.arange(40), 64)
-    assert made.shape == (40, 128)
+    built = compute_features(rows_of("domain", columns, ["train"] * 40, ["q", "x"]), np.arange(40), 64)
+    assert built.shape == (40, 128)
     # Signs keep the lengths of vectors on average.
-    assert (made[:, :64] ** 2).sum() == pytest.approx((columns["x"] ** 2).sum(), rel=0.3)
+    assert (built[:, :64] ** 2).sum() == pytest.approx((columns["x"] ** 2).sum(), rel=0.3)
     few = compute_features(rows_of("domain", columns, ["train"] * 40, ["x"]), np.arange(40), 400)
     assert np.sort(few.sum(1)) == pytest.approx(np.sort(columns["x"].sum(1)))
 
 
 def test_two_audits_agree_within_rounding_and_not_beyond():
-    one = {"a": [0.5, 1], "b": {"c": "x", "d": 10_000.0}}
-    assert is_same_audit(one, {"a": [0.5015, 1], "b": {"c": "x", "d": 10_000.009}})
-    assert not is_same_audit(one, {"a": [0.503, 1], "b": {"c": "x", "d": 10_000.0}})
-    assert not is_same_audit(one, {"a": [0.5, 2], "b": {"c": "x", "d": 10_000.0}})
-    assert not is_same_audit(one, {"a": [0.5], "b": {"c": "x", "d": 10_000.0}})
-    assert not is_same_audit(one, {"a": [0.5, 1], "b": {"c": "y", "d": 10_000.0}})
+    item = {"a": [0.5, 1], "b": {"c": "x", "d": 10_000.0}}
+    assert is_same_audit(item, {"a": [0.5015, 1], "b": {"c": "x", "d": 10_000.009}})
+    assert not is_same_audit(item, {"a": [0.503, 1], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(item, {"a": [0.5, 2], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(item, {"a": [0.5], "b": {"c": "x", "d": 10_000.0}})
+    assert not is_same_audit(item, {"a": [0.5, 1], "b": {"c": "y", "d": 10_000.0}})
 
 
 def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_known(monkeypatch):
@@ -205,10 +205,10 @@ def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_
     train = [f"word{row} and word{row + 1}" for row in range(300)]
     test = [f"word{row} or word{row + 1}" for row in range(100)] + ["nobody or word7"]
     columns = {"text": train + test, "y": [0] * 401}
-    found = audited("compositional", columns, ["train"] * 300 + ["ood_test"] * 101, ["text"])
-    assert found["texts"]["text"]["ood_test"]["unseen_tokens"] == 2, "`or` and `nobody`"
-    assert found["texts"]["text"]["sampled"] == 50
-    assert found["near_duplicates"]["among"] == {"train": 50, "ood_test": 50}
+    result = audited("compositional", columns, ["train"] * 300 + ["ood_test"] * 101, ["text"])
+    assert result["texts"]["text"]["ood_test"]["unseen_tokens"] == 2, "`or` and `nobody`"
+    assert result["texts"]["text"]["sampled"] == 50
+    assert result["near_duplicates"]["among"] == {"train": 50, "ood_test": 50}
 
 
 @settings(max_examples=40, deadline=None)
@@ -221,8 +221,8 @@ def test_equal_inputs_are_counted_alike_whether_the_source_names_them_or_not(dra
     named = replace(rows, table=mark_repeated_inputs(rows.table, names))
     assert read_repeated_inputs(named.table) is not None
     assert count_duplicate_inputs(named) == count_duplicate_inputs(rows)
-    held = {name: [value for value, its in drawn if its == name] for name in rows.names}
-    assert count_duplicate_inputs(rows)["within"] == {name: len(its) - len(set(its)) for name, its in held.items()}
+    locked = {name: [value for value, its in drawn if its == name] for name in rows.names}
+    assert count_duplicate_inputs(rows)["within"] == {name: len(its) - len(set(its)) for name, its in locked.items()}
     assert count_duplicate_inputs(rows)["across"] == {
-        f"{a}/{b}": len(set(held[a]) & set(held[b])) for a, b in combinations(held, 2)
+        f"{a}/{b}": len(set(locked[a]) & set(locked[b])) for a, b in combinations(locked, 2)
     }

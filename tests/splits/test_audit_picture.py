@@ -73,9 +73,9 @@ def test_beyond_twelve_groups_the_others_are_one_bar():
 
 def test_an_empty_panel_says_why_it_is_empty():
     audit = audited("length", {"k": [1, 2, 3], "y": ["a", "b", "c"]}, ["train", "train", "ood_test"], ["k"])
-    said = " ".join(" ".join(texts(draw_figure(audit))).split())
-    assert "rows of this split have no severity" in said
-    assert "rows of this split have no group" in said
+    output = " ".join(" ".join(texts(draw_figure(audit))).split())
+    assert "rows of this split have no severity" in output
+    assert "rows of this split have no group" in output
 
 
 def test_the_same_audit_gives_the_same_bytes_whatever_the_users_settings():

@@ -35,19 +35,19 @@ def test_the_shifts_of_counted_cells_are_those_of_the_formulas():
 
 
 def test_equal_distributions_have_neither_shift_and_cannot_be_told_apart():
-    found = domain(gaussians(0), (draws(1) < 0.5).astype(int))
-    assert found["diversity_and_correlation"]["diversity"] <= 0.05
-    assert found["diversity_and_correlation"]["correlation"] <= 0.05
-    assert found["probe"]["domain_auroc"] == pytest.approx(0.5, abs=0.05)
+    result = domain(gaussians(0), (draws(1) < 0.5).astype(int))
+    assert result["diversity_and_correlation"]["diversity"] <= 0.05
+    assert result["diversity_and_correlation"]["correlation"] <= 0.05
+    assert result["probe"]["domain_auroc"] == pytest.approx(0.5, abs=0.05)
 
 
 def test_inputs_that_do_not_overlap_are_a_shift_of_diversity():
     inputs = gaussians(2)
     inputs[ROWS:, 0] += 8
-    found = domain(inputs, (draws(3) < 0.5).astype(int))
-    assert found["diversity_and_correlation"]["diversity"] > 0.9
-    assert found["diversity_and_correlation"]["correlation"] < 0.05
-    assert found["probe"]["domain_auroc"] > 0.99
+    result = domain(inputs, (draws(3) < 0.5).astype(int))
+    assert result["diversity_and_correlation"]["diversity"] > 0.9
+    assert result["diversity_and_correlation"]["correlation"] < 0.05
+    assert result["probe"]["domain_auroc"] > 0.99
 
 
 def test_a_colour_that_turns_from_one_class_to_the_other_is_a_shift_of_correlation():
@@ -56,12 +56,12 @@ def test_a_colour_that_turns_from_one_class_to_the_other_is_a_shift_of_correlati
     agrees = draws(5) < np.repeat([0.85, 0.1], ROWS)
     inputs = gaussians(6)
     inputs[:, 0] = np.where(agrees, labels, 1 - labels) + 0.05 * inputs[:, 0]
-    found = domain(inputs, labels)
+    result = domain(inputs, labels)
     # By the formula: each colour has mass 1/2 in both parts, and the labels given it differ by 2 * 0.75.
-    assert found["diversity_and_correlation"]["correlation"] == pytest.approx(0.75, abs=0.08)
-    assert found["diversity_and_correlation"]["diversity"] < 0.05
-    assert found["probe"]["domain_auroc"] == pytest.approx(0.5, abs=0.05)
-    assert found["probe"]["id_accuracy"] - found["probe"]["ood_accuracy"] > 0.5
+    assert result["diversity_and_correlation"]["correlation"] == pytest.approx(0.75, abs=0.08)
+    assert result["diversity_and_correlation"]["diversity"] < 0.05
+    assert result["probe"]["domain_auroc"] == pytest.approx(0.5, abs=0.05)
+    assert result["probe"]["id_accuracy"] - result["probe"]["ood_accuracy"] > 0.5
 
 
 def test_a_probe_reads_texts_too():
@@ -71,46 +71,48 @@ def test_a_probe_reads_texts_too():
         " ".join(f"w{k}" for k in rng.integers(20 * (i >= rows), 30 + 20 * (i >= rows), 8)) for i in range(2 * rows)
     ]
     columns = {"q": texts, "y": (rng.random(2 * rows) < 0.5).astype(int)}
-    found = audited("domain", columns, ["train"] * rows + ["ood_test"] * rows, ["q"], group=["a"] * rows + ["b"] * rows)
-    assert found["probe"]["domain_auroc"] > 0.95
-    assert "diversity_and_correlation" not in found
+    result = audited(
+        "domain", columns, ["train"] * rows + ["ood_test"] * rows, ["q"], group=["a"] * rows + ["b"] * rows
+    )
+    assert result["probe"]["domain_auroc"] > 0.95
+    assert "diversity_and_correlation" not in result
 
 
 def test_a_measured_label_has_a_probe_of_its_domains_alone():
     inputs = gaussians(7)
     inputs[ROWS:, 1] += 1
-    found = domain(inputs, draws(8))
-    assert found["probe"].keys() == {"domain_auroc"}
+    result = domain(inputs, draws(8))
+    assert result["probe"].keys() == {"domain_auroc"}
     assert (
-        found["why"]
-        == f"domains are disjoint; a linear probe tells the domains apart with AUROC {found['probe']['domain_auroc']:.2f}"
+        result["why"]
+        == f"domains are disjoint; a linear probe tells the domains apart with AUROC {result['probe']['domain_auroc']:.2f}"
     )
 
 
 def test_parts_of_a_few_rows_are_not_probed():
     columns = {"x": gaussians(9)[:4].astype(np.float32), "y": [0, 1, 0, 1]}
-    found = audited("domain", columns, ["train"] * 3 + ["ood_test"], ["x"], group=["a", "a", "a", "b"])
-    assert "probe" not in found
-    assert "diversity_and_correlation" not in found
+    result = audited("domain", columns, ["train"] * 3 + ["ood_test"], ["x"], group=["a", "a", "a", "b"])
+    assert "probe" not in result
+    assert "diversity_and_correlation" not in result
 
 
 def test_a_wide_input_is_measured_in_hashed_columns():
     inputs = np.random.default_rng(10).normal(size=(400, 1100)).astype(np.float32)
     inputs[200:, :300] += 1
     part = ["train"] * 200 + ["ood_test"] * 200
-    found = audited("domain", {"x": inputs, "y": draws(11)[:400]}, part, ["x"], group=["a"] * 200 + ["b"] * 200)
-    assert found["probe"]["domain_auroc"] > 0.95
+    result = audited("domain", {"x": inputs, "y": draws(11)[:400]}, part, ["x"], group=["a"] * 200 + ["b"] * 200)
+    assert result["probe"]["domain_auroc"] > 0.95
 
 
 def test_a_column_that_is_constant_in_what_is_fitted_says_nothing():
     inputs = gaussians(12, 3).astype(np.float32)
     labels = (inputs[:, 0] > 0).astype(int)
     inputs[:ROWS, 2] = 0.1
-    found = domain(inputs, labels)["probe"]
-    assert found["ood_accuracy"] == pytest.approx(found["id_accuracy"], abs=0.03)
+    result = domain(inputs, labels)["probe"]
+    assert result["ood_accuracy"] == pytest.approx(result["id_accuracy"], abs=0.03)
 
 
 def test_a_text_of_no_words_is_no_feature():
     columns = {"q": [""] * 40, "k": list(range(40)), "y": [0, 1] * 20}
-    found = audited("domain", columns, ["train"] * 20 + ["ood_test"] * 20, ["q", "k"], group=["a"] * 20 + ["b"] * 20)
-    assert found["probe"]["domain_auroc"] > 0.9
+    result = audited("domain", columns, ["train"] * 20 + ["ood_test"] * 20, ["q", "k"], group=["a"] * 20 + ["b"] * 20)
+    assert result["probe"]["domain_auroc"] > 0.9

@@ -13,9 +13,9 @@ PLAIN = {"q": ["a b", "b c", "c a", "a c", "b a", "c b"], "y": ["0", "1", "0", "
 
 
 def decided(kind, columns=PLAIN, part=PART, inputs=("q",), **said):
-    found = audited(kind, columns, part, list(inputs), **said)
-    assert "\n" not in found["why"]
-    return found["holds"], found["why"]
+    result = audited(kind, columns, part, list(inputs), **said)
+    assert "\n" not in result["why"]
+    return result["holds"], result["why"]
 
 
 @pytest.mark.parametrize("kind", ["length", "easy-to-hard"])
@@ -218,16 +218,16 @@ def test_a_refusal_knows_the_declaration_that_takes_the_split():
     columns, part = commands({"walk left", "run right", "jump up"})
     columns["q"] = [text.replace("jump up", "hop up") for text in columns["q"]]
     rows = rows_of("compositional", columns, part, ["q", "k"])
-    found = audited("compositional", columns, part, ["q", "k"])
-    assert find_remedy(rows.definition, found) == ({"unseen_tokens": {"ood_test": 1}}, "")
+    result = audited("compositional", columns, part, ["q", "k"])
+    assert find_remedy(rows.definition, result) == ({"unseen_tokens": {"ood_test": 1}}, "")
     columns = PLAIN | {"q": ["a b", "b c", "c a", "a c", "a b", "c b"]}
     for severity, left in (
         ([1, 1, 1, 1, 2, 2], ""),
         ([3, 3, 3, 3, 2, 2], "training reaches severity 3, ood_test begins at 2"),
     ):
         rows = rows_of("length", columns, PART, ["q"], severity=severity)
-        found = audited("length", columns, PART, ["q"], severity=severity)
-        assert find_remedy(rows.definition, found) == ({"duplicates": {"train/ood_test": 1}}, left)
+        result = audited("length", columns, PART, ["q"], severity=severity)
+        assert find_remedy(rows.definition, result) == ({"duplicates": {"train/ood_test": 1}}, left)
     alike = PLAIN | {"k": list(range(6))}
     group = ["a", "a", "a", "b", "a", "b"]
     rows = rows_of("domain", alike, PART, ["q", "k"], group=group)

@@ -155,7 +155,7 @@ def test_two_rows_whose_ids_collide_are_refused_and_named(home, build, monkeypat
     texts = rows.iterate_canonical_rows(table(), (Field("text", "string", "input"),))
     first_of_its_inputs = bytes(8)
     ids = [FewDigests(bytes(text) + first_of_its_inputs).digest()[7] for text in texts]
-    assert [ids[int(place)] for place in named.groups()[1:]] == [int(named[1], 16)] * 2
+    assert [ids[int(position)] for position in named.groups()[1:]] == [int(named[1], 16)] * 2
     assert named[2] != named[3]
     assert not (home / "loaders").exists()
     assert unfinished() == []

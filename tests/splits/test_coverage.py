@@ -14,35 +14,35 @@ def by_search(train: np.ndarray, asked: np.ndarray, evidence: int) -> list[bool]
     contexts: dict[tuple[int, int], set[int]] = {}
     for state, fragment, context in train.tolist():
         contexts.setdefault((state, fragment), set()).add(context)
-    found = []
+    result = []
     for state, fragment, context in asked.tolist():
         reached, waiting = {(state, fragment)}, [(state, fragment)]
         while waiting:
-            one = waiting.pop()
+            item = waiting.pop()
             for other in contexts.keys() - reached:
-                if other[0] == state and len(contexts[other] & contexts.get(one, set())) >= evidence:
+                if other[0] == state and len(contexts[other] & contexts.get(item, set())) >= evidence:
                     reached.add(other)
                     waiting.append(other)
-        found.append(any(context in contexts.get(one, set()) for one in reached))
-    return found
+        result.append(any(context in contexts.get(item, set()) for item in reached))
+    return result
 
 
 def test_a_fragment_is_exchanged_for_one_that_acts_alike_in_enough_contexts() -> None:
     train = np.array([[0, 1, 5], [0, 1, 6], [0, 2, 6], [0, 2, 7], [0, 3, 7], [0, 3, 8], [1, 4, 5], [1, 4, 9]])
-    asked = np.array([[0, 1, 8], [0, 2, 5], [0, 1, 9], [1, 4, 6], [0, 9, 5], [1, 4, 5]])
-    assert find_covered(train, asked, 1).tolist() == [True, True, False, False, False, True]
-    assert find_covered(train, asked, 2).tolist() == [False, False, False, False, False, True]
+    requested = np.array([[0, 1, 8], [0, 2, 5], [0, 1, 9], [1, 4, 6], [0, 9, 5], [1, 4, 5]])
+    assert find_covered(train, requested, 1).tolist() == [True, True, False, False, False, True]
+    assert find_covered(train, requested, 2).tolist() == [False, False, False, False, False, True]
     with pytest.raises(BadDefinition, match="evidence = 0"):
-        find_covered(train, asked, 0)
+        find_covered(train, requested, 0)
 
 
 @pytest.mark.parametrize(("evidence", "count"), [(1, 40), (2, 70), (3, 100)])
 def test_coverage_is_what_a_search_finds(evidence: int, count: int) -> None:
     rng = np.random.default_rng(evidence)
     rows = rng.permutation(np.stack(np.meshgrid(range(4), range(7), range(9)), axis=-1).reshape(-1, 3))
-    found = find_covered(rows[:count], rows, evidence)
-    assert found.tolist() == by_search(rows[:count], rows, evidence)
-    assert count < found.sum() < len(rows)
+    result = find_covered(rows[:count], rows, evidence)
+    assert result.tolist() == by_search(rows[:count], rows, evidence)
+    assert count < result.sum() < len(rows)
 
 
 def test_the_fewest_rows_that_cover_are_enough_and_one_less_is_not() -> None:
@@ -60,7 +60,7 @@ def test_rows_with_a_hop_that_training_has_not_are_not_covered() -> None:
 
 
 def test_growth_is_of_two_hops_in_a_chain() -> None:
-    asked = {"tokens": [6, 12], "evidence": 1, "share": 0.9}
-    assert 1 < float(compute_fact("growth_of_rows_to_cover", "coverage/n10000", asked)) < 4
+    requested = {"tokens": [6, 12], "evidence": 1, "share": 0.9}
+    assert 1 < float(compute_fact("growth_of_rows_to_cover", "coverage/n10000", requested)) < 4
     with pytest.raises(BadDefinition, match="coverage_non_tree/n10000 has non_tree"):
-        compute_fact("growth_of_rows_to_cover", "coverage_non_tree/n10000", asked)
+        compute_fact("growth_of_rows_to_cover", "coverage_non_tree/n10000", requested)

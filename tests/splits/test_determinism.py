@@ -39,21 +39,21 @@ PROCESSES = (
 
 
 def generators(source: Source) -> list[str]:
-    return [one.generator for one in source.definition.distributions if one.generator]
+    return [item.generator for item in source.definition.distributions if item.generator]
 
 
 def smallest() -> dict[str, Source]:
     """For each generator that a source uses, the source of fewest rows that does."""
-    found: dict[str, Source] = {}
+    result: dict[str, Source] = {}
     for source in load_sources().values():
         for name in generators(source):
-            if name not in found or source.definition.rows < found[name].definition.rows:
-                found[name] = source
-    return found
+            if name not in result or source.definition.rows < result[name].definition.rows:
+                result[name] = source
+    return result
 
 
 SMALLEST = smallest()
-HERE = {one.name: one.definition.rows for one in SMALLEST.values() if not one.lacks}
+HERE = {item.name: item.definition.rows for item in SMALLEST.values() if not item.lacks}
 """Those that run here: what an optional package makes is skipped where it is absent, and named by its own tests."""
 QUICK = sorted(name for name, count in HERE.items() if count <= LARGE)
 SLOW = sorted(set(HERE) - set(QUICK))

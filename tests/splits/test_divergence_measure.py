@@ -61,10 +61,10 @@ def test_what_is_no_distribution_is_refused_in_one_line(p, q, alpha, says):
 
 
 def test_words_and_neighbouring_words_are_what_texts_consist_of_unless_told_otherwise():
-    found = measure_divergence(["walk left", "jump"], ["jump left"])
-    assert found.unseen_atoms == 0
-    assert found.unseen_compounds == 1
-    assert found.compounds == 1
+    result = measure_divergence(["walk left", "jump"], ["jump left"])
+    assert result.unseen_atoms == 0
+    assert result.unseen_compounds == 1
+    assert result.compounds == 1
     letters = measure_divergence(["ab"], ["ba"], atoms=list, compounds=pairwise)
     assert letters.atoms == pytest.approx(0)
     assert letters.compounds == 1
@@ -79,16 +79,16 @@ def test_texts_without_compounds_cannot_diverge_in_them():
 @given(TEXTS, st.integers(1, 4))
 def test_the_runs_of_a_column_are_those_of_its_texts_and_no_others(texts, length):
     column = pa.chunked_array([texts[:2], texts[2:]], pa.string())
-    found = find_runs(split_words(column), length)
-    assert found.rows == len(texts)
+    result = find_runs(split_words(column), length)
+    assert result.rows == len(texts)
     expected = [(row, run) for row, text in enumerate(texts) for run in _runs(text.split(), length)]
-    assert found.row.tolist() == [row for row, _ in expected]
-    meaning = dict(zip(found.code.tolist(), [run for _, run in expected], strict=True))
-    assert [meaning[code] for code in found.code.tolist()] == [run for _, run in expected]
-    assert found.kinds == len(set(meaning.values())) == len({run for _, run in expected})
+    assert result.row.tolist() == [row for row, _ in expected]
+    meaning = dict(zip(result.code.tolist(), [run for _, run in expected], strict=True))
+    assert [meaning[code] for code in result.code.tolist()] == [run for _, run in expected]
+    assert result.kinds == len(set(meaning.values())) == len({run for _, run in expected})
     some = np.arange(len(texts)) % 2 == 0
     counted = Counter(run for row, run in expected if some[row])
-    assert {meaning[code]: n for code, n in enumerate(found.counts(some).tolist()) if n} == counted
+    assert {meaning[code]: n for code, n in enumerate(result.counts(some).tolist()) if n} == counted
 
 
 def _runs(tokens: list[str], length: int) -> Iterator[tuple[str, ...]]:
@@ -120,9 +120,9 @@ def test_compound_divergences_of_geoquery_are_the_published_ones(split, publishe
     }
     ids = json.loads((folder / "splits" / f"{split}.json").read_text("utf-8"))
     train, test = ([programs[k] for k in ids[part]] for part in ("train", "test"))
-    found = measure_divergence(train, test, atoms=_symbols, compounds=_applications)
-    assert round(found.compounds, 3) == published
-    assert found.unseen_atoms == unseen
+    result = measure_divergence(train, test, atoms=_symbols, compounds=_applications)
+    assert round(result.compounds, 3) == published
+    assert result.unseen_atoms == unseen
 
 
 def _parsed(text: str) -> Tree:
@@ -155,8 +155,8 @@ def _arguments_of_their_own(tree: Tree) -> Tree:
 
 
 def _anonymous(tree: Tree) -> Tree:
-    found = {symbol for symbol in _symbols(tree) if symbol.split("(")[0] in ENTITIES}
-    names = {symbol: f"m{k}" for k, symbol in enumerate(sorted(found, key=lambda symbol: (-len(symbol), symbol)))}
+    result = {symbol for symbol in _symbols(tree) if symbol.split("(")[0] in ENTITIES}
+    names = {symbol: f"m{k}" for k, symbol in enumerate(sorted(result, key=lambda symbol: (-len(symbol), symbol)))}
 
     def renamed(node: Tree) -> Tree:
         return names.get(node[0], node[0]), tuple(map(renamed, node[1]))
@@ -172,8 +172,8 @@ def _symbols(tree: Tree) -> Iterator[str]:
 
 def _applications(tree: Tree) -> Iterator[tuple[str, int, int, str]]:
     name, children = tree
-    for place, child in enumerate(children):
-        yield name, len(children), place, child[0]
+    for position, child in enumerate(children):
+        yield name, len(children), position, child[0]
         yield from _applications(child)
 
 
@@ -191,8 +191,8 @@ def test_scan_mcd_diverges_in_its_triples_of_words_while_its_atoms_hardly_do(spl
         ]
         for part in ("train", "test")
     ]
-    found = measure_divergence(*commands)
-    assert found.atoms < 0.02
-    assert found.compounds == pytest.approx(pairs, abs=0.0005)
+    result = measure_divergence(*commands)
+    assert result.atoms < 0.02
+    assert result.compounds == pytest.approx(pairs, abs=0.0005)
     longer = measure_divergence(*commands, compounds=lambda text: list(_runs(text.split(), 3)))
     assert longer.compounds == pytest.approx(triples, abs=0.0005)

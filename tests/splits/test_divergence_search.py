@@ -30,8 +30,8 @@ def units(texts: list[str]) -> tuple[Units, Units]:
 
 
 def sides(texts: list[str], test: np.ndarray) -> tuple[list[str], list[str]]:
-    return [t for t, held in zip(texts, test, strict=True) if not held], [
-        t for t, held in zip(texts, test, strict=True) if held
+    return [t for t, locked in zip(texts, test, strict=True) if not locked], [
+        t for t, locked in zip(texts, test, strict=True) if locked
     ]
 
 
@@ -43,23 +43,23 @@ def commands(texts: list[str] = COMMANDS) -> pa.Table:
 @given(TEXTS, st.integers(1, 4), st.integers(0, 3))
 def test_a_found_split_has_the_divergences_it_states_and_every_atom_in_training(texts, test_rows, seed):
     try:
-        found = search_split(*units(texts), test_rows, seed=str(seed))
+        result = search_split(*units(texts), test_rows, seed=str(seed))
     except BadDefinition as error:
         assert "can be spared" in str(error)
         return
-    train, test = sides(texts, found.test)
+    train, test = sides(texts, result.test)
     measured = measure_divergence(train, test)
     assert len(test) == test_rows
     assert measured.unseen_atoms == 0
-    assert found.atoms == pytest.approx(measured.atoms, abs=1e-9)
-    assert found.compounds == pytest.approx(measured.compounds, abs=1e-9)
+    assert result.atoms == pytest.approx(measured.atoms, abs=1e-9)
+    assert result.compounds == pytest.approx(measured.compounds, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.lists(st.sampled_from(COMMANDS), min_size=6, max_size=9, unique=True), st.integers(1, 3))
 def test_what_is_found_is_never_above_the_greatest_divergence_of_all_splits(texts, test_rows):
-    found, best = found_and_best(texts, test_rows)
-    assert found <= best + 1e-9
+    result, best = found_and_best(texts, test_rows)
+    assert result <= best + 1e-9
 
 
 def test_of_small_sets_the_search_mostly_finds_the_greatest_divergence_of_all_splits():
@@ -68,26 +68,26 @@ def test_of_small_sets_the_search_mostly_finds_the_greatest_divergence_of_all_sp
     for size, test_rows in zip(drawn.integers(6, 10, 60), drawn.integers(1, 4, 60), strict=True):
         texts = [COMMANDS[at] for at in drawn.choice(len(COMMANDS), size, replace=False)]
         both.append(found_and_best(texts, int(test_rows)))
-    found, best = np.array(both).T
+    result, best = np.array(both).T
     # It ends in a local optimum, now and then far from the best.
-    assert np.mean(np.abs(found - best) < 1e-9) > 0.8
-    assert np.mean(best - found) < 0.05
+    assert np.mean(np.abs(result - best) < 1e-9) > 0.8
+    assert np.mean(best - result) < 0.05
 
 
 def found_and_best(texts: list[str], test_rows: int) -> tuple[float, float]:
     """The compound divergence of the split that is found, and the greatest of all splits whose atoms are all in
     training; zeros where there is none."""
     try:
-        found = search_split(*units(texts), test_rows, seed="x", starts=64).compounds
+        result = search_split(*units(texts), test_rows, seed="x", starts=64).compounds
     except BadDefinition:
         return 0.0, 0.0
     splits = (_measured(texts, chosen) for chosen in combinations(range(len(texts)), test_rows))
-    return found, max(one.compounds for one in splits if one and not one.unseen_atoms)
+    return result, max(item.compounds for item in splits if item and not item.unseen_atoms)
 
 
 def _measured(texts, chosen):
-    held = np.isin(np.arange(len(texts)), chosen)
-    return measure_divergence(*sides(texts, held))
+    locked = np.isin(np.arange(len(texts)), chosen)
+    return measure_divergence(*sides(texts, locked))
 
 
 def test_the_bound_on_atoms_is_kept_and_costs_compound_divergence():
@@ -130,12 +130,12 @@ def test_the_rules_say_how_far_each_row_lies_from_training():
         mcd(commands(), field="command", seed="s", test_share=0.25),
         tmcd(commands(), field="command", seed="s", test_rows=12),
     ):
-        held = outcome.part == "ood_test"
-        assert held.sum() == 12
-        known = {pair for text in sides(COMMANDS, held)[0] for pair in pairwise(text.split())}
+        locked = outcome.part == "ood_test"
+        assert locked.sum() == 12
+        known = {pair for text in sides(COMMANDS, locked)[0] for pair in pairwise(text.split())}
         expected = [np.mean([pair not in known for pair in pairwise(text.split())]) for text in COMMANDS]
         assert outcome.severity.tolist() == pytest.approx(expected)
-        assert not outcome.severity[~held].any()
+        assert not outcome.severity[~locked].any()
 
 
 def test_target_maximum_compound_divergence_has_no_bound_on_atoms():

@@ -22,9 +22,9 @@ def test_frozen_bits_never_change():
 
 
 def test_a_draw_depends_on_its_name_and_counter_alone():
-    whole = draw_bits("a", COUNTERS)
-    assert np.array_equal(draw_bits("a", COUNTERS[7:9]), whole[7:9])
-    assert not np.array_equal(draw_bits("b", COUNTERS), whole)
+    full = draw_bits("a", COUNTERS)
+    assert np.array_equal(draw_bits("a", COUNTERS[7:9]), full[7:9])
+    assert not np.array_equal(draw_bits("b", COUNTERS), full)
 
 
 def test_uniform_draws_pass_a_kolmogorov_smirnov_test():

@@ -28,7 +28,7 @@ def test_axes_are_multiplied_and_the_lists_of_one_axis_read_side_by_side():
         "parameters": {"rate": "{rate}", "seed": "draw {draw}", "table": ["{rate}", "{noise}"]},
         "vary": [{"noise": ["pair", "flip"]}, {"percent": [20, 40], "rate": [0.2, 0.4]}, {"draw": [1, 2, 3]}],
     }
-    found = list(expand_family(record, HERE))
+    result = list(expand_family(record, HERE))
     expected = [
         {
             "name": f"digits/{noise}_{percent}_d{draw}",
@@ -36,14 +36,14 @@ def test_axes_are_multiplied_and_the_lists_of_one_axis_read_side_by_side():
         }
         for noise, percent, draw in product(("pair", "flip"), (20, 40), (1, 2, 3))
     ]
-    assert found == expected
+    assert result == expected
 
 
 @given(st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(), min_size=1, max_size=4), min_size=1, max_size=3))
 def test_a_family_has_as_many_members_as_its_axes_have_combinations(axes):
     record = {"vary": [{name: values} for name, values in axes.items()], "all": [f"{{{name}}}" for name in axes]}
-    found = [member["all"] for member in expand_family(record, HERE)]
-    assert found == [list(combination) for combination in product(*axes.values())]
+    result = [member["all"] for member in expand_family(record, HERE)]
+    assert result == [list(combination) for combination in product(*axes.values())]
 
 
 def test_a_place_that_no_axis_names_is_left_as_it_is():
@@ -131,18 +131,18 @@ task = ["length", "addprim_jump"]
 """
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    found = load_benchmarks()
-    assert found["own/length"].definition.split == "scan/length@1"
-    assert found["own/addprim_jump"].definition.split == "scan/addprim_jump@1"
-    assert found["own/length"].identity("full") != found["own/addprim_jump"].identity("full")
+    result = load_benchmarks()
+    assert result["own/length"].definition.split == "scan/length@1"
+    assert result["own/addprim_jump"].definition.split == "scan/addprim_jump@1"
+    assert result["own/length"].identity("full") != result["own/addprim_jump"].identity("full")
 
 
 def test_one_definition_of_a_family_may_have_keys_of_its_own():
     record = {"name": "{x}/{y}", "suites": ["full"], "vary": [{"x": ["a", "b"]}, {"y": [1, 2]}]}
-    found = list(expand_family(record | {"only": {"b/1": {"suites": ["core", "full"], "notes": "{x} stays"}}}, HERE))
-    assert [one["name"] for one in found] == ["a/1", "a/2", "b/1", "b/2"]
-    assert [one["suites"] for one in found] == [["full"], ["full"], ["core", "full"], ["full"]]
-    assert [one.get("notes") for one in found] == [None, None, "{x} stays", None]
+    result = list(expand_family(record | {"only": {"b/1": {"suites": ["core", "full"], "notes": "{x} stays"}}}, HERE))
+    assert [item["name"] for item in result] == ["a/1", "a/2", "b/1", "b/2"]
+    assert [item["suites"] for item in result] == [["full"], ["full"], ["core", "full"], ["full"]]
+    assert [item.get("notes") for item in result] == [None, None, "{x} stays", None]
 
 
 @pytest.mark.parametrize(

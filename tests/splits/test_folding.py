@@ -16,8 +16,8 @@ def record(name: str, version: int = 1, of: str = "", source: str = "a") -> dict
 
 
 def test_the_grid_of_label_noise_is_a_family_for_each_rule_and_source():
-    grid = [one for one in RECORDS if one["name"].rpartition("_")[2].startswith("draw")]
-    sizes = Counter(one["family"] for one in grid)
+    grid = [item for item in RECORDS if item["name"].rpartition("_")[2].startswith("draw")]
+    sizes = Counter(item["family"] for item in grid)
     assert len(grid) == 300
     assert set(sizes.values()) == {15}
     forms = ("symmetric_exclusive", "symmetric_inclusive", "pair_flip", "asymmetric", "instance_dependent")
@@ -27,26 +27,26 @@ def test_the_grid_of_label_noise_is_a_family_for_each_rule_and_source():
 
 @pytest.mark.parametrize("kind", ["domain", "length", "compositional", "easy-to-hard"])
 def test_splits_of_other_kinds_are_families_of_their_own(kind):
-    assert all(one["family"] == one["name"] for one in RECORDS if one["kind"] == kind)
+    assert all(item["family"] == item["name"] for item in RECORDS if item["kind"] == kind)
 
 
 def test_labels_that_people_gave_are_not_rates_of_one_rule():
     assert get_family(
-        next(one for one in list_manifests() if one.name == "cifar10_pictures/human_worst").definition
+        next(item for item in list_manifests() if item.name == "cifar10_pictures/human_worst").definition
     ) == ("cifar10_pictures/human_worst")
 
 
 def test_a_family_is_of_one_source_kind_and_rule():
-    found = {one["family"]: (one["source"], one["kind"]) for one in RECORDS}
+    result = {item["family"]: (item["source"], item["kind"]) for item in RECORDS}
     rules: dict[str, set[str]] = {}
-    for one in list_manifests():
-        rules.setdefault(get_family(one.definition), set()).add(one.definition.rule)
-    assert all((one["source"], one["kind"]) == found[one["family"]] for one in RECORDS)
+    for item in list_manifests():
+        rules.setdefault(get_family(item.definition), set()).add(item.definition.rule)
+    assert all((item["source"], item["kind"]) == result[item["family"]] for item in RECORDS)
     assert {name: of for name, of in rules.items() if len(of) > 1} == {}
 
 
 def test_no_record_is_lost_by_folding():
-    folded = [one for members in group_by_family(RECORDS) for one in members]
+    folded = [item for members in group_by_family(RECORDS) for item in members]
     assert sorted(folded, key=repr) == sorted(RECORDS, key=repr)
 
 

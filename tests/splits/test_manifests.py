@@ -51,7 +51,7 @@ def test_the_lock_names_every_shipped_manifest_and_its_identity():
 
 
 def test_an_identity_is_that_of_what_the_manifest_says():
-    changed = [one.full_name for one in FROZEN if one.definition.computed_identity() != one.identity]
+    changed = [item.full_name for item in FROZEN if item.definition.computed_identity() != item.identity]
     assert changed == []
 
 
@@ -82,20 +82,20 @@ def test_a_manifest_proves_from_its_source(name):
 
 def _sorts(source) -> set[str]:
     """The sorts of mirrors that a source's files and folders have, or those of the source that it is made from."""
-    found = set()
-    for one in source.definition.distributions:
-        found |= {mirror["sort"] for pin in (*one.files, *one.trees) for mirror in pin.mirrors}
-        found |= _sorts(find_source(one.of)) if one.of else set()
-    return found
+    result = set()
+    for item in source.definition.distributions:
+        result |= {mirror["sort"] for pin in (*item.files, *item.trees) for mirror in pin.mirrors}
+        result |= _sorts(find_source(item.of)) if item.of else set()
+    return result
 
 
 @pytest.mark.slow
 def test_every_manifest_proves_from_an_empty_cache(cache):
     """With what package registries, generators and the local mirror give; a source that cannot be had is named."""
-    found = {verdict.name: verdict for verdict in verify_each(FROZEN, (SHARED,) if SHARED.exists() else ())}
-    assert [verdict for verdict in found.values() if verdict.state == "failed"] == []
+    result = {verdict.name: verdict for verdict in verify_each(FROZEN, (SHARED,) if SHARED.exists() else ())}
+    assert [verdict for verdict in result.values() if verdict.state == "failed"] == []
     away = {
-        find_manifest(name).definition.source.name for name, verdict in found.items() if verdict.state == "unavailable"
+        find_manifest(name).definition.source.name for name, verdict in result.items() if verdict.state == "unavailable"
     }
     if SHARED.exists():
         # apt knows packages only where its lists have been brought before; an address may be out of reach.
@@ -107,8 +107,8 @@ def test_every_manifest_proves_from_an_empty_cache(cache):
 @pytest.mark.parametrize("name", FIRST)
 def test_the_audit_measured_now_is_the_published_one_and_holds(name):
     pulled(name)
-    found, agrees = audit_again(name)
-    assert found["holds"], found["why"]
+    result, agrees = audit_again(name)
+    assert result["holds"], result["why"]
     assert agrees
 
 
@@ -231,8 +231,8 @@ def test_shipped_rows_that_were_changed_are_refused(tmp_path):
     path = tmp_path / "v1" / "rows.parquet"
     table = pq.read_table(path)
     labels = table["label"].to_pylist()
-    place = next(i for i, label in enumerate(labels) if label is not None)
-    labels[place] = (labels[place] + 1) % 97
+    position = next(i for i, label in enumerate(labels) if label is not None)
+    labels[position] = (labels[position] + 1) % 97
     pq.write_table(table.set_column(table.column_names.index("label"), "label", pa.array(labels)), path)
     edited = read_manifest(tmp_path / "v1" / "split.toml")
     source = find_source("modadd97")
@@ -309,7 +309,7 @@ def test_other_processes_give_identical_identities(tmp_path):
         "import sys; from pathlib import Path; from farshift.loaders.freezing.freeze import freeze; "
         "print(freeze(Path(sys.argv[1]), Path(sys.argv[2]))[0].identity)"
     )
-    found = set()
+    result = set()
     for number, (seed, locale) in enumerate([("0", "C"), ("1", "C.UTF-8"), ("4242", "POSIX")]):
         environment = os.environ | {
             "PYTHONHASHSEED": seed,
@@ -320,5 +320,5 @@ def test_other_processes_give_identical_identities(tmp_path):
         folder.mkdir()
         command = [sys.executable, "-c", code, str(path), str(tmp_path / f"out{number}")]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=True)
-        found.add(done.stdout)
-    assert len(found) == 1
+        result.add(done.stdout)
+    assert len(result) == 1

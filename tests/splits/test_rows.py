@@ -88,9 +88,9 @@ def test_canonical_bytes_are_those_written_by_hand(rows):
 def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
     shuffled = rows.copy()
     shuffler.shuffle(shuffled)
-    one, other = texts(rows), texts(shuffled)
-    assert compute_set_digest(compute_row_digests(one, TEXTS)) == compute_set_digest(compute_row_digests(other, TEXTS))
-    assert sorted(zip(compute_row_ids(one, TEXTS).tolist(), rows, strict=True)) == sorted(
+    item, other = texts(rows), texts(shuffled)
+    assert compute_set_digest(compute_row_digests(item, TEXTS)) == compute_set_digest(compute_row_digests(other, TEXTS))
+    assert sorted(zip(compute_row_ids(item, TEXTS).tolist(), rows, strict=True)) == sorted(
         zip(compute_row_ids(other, TEXTS).tolist(), shuffled, strict=True)
     )
 
@@ -119,8 +119,8 @@ def test_long_rows_are_hashed_as_short_ones_are(rows):
             compute_first_ids(table, MIXED),
             compute_numbered_ids(table, MIXED, numbers),
         )
-    for one, other in zip(short, long, strict=True):
-        assert np.array_equal(one, other)
+    for item, other in zip(short, long, strict=True):
+        assert np.array_equal(item, other)
     inputs = list(iterate_canonical_rows(table, MIXED.of_role("input")))
     by_row = [sha256(row + struct.pack("<Q", number)).digest()[:8] for number, row in enumerate(inputs)]
     assert [value.to_bytes(8, "big") for value in short[2].tolist()] == by_row
@@ -130,8 +130,8 @@ def test_long_rows_are_hashed_as_short_ones_are(rows):
 def test_the_set_digest_is_that_of_the_sorted_digests(ends):
     """Digests that begin alike and end differently are as good as never drawn: made here, they are sorted in full."""
     digests = [head + bytes(22) + bytes([end, 0]) for head, end in ends]
-    found = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
-    assert compute_set_digest(found) == sha256(b"".join(sorted(digests))).hexdigest()
+    result = np.frombuffer(b"".join(digests), np.uint8).reshape(-1, 32)
+    assert compute_set_digest(result) == sha256(b"".join(sorted(digests))).hexdigest()
 
 
 @given(rows_of_texts)
@@ -142,8 +142,8 @@ def test_a_source_says_which_rows_share_their_inputs(rows):
     repeated = set(read_repeated_inputs(table).tolist())
     assert sorted(question for question in questions if questions.count(question) > 1) == sorted(
         question
-        for one, question in zip(table["row_id"].to_pylist(), table["question"].to_pylist(), strict=True)
-        if one in repeated
+        for item, question in zip(table["row_id"].to_pylist(), table["question"].to_pylist(), strict=True)
+        if item in repeated
     )
 
 

@@ -37,14 +37,14 @@ def known():
 def test_every_rule_says_what_it_does_and_what_each_parameter_means(known):
     assert len(known) >= 45
     without = [name for name, rule in known.items() if len(rule.what) < 40]
-    unsaid = [f"{name}: {one.name}" for name, rule in known.items() for one in rule.parameters if not one.what]
+    unsaid = [f"{name}: {item.name}" for name, rule in known.items() for item in rule.parameters if not item.what]
     assert (without, unsaid) == ([], [])
 
 
 def test_every_rule_has_an_example_that_it_takes(known):
     for name, rule in known.items():
         example = tomllib.loads("\n".join(format_example(rule)))
-        given = example["parameters"] | ({"files": {}} if any(one.name == "files" for one in rule.parameters) else {})
+        given = example["parameters"] | ({"files": {}} if any(item.name == "files" for item in rule.parameters) else {})
         check_parameters(load_function("splits/rules", name, "rule"), given, name)
 
 
@@ -57,16 +57,16 @@ def test_every_rule_that_a_split_of_the_catalogue_names_is_known_with_that_split
 
 
 def test_what_a_parameter_means_everywhere_is_said_once_and_is_used(known):
-    names = {one.name for rule in known.values() for one in rule.parameters}
+    names = {item.name for rule in known.values() for item in rule.parameters}
     assert set(SHARED) <= names
 
 
 def test_types_and_defaults_are_those_of_the_function():
     rule = find_rule("time/before")
-    found = {one.name: (one.type, one.default) for one in rule.parameters}
-    assert found["until"] == ("str", "")
-    assert found["period"] == ("str", '"month"')
-    assert found["id_test"] == ("float", "0.0")
+    result = {item.name: (item.type, item.default) for item in rule.parameters}
+    assert result["until"] == ("str", "")
+    assert result["period"] == ("str", '"month"')
+    assert result["id_test"] == ("float", "0.0")
     with pytest.raises(UnknownName, match="did you mean time/before"):
         find_rule("time/befor")
 

@@ -19,8 +19,8 @@ Opened = Callable[..., AbstractContextManager[Any]]
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A headless Chromium for all tests."""
-    with chromium() as found:
-        yield found
+    with chromium() as result:
+        yield result
 
 
 @pytest.fixture(scope="session")
@@ -42,8 +42,8 @@ def site_folder(made_site, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def address(site_folder) -> Iterator[str]:
     """The address of the small board's site."""
-    with served(site_folder) as found:
-        yield found
+    with served(site_folder) as result:
+        yield result
 
 
 @pytest.fixture

@@ -48,9 +48,9 @@ def main() -> None:
     from farshift.leaderboard.publish.write import write_site
     from made_board import small_board
 
-    asked = argparse.ArgumentParser()
-    asked.add_argument("--docs", type=Path, metavar="SITE")
-    docs = asked.parse_args().docs
+    requested = argparse.ArgumentParser()
+    requested.add_argument("--docs", type=Path, metavar="SITE")
+    docs = requested.parse_args().docs
     with TemporaryDirectory() as folder, chromium() as browser:
         if docs is None:
             write_site(Site(small_board()), Path(folder))
@@ -71,8 +71,8 @@ def found(folder: Path, said: str) -> str:
 
 
 def _document(browser: object, address: str, folder: Path) -> None:
-    for name, (said, width, height) in SHOWN.items():
-        path, _, anchor = found(folder, said).partition("#")
+    for name, (output, width, height) in SHOWN.items():
+        path, _, anchor = found(folder, output).partition("#")
         with visit(browser, address, path, width, reduced_motion="reduce") as page:
             page.set_viewport_size({"width": width, "height": height})
             if anchor:
@@ -88,9 +88,9 @@ def small(content: bytes, out: Path) -> None:
 
     with Image.open(BytesIO(content)) as shot:
         size = (shot.width * 3 // 4, shot.height * 3 // 4)
-        whole = shot.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        full = shot.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     for colours in (200, 64, 24):
-        whole.quantize(colours, method=Image.Quantize.FASTOCTREE).save(
+        full.quantize(colours, method=Image.Quantize.FASTOCTREE).save(
             out,
             optimize=True,  # codespell:ignore optimize
         )

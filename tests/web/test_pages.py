@@ -116,7 +116,7 @@ def test_a_page_fits_a_small_screen_and_axe_finds_nothing_serious(opened, path):
 def test_every_page_fits_every_width_and_axe_finds_nothing_serious(opened, site_folder, scheme):
     entries = sorted(path.relative_to(site_folder).as_posix() for path in (site_folder / "entries").glob("*.html"))
     others = [path.relative_to(site_folder).as_posix() for path in sorted(site_folder.rglob("*.html"))]
-    for path in [*(one for one in others if one not in entries), *entries[:2]]:
+    for path in [*(item for item in others if item not in entries), *entries[:2]]:
         for width in (360, 800, 1600):
             with opened(path, width=width, scheme=scheme) as page:
                 assert overflow(page) <= 0, (path, width)

@@ -26,9 +26,9 @@ def server(tmp_path_factory):
 
     board = Board.init(tmp_path_factory.mktemp("open") / "board", "An open board")
     (board.path / "settings.toml").write_text("[server]\nopen = true\nworkers = 1\n")
-    found = running(board.path)
-    yield found
-    found.stop()
+    result = running(board.path)
+    yield result
+    result.stop()
 
 
 def test_a_good_file_is_entered_and_its_entry_is_linked(browser, server, tmp_path):
@@ -50,9 +50,9 @@ def test_a_bad_file_is_refused_with_what_is_to_be_mended(browser, server, tmp_pa
         page.get_by_label("Submission").set_input_files(bad)
         page.get_by_role("button", name="Submit", exact=True).click()
         page.locator("#problems li").first.wait_for(timeout=PATIENCE)
-        said = page.locator("#problems").inner_text()
-        assert "zip-unreadable" in said
-        assert "pack the runs again with farshift pack" in said
+        output = page.locator("#problems").inner_text()
+        assert "zip-unreadable" in output
+        assert "pack the runs again with farshift pack" in output
         assert "Refused" in page.get_by_role("status").inner_text()
 
 

@@ -25,8 +25,8 @@ def order(draw: str, step: int, count: int) -> Tensor:
 
 def shares(draw: str, step: int, alpha: float, count: int = 1) -> list[float]:
     """Draws from Beta(alpha, alpha)."""
-    found: list[float] = draw_beta(at(draw, step), (count,), alpha)[0].tolist()
-    return found
+    result: list[float] = draw_beta(at(draw, step), (count,), alpha)[0].tolist()
+    return result
 
 
 def even(draw: str, step: int, shape: tuple[int, ...]) -> Tensor:

@@ -37,20 +37,20 @@ def main(driver_name: str, clone: str, *names: str) -> None:
     """Make those that are named, or all of a driver, and say how far ours are from them."""
     sys.path.insert(0, clone)
     driver = import_module(f".drivers.{driver_name}", __package__)
-    for name, made in driver.MADE.items():
+    for name, built in driver.MADE.items():
         if names and name not in names:
             continue
         reference = Reference(
             name,
             driver.REPOSITORY,
             driver.COMMIT,
-            made.code,
+            built.code,
             driver_name,
-            made.call(),
-            made.problem,
-            made.settings,
-            made.within,
-            remark=made.remark,
+            built.call(),
+            built.problem,
+            built.settings,
+            built.within,
+            remark=built.remark,
         )
         measured = reference.measured(of(reference))
         measured.write()

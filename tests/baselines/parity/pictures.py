@@ -29,18 +29,18 @@ def fill(network: nn.Module, sharpness: float = 1.0) -> None:
     """Parameters as the toy's; moments near 0 and 1. sharpness: multiplies what the last layer says."""
     toy.fill(network.parameters())
     moments = [(name, buffer) for name, buffer in network.named_buffers() if "running" in name]
-    for place, (name, buffer) in enumerate(moments):
+    for position, (name, buffer) in enumerate(moments):
         around = 1.0 if name.endswith("var") else 0.0
-        buffer.copy_((around + 0.4 * toy.wave((buffer.numel(),), float(place))).view_as(buffer))
+        buffer.copy_((around + 0.4 * toy.wave((buffer.numel(),), float(position))).view_as(buffer))
     for parameter in network.head.parameters():  # type: ignore[union-attr]
         parameter *= sharpness
 
 
 def plain(sharpness: float = 1.0) -> Plain:
     """The network for released code, in float64 and in evaluation."""
-    found = Plain().double().eval()
-    fill(found, sharpness)
-    return found
+    result = Plain().double().eval()
+    fill(result, sharpness)
+    return result
 
 
 class Normalised(nn.Module):

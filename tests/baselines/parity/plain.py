@@ -20,9 +20,9 @@ from .reference import Numbers
 
 def network(first: int = 0, classes: int = toy.CLASSES) -> nn.Sequential:
     """The toy's perceptron, whose weights are filled from number `first` on."""
-    made = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU(), nn.Linear(toy.WIDTH, classes)).double()
-    toy.fill(made.parameters(), first)
-    return made
+    built = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU(), nn.Linear(toy.WIDTH, classes)).double()
+    toy.fill(built.parameters(), first)
+    return built
 
 
 def descent(parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
@@ -36,19 +36,19 @@ def descended(networks: Sequence[nn.Module], loss: Callable[[int], Tensor], step
     optimiser = descent(parameters)
     losses, after = [], []
     for step in range(steps):
-        found = loss(step)
+        result = loss(step)
         optimiser.zero_grad()
-        found.backward()
+        result.backward()
         optimiser.step()
-        losses.append(found.item())
+        losses.append(result.item())
         after.append(toy.flat(parameters))
     return {"losses": losses, "parameters": after}
 
 
 def with_loss(loss: Callable[[Tensor, Tensor, int], Tensor]) -> Numbers:
     """Steps of the perceptron on a loss of logits (18, CLASSES), labels (18,) and the step's number."""
-    made, x, y = network(), toy.inputs(), toy.labels()
-    return descended([made], lambda step: loss(made(x), y, step))
+    built, x, y = network(), toy.inputs(), toy.labels()
+    return descended([built], lambda step: loss(built(x), y, step))
 
 
 @contextmanager
@@ -66,13 +66,13 @@ def on_cpu(**modules: Mapping[str, Any]) -> Iterator[None]:
     have the given attributes and no others."""
     absent = {}
     for name, attributes in modules.items():
-        made = ModuleType(name.replace("__", "."))
-        made.__dict__.update(attributes)
-        absent[made.__name__] = made
-    for name, made in absent.items():
+        built = ModuleType(name.replace("__", "."))
+        built.__dict__.update(attributes)
+        absent[built.__name__] = built
+    for name, built in absent.items():
         if "." in name:
             parent, _, own = name.rpartition(".")
-            setattr(absent[parent], own, made)
+            setattr(absent[parent], own, built)
     stay: dict[tuple[Any, str], Any] = {
         (Tensor, "cuda"): lambda self, *_, **__: self,
         (nn.Module, "cuda"): lambda self, *_, **__: self,
@@ -96,9 +96,9 @@ def taken(script: str, *names: str, **given: Any) -> dict[str, Any]:
     The clone is the first folder of the path of modules."""
     # `async` was no keyword when some of them were written.
     tree = ast.parse((Path(sys.path[0]) / script).read_text("utf-8").replace("async=True", "non_blocking=True"))
-    wanted = [
+    expected = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
     ]
-    found: dict[str, Any] = dict(given)
-    exec(compile(ast.Module(wanted, []), script, "exec"), found)
-    return found
+    result: dict[str, Any] = dict(given)
+    exec(compile(ast.Module(expected, []), script, "exec"), result)
+    return result

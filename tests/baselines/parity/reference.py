@@ -51,8 +51,8 @@ class Reference:
         shown = asdict(self)
         numbers = shown.pop("numbers")
         lines = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in shown.items()]
-        kept = ",\n".join(f"  {json.dumps(name)}: {_lines(value)}" for name, value in numbers.items())
-        self.path.write_text("{\n" + "\n".join(lines) + '\n "numbers": {\n' + kept + "\n }\n}\n")
+        stored = ",\n".join(f"  {json.dumps(name)}: {_lines(value)}" for name, value in numbers.items())
+        self.path.write_text("{\n" + "\n".join(lines) + '\n "numbers": {\n' + stored + "\n }\n}\n")
 
     def measured(self, ours: Numbers) -> Reference:
         """The same with the difference that is seen now, in two digits."""
@@ -67,10 +67,10 @@ def _lines(value: Any) -> str:
 
 def read(path: Path) -> Reference:
     """The reference of a file."""
-    found = Reference(**json.loads(path.read_text()))
-    if found.path.name != path.name:
-        raise ValueError(f"{path.name} is of {found.name}")
-    return found
+    result = Reference(**json.loads(path.read_text()))
+    if result.path.name != path.name:
+        raise ValueError(f"{path.name} is of {result.name}")
+    return result
 
 
 def references() -> list[Reference]:
@@ -89,5 +89,5 @@ def largest(ours: Any, theirs: Any) -> float:
         if not isinstance(ours, list) or len(ours) != len(theirs):
             return math.inf
         return max((largest(a, b) for a, b in zip(ours, theirs, strict=True)), default=0.0)
-    found = abs(ours - theirs)
-    return math.inf if math.isnan(found) else float(found)
+    result = abs(ours - theirs)
+    return math.inf if math.isnan(result) else float(result)

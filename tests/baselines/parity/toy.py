@@ -31,8 +31,8 @@ def inputs(phase: float = 0.4) -> Tensor:
 
 def labels(classes: int = CLASSES) -> Tensor:
     """Labels (18,) of which every environment has all, and which environments do not share."""
-    place = torch.arange(ENVIRONMENTS * ROWS)
-    return (place * place + place // ROWS + (place % 5 == 0).long()) % classes
+    position = torch.arange(ENVIRONMENTS * ROWS)
+    return (position * position + position // ROWS + (position % 5 == 0).long()) % classes
 
 
 def groups() -> Tensor:
@@ -56,5 +56,5 @@ def flat(parameters: Iterable[Tensor]) -> list[float]:
 def loss_and_gradient(loss: Tensor, parameters: Sequence[nn.Parameter]) -> list[float]:
     """A loss, and then its gradient by all weights, 0 by those that it does not depend on."""
     gradients = torch.autograd.grad(loss.sum(), parameters, allow_unused=True)
-    found = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, parameters, strict=True)]
-    return [loss.item(), *flat(found)]
+    result = [torch.zeros_like(p) if g is None else g for g, p in zip(gradients, parameters, strict=True)]
+    return [loss.item(), *flat(result)]

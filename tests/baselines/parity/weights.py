@@ -11,12 +11,12 @@ from .plain import descent, network
 
 def along() -> list[dict[str, Tensor]]:
     """The state after each step."""
-    made = network()
-    optimiser = descent(made.parameters())
-    found = []
+    built = network()
+    optimiser = descent(built.parameters())
+    result = []
     for _ in range(toy.STEPS):
         optimiser.zero_grad()
-        F.cross_entropy(made(toy.inputs()), toy.labels()).backward()
+        F.cross_entropy(built(toy.inputs()), toy.labels()).backward()
         optimiser.step()
-        found.append({name: value.clone() for name, value in made.state_dict().items()})
-    return found
+        result.append({name: value.clone() for name, value in built.state_dict().items()})
+    return result

@@ -74,17 +74,17 @@ def _verified_later(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """A clock before the window opens, which the ledger goes by too."""
-    made = Clock(BEFORE)
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", made.written)
-    return made
+    built = Clock(BEFORE)
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
+    return built
 
 
 @pytest.fixture
 def board(coins: Path, clock: Clock, tmp_path: Path) -> Board:
     """A board with a window that opens in a day."""
-    made = Board.init(tmp_path / "board", "A board of windows")
-    sealed(made, clock)
-    return made
+    built = Board.init(tmp_path / "board", "A board of windows")
+    sealed(built, clock)
+    return built
 
 
 @pytest.fixture
@@ -101,14 +101,14 @@ def over(answers: Handed, coins_home: Path, tmp_path_factory: pytest.TempPathFac
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)
-        made = Board.init(tmp_path_factory.mktemp("over") / "board", "A board of windows")
-        sealed(made, clock)
+        built = Board.init(tmp_path_factory.mktemp("over") / "board", "A board of windows")
+        sealed(built, clock)
         clock.set(OPENS, seconds=60)
         for file in answers.answers.values():
-            submit_answers(made, WINDOW, file, clock=clock)
+            submit_answers(built, WINDOW, file, clock=clock)
         clock.set(CLOSES, seconds=1)
-        close_window(made, WINDOW, clock)
-    return made.path
+        close_window(built, WINDOW, clock)
+    return built.path
 
 
 @pytest.fixture

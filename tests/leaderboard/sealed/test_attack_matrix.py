@@ -118,15 +118,15 @@ REFUSED = {
 
 
 def test_the_matrix_has_every_generator_that_can_be_sealed():
-    found = set()
+    result = set()
     for path in find_plugin_files("loaders/generators", "[a-z]*.py"):
         generator = load_module("loaders/generators", path.stem, "generator")
         if "seed" in signature(generator.rows).parameters and not getattr(generator, "SEED_MAKES", ""):
-            found.add(path.stem)
+            result.add(path.stem)
     for name in REFUSED.values():
         with pytest.raises(FarshiftError, match="cannot be sealed"):
             check_sealable(find_benchmark(name))
-    assert found - set(REFUSED) == {
+    assert result - set(REFUSED) == {
         find_seeded_distribution(Attacked(find_benchmark(name)).source).generator for name in SMALL
     }
 

@@ -24,10 +24,10 @@ COUNTERS = 4_000
 
 def unshifted(values: WORDS, by: int) -> WORDS:
     """The inverse of `x ^ (x >> by)`."""
-    found = values
+    result = values
     for _ in range(64 // by + 1):
-        found = values ^ (found >> np.uint64(by))
-    return found
+        result = values ^ (result >> np.uint64(by))
+    return result
 
 
 def unmixed(values: WORDS) -> WORDS:
@@ -41,7 +41,7 @@ def keys_of(shown: WORDS) -> set[int]:
     """The keys of a mixed stream that agree with three shown draws of it, whatever their counters. (Of two there are
     two, as either may have either counter.)"""
     inner = draws._mix_bits(np.arange(COUNTERS, dtype=np.uint64) + draws._GOLDEN)
-    first, *others = (set(np.bitwise_xor(inner, one).tolist()) for one in unmixed(shown[:3]))
+    first, *others = (set(np.bitwise_xor(inner, item).tolist()) for item in unmixed(shown[:3]))
     return first.intersection(*others)
 
 
@@ -82,8 +82,8 @@ def test_the_same_attack_on_a_draw_finds_no_key(sums, sums_drawn):
 def lowest_bits(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
     """The twelve lowest bits of every number, -1 or 1; (rows, 12 * width)."""
     numbers = np.ascontiguousarray(inputs, np.float32).view(np.uint32)
-    found = (numbers[:, :, None] >> np.arange(12, dtype=np.uint32)) & 1
-    return 2.0 * found.reshape(len(inputs), -1) - 1
+    result = (numbers[:, :, None] >> np.arange(12, dtype=np.uint32)) & 1
+    return 2.0 * result.reshape(len(inputs), -1) - 1
 
 
 def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
@@ -102,8 +102,8 @@ def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     bound = chance + 4 * np.sqrt(0.25 / (len(truth) // 2))
     inputs = np.stack(drawn.rows.numpy(["inputs"])["inputs"])
     assert share_right(lowest_bits(inputs), truth) < bound
-    place = np.arange(len(truth), dtype=np.uint64)
-    of_place = np.stack([2.0 * ((place >> np.uint64(bit)) & np.uint64(1)) - 1 for bit in range(11)], axis=1)
+    position = np.arange(len(truth), dtype=np.uint64)
+    of_place = np.stack([2.0 * ((position >> np.uint64(bit)) & np.uint64(1)) - 1 for bit in range(11)], axis=1)
     assert share_right(of_place, truth) < bound
     of_id = np.stack([2.0 * ((drawn.rows.row_ids >> np.uint64(bit)) & np.uint64(1)) - 1 for bit in range(64)], axis=1)
     assert share_right(of_id, truth) < bound

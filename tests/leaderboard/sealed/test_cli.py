@@ -32,8 +32,8 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     (tmp_path / "model.py").write_text(MODEL)
     farshift_json("board", "init", board)
     closes = datetime.now(UTC) + timedelta(seconds=90)
-    told = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", format_time(closes))
-    assert told["profile"]["ood"]["equal"]
+    output = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", format_time(closes))
+    assert output["profile"]["ood"]["equal"]
     draw = farshift_json("board", "sealed", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
     for team, model in (("a", f"{tmp_path / 'model.py'}:Model"), ("b", "baseline:most-frequent")):
         out = tmp_path / f"{team}.zip"
@@ -48,8 +48,8 @@ def test_a_window_from_its_announcement_to_its_verification(coins, farshift, far
     (listed,) = farshift_json("board", "sealed", "list", board)
     assert (listed["state"], listed["answers"], listed["entries"], listed["seed"]) == ("open", 2, [], None)
     time.sleep(max(0.0, (closes - datetime.now(UTC)).total_seconds() + 1))
-    found = farshift_json("board", "sealed", "close", ON, "--board", board)
-    scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in found["entries"]}
+    result = farshift_json("board", "sealed", "close", ON, "--board", board)
+    scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in result["entries"]}
     assert scores["a"] > 0.9
     assert 0 <= scores["b"] <= 1
     assert farshift_json("board", "verify", board)["verified"]

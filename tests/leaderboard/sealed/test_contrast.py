@@ -28,20 +28,20 @@ def trial(generator: np.random.Generator, learnt: float = 0.0) -> dict[str, obje
 
 def test_the_interval_covers_no_difference_and_the_test_has_its_size():
     generator = np.random.Generator(np.random.PCG64(7))
-    found = [trial(generator) for _ in range(500)]
-    covered = np.mean([one["low"] <= 0 <= one["high"] for one in found])
-    rejected = np.mean([one["p"] < 0.05 for one in found])
+    result = [trial(generator) for _ in range(500)]
+    covered = np.mean([item["low"] <= 0 <= item["high"] for item in result])
+    rejected = np.mean([item["p"] < 0.05 for item in result])
     assert 0.92 <= covered <= 0.975
     assert 0.025 <= rejected <= 0.08
     assert all(
-        (one["p"] < 0.05) == (not one["low"] <= 0 <= one["high"]) for one in found if abs(one["p"] - 0.05) > 1e-4
+        (item["p"] < 0.05) == (not item["low"] <= 0 <= item["high"]) for item in result if abs(item["p"] - 0.05) > 1e-4
     )
 
 
 def test_a_fifth_of_the_public_rows_learnt_by_heart_is_seen():
     generator = np.random.Generator(np.random.PCG64(8))
-    found = [trial(generator, learnt=0.2) for _ in range(200)]
-    assert np.mean([one["low"] > 0 for one in found]) > 0.6
+    result = [trial(generator, learnt=0.2) for _ in range(200)]
+    assert np.mean([item["low"] > 0 for item in result]) > 0.6
 
 
 def test_cells_of_different_difficulty_are_no_noise():
@@ -55,8 +55,8 @@ def test_cells_of_different_difficulty_are_no_noise():
 
 def test_a_score_of_one_keeps_a_width():
     certain = RowScores(np.ones((2, len(NAMES))))
-    found = estimate_difference([certain, certain], [NAMES, NAMES])
-    assert found["low"] < 0 == found["value"] < found["high"]
+    result = estimate_difference([certain, certain], [NAMES, NAMES])
+    assert result["low"] < 0 == result["value"] < result["high"]
 
 
 def test_rows_that_each_are_a_cell_are_taken_as_independent():
@@ -73,13 +73,13 @@ def test_a_metric_that_is_no_mean_of_rows_has_the_jackknifes_variance():
 def test_flags_are_those_of_holms_correction_and_say_which_side_is_better(p_values, higher_is_better):
     better = "higher" if higher_is_better else "lower"
     contrasts = [{"id": {"value": 0.1, "p": p, "better": better}, "ood": {"n/a": "none"}} for p in p_values]
-    told = flag_contrasts(contrasts)
+    output = flag_contrasts(contrasts)
     order = np.argsort(p_values, kind="stable")
     running = 0.0
-    for rank, place in enumerate(order):
-        running = max(running, min(1.0, (len(p_values) - rank) * p_values[place]))
-        assert told[place]["id"]["p_holm"] == pytest.approx(running, abs=1e-6)
+    for rank, position in enumerate(order):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[position]))
+        assert output[position]["id"]["p_holm"] == pytest.approx(running, abs=1e-6)
         expected = f"{'better' if higher_is_better else 'worse'} on public" if running < 0.05 else ""
-        assert told[place]["id"]["flag"] == expected
-        assert told[place]["ood"] == {"n/a": "none"}
+        assert output[position]["id"]["flag"] == expected
+        assert output[position]["ood"] == {"n/a": "none"}
     assert "p_holm" not in contrasts[0]["id"]

@@ -46,24 +46,24 @@ def test_a_window_that_was_closed_early_is_found(revealed):
 def test_a_seed_that_was_revealed_early_is_found(revealed):
     """An operator who lets a friend see the seed while answers are taken."""
     time = "2031-01-05T00:00:00Z"
-    found = problems(revealed, at(revealed, window_closed=time, scored=time, seed_revealed=time))
+    result = problems(revealed, at(revealed, window_closed=time, scored=time, seed_revealed=time))
     for what in ("closed", "scored", "revealed"):
-        assert any(f"was {what} at {time}" in line for line in found)
+        assert any(f"was {what} at {time}" in line for line in result)
 
 
 @pytest.mark.attack("operator", "answers taken before the opening or after the close")
 @pytest.mark.parametrize("time", ["2030-12-31T23:59:59Z", "2031-01-08T00:01:00Z"])
 def test_answers_before_the_opening_or_after_the_close_are_found(revealed, time):
-    found = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
-    assert len([line for line in found if "outside the window" in line]) == 3
+    result = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
+    assert len([line for line in result if "outside the window" in line]) == 3
 
 
 @pytest.mark.attack("operator", "a late reveal")
 def test_a_reveal_past_its_deadline_is_found(revealed):
     on_time = at(revealed, seed_revealed="2031-01-15T00:01:00Z")
     assert problems(revealed, on_time) == []
-    (found,) = problems(revealed, at(revealed, seed_revealed="2031-01-15T00:01:01Z"))
-    assert f"revealed at 2031-01-15T00:01:01Z (due by {REVEALS})" in found
+    (result,) = problems(revealed, at(revealed, seed_revealed="2031-01-15T00:01:01Z"))
+    assert f"revealed at 2031-01-15T00:01:01Z (due by {REVEALS})" in result
 
 
 @pytest.mark.attack("operator", "a window that is never closed")
@@ -71,8 +71,8 @@ def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
     """An operator who does not like the results."""
     assert problems(opened, clock=CLOSES) == []
     assert problems(opened, clock="2031-01-15T00:01:00Z") == []
-    (found,) = problems(opened, clock="2031-01-15T00:01:01Z")
-    assert f"was never closed and its seed revealed (due by {REVEALS})" in found
+    (result,) = problems(opened, clock="2031-01-15T00:01:01Z")
+    assert f"was never closed and its seed revealed (due by {REVEALS})" in result
 
 
 @pytest.mark.attack("operator", "a window that is never closed, to a verifier whose clock is wrong")
@@ -85,35 +85,35 @@ def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
 
 @pytest.mark.attack("operator", "a window closed and never revealed")
 def test_a_window_that_was_closed_and_never_revealed_is_found(revealed):
-    kept = [record for record in revealed.ledger.records() if record.kind not in ("scored", "seed_revealed")]
-    found = problems(revealed, kept, clock="2031-02-01T00:00:00Z")
-    assert any("its seed revealed (due by" in line for line in found)
+    stored = [record for record in revealed.ledger.records() if record.kind not in ("scored", "seed_revealed")]
+    result = problems(revealed, stored, clock="2031-02-01T00:00:00Z")
+    assert any("its seed revealed (due by" in line for line in result)
 
 
 @pytest.mark.attack("operator", "a window opened late")
 def test_a_window_that_was_opened_late_is_found(revealed):
     """An operator who leaves strangers less time than friends."""
-    (found,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
-    assert f"was opened at 2031-01-01T01:00:01Z (due by {OPENS})" in found
+    (result,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
+    assert f"was opened at 2031-01-01T01:00:01Z (due by {OPENS})" in result
 
 
 @pytest.mark.attack("operator", "times of a window that go back")
 def test_times_that_go_back_within_a_window_are_found(revealed):
-    found = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
-    assert any("has window_opened at 2030-12-31T00:00:00Z, before seed_committed at" in one for one in found)
+    result = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
+    assert any("has window_opened at 2030-12-31T00:00:00Z, before seed_committed at" in item for item in result)
     assert problems(revealed, at(revealed, seed_committed="2030-12-31T00:01:00Z")) == []  # a clock set right
 
 
 def test_times_that_are_none_are_named(revealed):
-    (found,) = problems(revealed, at(revealed, window_closed="soon"))
-    assert "'soon' is not a time" in found
+    (result,) = problems(revealed, at(revealed, window_closed="soon"))
+    assert "'soon' is not a time" in result
 
 
 def test_a_board_closes_a_late_window_all_the_same(opened, clock):
     clock.set("2031-03-01T00:00:00Z")
     close_window(opened, WINDOW, clock)
-    (found,) = problems(opened)
-    assert "(due by" in found
+    (result,) = problems(opened)
+    assert "(due by" in result
 
 
 def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board, clock):
@@ -129,16 +129,16 @@ def test_windows_of_earlier_versions_have_no_deadline_and_keep_their_commitment(
     from farshift.leaderboard.board import Board
     from farshift.leaderboard.sealed import window as module
 
-    made = Board.init(tmp_path / "board", "Old")
+    built = Board.init(tmp_path / "board", "Old")
     written = module.Terms.record
     monkeypatch.setattr(module.Terms, "record", lambda terms: written(replace(terms, reveals="")))
-    old = sealed(made, clock)
+    old = sealed(built, clock)
     monkeypatch.undo()
-    body = next(record.body for record in made.ledger.records() if record.kind == "seed_committed")
+    body = next(record.body for record in built.ledger.records() if record.kind == "seed_committed")
     names = {"window", "benchmark", "split", "manifest", "opens", "closes", "cipher", "commitment"}
     assert set(body) == names
-    found = read_windows(made.ledger.records())[WINDOW]
-    assert found.terms.commitment(SEED) == old.commitment == body["commitment"]
-    assert found.sources == "the board's randomness alone"
+    result = read_windows(built.ledger.records())[WINDOW]
+    assert result.terms.commitment(SEED) == old.commitment == body["commitment"]
+    assert result.sources == "the board's randomness alone"
     monkeypatch.setenv("FARSHIFT_PATH", str(coins))
-    assert problems(made, clock="2040-01-01T00:00:00Z") == []
+    assert problems(built, clock="2040-01-01T00:00:00Z") == []

@@ -77,16 +77,16 @@ def test_what_cannot_be_sealed_is_refused_in_one_line(name, why):
 def test_a_cell_that_the_generator_cannot_fill_is_left_out_on_both_sides():
     benchmark = find_benchmark("chomsky_parity_check/length")
     drawn = draw_sealed_rows(benchmark, SEED)
-    told = drawn.profile["id"]
-    assert told["left_out"]["rows"] > 0
-    assert told["equal"]
-    assert told["rows"] + told["left_out"]["rows"] == told["public_rows"]
+    output = drawn.profile["id"]
+    assert output["left_out"]["rows"] > 0
+    assert output["equal"]
+    assert output["rows"] + output["left_out"]["rows"] == output["public_rows"]
     public = benchmark.view("id")[0]
-    kept = np.isin(public.row_ids, drawn.counterpart["id"])
-    assert sorted(public.row_metadata["severity"][kept]) == sorted(
+    stored = np.isin(public.row_ids, drawn.counterpart["id"])
+    assert sorted(public.row_metadata["severity"][stored]) == sorted(
         drawn.rows.select(drawn.sides["id"]).row_metadata["severity"]
     )
-    assert public.row_metadata["severity"][~kept].max() < 10  # all short strings are published
+    assert public.row_metadata["severity"][~stored].max() < 10  # all short strings are published
 
 
 def test_a_generator_whose_seed_gives_published_inputs_other_labels_is_refused(tmp_path, monkeypatch):
@@ -122,10 +122,10 @@ values = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=60).map(np
 
 @given(values, values)
 def test_the_two_sample_distance_is_scipys(left, right):
-    found = compare_samples(left, right)
-    assert found["distance"] == pytest.approx(ks_2samp(left, right).statistic, abs=1e-6)
+    result = compare_samples(left, right)
+    assert result["distance"] == pytest.approx(ks_2samp(left, right).statistic, abs=1e-6)
     scaled = np.sqrt(len(left) * len(right) / (len(left) + len(right))) * ks_2samp(left, right).statistic
-    assert found["p"] == pytest.approx(kolmogorov(scaled), abs=1e-6)
+    assert result["p"] == pytest.approx(kolmogorov(scaled), abs=1e-6)
 
 
 ONE_OF_EACH_GENERATOR = [
@@ -153,4 +153,4 @@ def test_draws_of_every_sort_of_generator_are_as_hard_as_the_public_test(name):
     for view in VIEWS:
         assert drawn.profile[view]["equal"], view
         assert drawn.profile[view]["left_out"]["rows"] <= 0.2 * drawn.profile[view]["public_rows"]
-        assert all(one["p"] > 0.001 for one in drawn.profile[view]["measures"].values())
+        assert all(item["p"] > 0.001 for item in drawn.profile[view]["measures"].values())

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.attack("entrant", "sealed answers and exports of window
 def members(archive: bytes) -> dict[str, bytes] | None:
     """What the files of a zip hold, by name; None where it cannot be read."""
     try:
-        with zipfile.ZipFile(io.BytesIO(archive)) as found:
-            return {name: found.read(name) for name in found.namelist()}
+        with zipfile.ZipFile(io.BytesIO(archive)) as result:
+            return {name: result.read(name) for name in result.namelist()}
     except (zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, RuntimeError, EOFError, OSError, KeyError):
         return None
 
@@ -40,8 +40,8 @@ def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
         file.write_bytes(draw.damaged(good, near=draw.one([None, 400, 3000])))
         if members(file.read_bytes()) == members(good):
             continue  # nothing that the team signed: a file's date or rights in the archive
-        found = outcome_of(look)
-        assert found == "refused", f"case {case}: {found}"
+        result = outcome_of(look)
+        assert result == "refused", f"case {case}: {result}"
         refused += 1
     assert refused > cases // 2, "the damage is to what was signed"
     assert kinds(opened) == before, "nothing of it is in the ledger"
@@ -58,10 +58,10 @@ def test_many_damaged_answers_are_refused(opened, clock, handed, tmp_path):
 
 
 def of_a_window(revealed, tmp_path, cases: int, name: str) -> None:
-    place = export_board(revealed, tmp_path / "export").out
+    position = export_board(revealed, tmp_path / "export").out
 
-    whole = bound(place)
-    failed, seen = failures(place, cases, name, lambda: verified(place, whole))
+    full = bound(position)
+    failed, seen = failures(position, cases, name, lambda: verified(position, full))
     assert failed == {}
     assert {"named", "refused", "says the same"} >= seen >= {"named"}
 

@@ -29,11 +29,11 @@ def interrupted(monkeypatch, step: int, places) -> None:
     def wrap(function):
         def call(*arguments, **options):
             nonlocal count
-            mine, count = count, count + 1
-            if 2 * mine == step:
+            own, count = count, count + 1
+            if 2 * own == step:
                 raise Killed
             done = function(*arguments, **options)
-            if 2 * mine + 1 == step:
+            if 2 * own + 1 == step:
                 raise Killed
             return done
 
@@ -46,12 +46,12 @@ def interrupted(monkeypatch, step: int, places) -> None:
 def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path):
     finished = False
     for step in range(20):
-        made = Board.init(tmp_path / str(step), "B")
+        built = Board.init(tmp_path / str(step), "B")
         with pytest.MonkeyPatch.context() as patch:
-            places = [(sealing, "write_private"), (made.ledger, "append"), (made.ledger.store, "append")]
+            places = [(sealing, "write_private"), (built.ledger, "append"), (built.ledger.store, "append")]
             interrupted(patch, step, places)
             try:
-                sealed(made, clock)
+                sealed(built, clock)
                 finished = True
             except Killed:
                 pass
@@ -80,13 +80,13 @@ def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, t
     finished = False
     for step in range(20):
         shutil.copytree(opened.path, tmp_path / f"copy-{step}")
-        made = Board(tmp_path / f"copy-{step}")
+        built = Board(tmp_path / f"copy-{step}")
         with pytest.MonkeyPatch.context() as patch:
             interrupted(
-                patch, step, [(made.ledger, "append"), (made.ledger.store, "append"), (closing, "score_answers")]
+                patch, step, [(built.ledger, "append"), (built.ledger.store, "append"), (closing, "score_answers")]
             )
             try:
-                close_window(made, WINDOW, clock)
+                close_window(built, WINDOW, clock)
                 finished = True
             except Killed:
                 pass

@@ -46,32 +46,32 @@ def broken(answers: Path, out: Path, change) -> Path:
 def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, object]:
     """All that a board shows to anybody from the announcement of a window to its last second, by what it is."""
     clock.set("2030-12-31T00:00:00Z")
-    made = Board.init(folder / "board", "A board")
-    sealed(made, clock)
-    said: dict[str, object] = {}
+    built = Board.init(folder / "board", "A board")
+    sealed(built, clock)
+    output: dict[str, object] = {}
     with pytest.raises(FarshiftError) as early:
-        export_draw(made, WINDOW, folder / "early", clock)
-    said["too early"] = str(early.value)
+        export_draw(built, WINDOW, folder / "early", clock)
+    output["too early"] = str(early.value)
     clock.set(OPENS, seconds=60)
-    export_draw(made, WINDOW, folder / "draw", clock)
-    receipt = submit_answers(made, WINDOW, handed.answers["ann"], clock=clock)
+    export_draw(built, WINDOW, folder / "draw", clock)
+    receipt = submit_answers(built, WINDOW, handed.answers["ann"], clock=clock)
     of_the_key = ("board", "hash", "record")  # the boards have different keys
-    said["receipt"] = {name: value for name, value in receipt.record().items() if name not in of_the_key}
-    said["record"] = receipt.answers_record.body
+    output["receipt"] = {name: value for name, value in receipt.record().items() if name not in of_the_key}
+    output["record"] = receipt.answers_record.body
     for number, file in enumerate(odd_ones):
         with pytest.raises(FarshiftError) as refused:
-            submit_answers(made, WINDOW, file, clock=clock)
-        said[f"refusal {number}"] = str(refused.value)
-    said["results"] = make_window_results(made, WINDOW)
-    said["ledger"] = [(record.seq, record.time, record.kind, record.body) for record in made.ledger.records()[1:]]
-    export_board(made, folder / "export")
+            submit_answers(built, WINDOW, file, clock=clock)
+        output[f"refusal {number}"] = str(refused.value)
+    output["results"] = make_window_results(built, WINDOW)
+    output["ledger"] = [(record.seq, record.time, record.kind, record.body) for record in built.ledger.records()[1:]]
+    export_board(built, folder / "export")
     for where in ("board", "draw", "export"):
         for path in sorted((folder / where).rglob("*")):
             name = path.relative_to(folder).as_posix()
             of_the_key = ("board/private", "board/board.toml", "export/board.toml", "export/ledger.jsonl")
             if path.is_file() and not name.startswith((*of_the_key, "board/ledger.sqlite")):
-                said[name] = path.read_bytes()
-    return said
+                output[name] = path.read_bytes()
+    return output
 
 
 @pytest.mark.attack("entrant", "labels from any byte that is served before the close")
@@ -128,9 +128,9 @@ def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labe
 
 def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
     rows, sides = benchmark_draw.rows, benchmark_draw.sides
-    place = np.argsort(np.argsort(rows.row_ids)) / len(rows)
+    position = np.argsort(np.argsort(rows.row_ids)) / len(rows)
     for which in (rows.true_labels() == 1, sides["ood"]):
-        assert abs(place[which].mean() - place[~which].mean()) < 4 * np.sqrt(1 / 12 * 4 / len(rows))
+        assert abs(position[which].mean() - position[~which].mean()) < 4 * np.sqrt(1 / 12 * 4 / len(rows))
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def copied(opened, handed, clock, tmp_path):
 def test_equal_answers_are_one_whoever_sends_them(copied):
     """A friend who sends a team's answers once more, under another key: shown as equal, and counted once."""
     ann, eve, cheat = make_window_results(copied, WINDOW)["entries"]
-    assert [one["equal_to"] for one in (ann, eve, cheat)] == ["", "ann", ""]
+    assert [item["equal_to"] for item in (ann, eve, cheat)] == ["", "ann", ""]
     assert eve["contrast"] == ann["contrast"]
     for view in ("id", "ood"):  # Holm's correction is over two, not three
         assert cheat["contrast"][view]["p_holm"] <= 2 * cheat["contrast"][view]["p"] + 1e-6
@@ -140,16 +140,16 @@ def taken(opened, handed, clock, tmp_path):
 
 def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
     board, file = taken
-    said, receipt = json.loads(file.read_text()), read_receipt(file)
+    output, receipt = json.loads(file.read_text()), read_receipt(file)
     record = board.ledger.records()[-1]
-    assert (said["board"], said["seq"], said["hash"], said["time"]) == (
+    assert (output["board"], output["seq"], output["hash"], output["time"]) == (
         board.ledger.key,
         record.seq,
         record.hash,
         record.time,
     )
-    assert said["signed_by"] == key_of(handed.answers["ann"].parent, "ann").public
-    assert said["submission"] == receipt.submission
+    assert output["signed_by"] == key_of(handed.answers["ann"].parent, "ann").public
+    assert output["submission"] == receipt.submission
     assert find_receipt_problems(receipt, board.ledger.records(), board.ledger.key) == []
 
 
@@ -158,9 +158,9 @@ def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
 def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
     """An entrant who accuses a board."""
     _, file = taken
-    said = json.loads(file.read_text())
-    said[name] = {**said["record"], "time": "2031-01-02T00:00:00Z"} if name == "record" else "00" * 32
-    file.write_text(json.dumps(said))
+    output = json.loads(file.read_text())
+    output[name] = {**output["record"], "time": "2031-01-02T00:00:00Z"} if name == "record" else "00" * 32
+    file.write_text(json.dumps(output))
     with pytest.raises(BadData, match=r"was changed|not signed|not a receipt"):
         read_receipt(file)
 
@@ -180,14 +180,14 @@ def test_a_receipt_of_another_key_is_refused(taken, tmp_path):
 
 def rewritten(board, kept):
     """The ledger as its operator might write it anew: these records, chained and signed by the board's own key."""
-    previous, found = "0" * 64, []
+    previous, result = "0" * 64, []
     for seq, record in enumerate(kept):
         hash = hash_record(seq, record.time, record.kind, record.body, previous)
-        found.append(
+        result.append(
             Record(seq, record.time, record.kind, record.body, previous, hash, board.ledger.signing.sign(hash))
         )
         previous = hash
-    return found
+    return result
 
 
 @pytest.mark.attack("operator", "answers dropped from a rewritten ledger")
@@ -239,11 +239,11 @@ def test_answers_of_windows_of_earlier_versions_stay_as_they_were(opened, handed
     body = opened.ledger.records()[-1].body
     unsigned = packed_again(handed.answers["ann"], tmp_path / "unsigned.zip")
     digest = sha256(unsigned.read_bytes()).hexdigest()
-    place = f"sealed/{WINDOW}/answers/{digest}.zip"
+    position = f"sealed/{WINDOW}/answers/{digest}.zip"
     old = {name: value for name, value in body.items() if name != "signed_by"}
-    old |= {"team_key": "ab" * 32, "submission": digest, "files": {place: digest}}
+    old |= {"team_key": "ab" * 32, "submission": digest, "files": {position: digest}}
     board = Board(shutil.copytree(opened.path, tmp_path / "old"))
-    board.enter([("submitted", {**old, "team": "Old  Team"})], {place: unsigned.read_bytes()})
+    board.enter([("submitted", {**old, "team": "Old  Team"})], {position: unsigned.read_bytes()})
     assert verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS)) == ([], [])
     board.ledger.append([("submitted", {**old, "team": " old team", "submission": "0" * 64, "files": {}})])
     differences, _ = verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS))
@@ -255,9 +255,9 @@ def test_a_receipt_is_checked_against_a_board_or_an_export_by_command(taken, cap
     sealed_verify(file, str(board.path))
     assert "The ledger contains them." in capsys.readouterr().out
     export_board(board, tmp_path / "export")
-    kept = [record for record in board.ledger.records() if record.kind != "submitted"]
-    later = replace(kept[-1], kind="withdrawn", time="2031-02-01T00:00:00Z", body={"entry": "a", "reason": "b"})
-    lines = [record.line() + b"\n" for record in rewritten(board, [*kept, later])]
+    stored = [record for record in board.ledger.records() if record.kind != "submitted"]
+    later = replace(stored[-1], kind="withdrawn", time="2031-02-01T00:00:00Z", body={"entry": "a", "reason": "b"})
+    lines = [record.line() + b"\n" for record in rewritten(board, [*stored, later])]
     (tmp_path / "export" / "ledger.jsonl").write_bytes(b"".join(lines))
     with pytest.raises(typer.Exit) as left:
         sealed_verify(file, str(tmp_path / "export"))

@@ -35,28 +35,28 @@ DRAW = ("draw.toml", "inputs.parquet")
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The one clock of server, client and operator."""
-    made = Clock("2030-12-31T00:00:00Z")
+    built = Clock("2030-12-31T00:00:00Z")
 
     class Told(datetime):
         @classmethod
         def now(cls, tz: Any = None) -> datetime:
-            return made()
+            return built()
 
     monkeypatch.setattr(times, "datetime", Told)
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", made.written)
-    return made
+    monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
+    return built
 
 
 @pytest.fixture
 def site(board: Board) -> Iterator[Running]:
-    found = running(board.path, workers=0)
-    yield found
-    found.stop()
+    result = running(board.path, workers=0)
+    yield result
+    result.stop()
 
 
 def drawn(place: str, out: Path) -> dict[str, bytes]:
-    with open_board_view(place) as found:
-        folder = export_draw(found, WINDOW, out)
+    with open_board_view(place) as result:
+        folder = export_draw(result, WINDOW, out)
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
@@ -67,9 +67,9 @@ def refused(action: Callable[[], object], why: str) -> None:
 
 def window(site: Running) -> dict[str, Any]:
     (listed,) = site.json("windows")["windows"]
-    found: dict[str, Any] = site.json(f"windows/{WINDOW}")
-    assert (listed["state"], listed["answers"]) == (found["state"], found["answers"])
-    return found
+    result: dict[str, Any] = site.json(f"windows/{WINDOW}")
+    assert (listed["state"], listed["answers"]) == (result["state"], result["answers"])
+    return result
 
 
 @pytest.mark.slow
@@ -82,8 +82,8 @@ def test_a_window_from_its_announcement_to_its_verification(
     def hand_in(file: Path) -> Any:
         return submit_to_board(site.url, WINDOW, file, token)
 
-    said = window(site)
-    assert (said["state"], said["files"], said["seed"]) == ("announced", {}, None)
+    output = window(site)
+    assert (output["state"], output["files"], output["seed"]) == ("announced", {}, None)
     for name in DRAW:
         early = site.get(f"api/v1/windows/{WINDOW}/draw/{name}")
         assert (early.status_code, OPENS in early.json()["error"]) == (404, True)
@@ -92,9 +92,9 @@ def test_a_window_from_its_announcement_to_its_verification(
 
     clock.set(OPENS, seconds=60)
     given = drawn(site.url, tmp_path / "draw")
-    said = window(site)
-    assert said["state"] == "open"
-    assert given == {name: site.get(f"api/v1/{place}").content for name, place in said["files"].items()}
+    output = window(site)
+    assert output["state"] == "open"
+    assert given == {name: site.get(f"api/v1/{position}").content for name, position in output["files"].items()}
     assert given == {name: (handed.draw / name).read_bytes() for name in DRAW}
     receipt = hand_in(answers)
     assert (receipt.new, receipt.team, hand_in(answers).new) == (True, "ann", False)
@@ -106,14 +106,14 @@ def test_a_window_from_its_announcement_to_its_verification(
     clock.set(CLOSES, seconds=1)
     refused(lambda: hand_in(handed.answers["cheat"]), "it is due now|names the team")
     close_window(board, WINDOW)
-    said = window(site)
-    assert said["state"] == "revealed"
-    (entry,) = said["entries"]
+    output = window(site)
+    assert output["state"] == "revealed"
+    (entry,) = output["entries"]
     assert (entry["team"], entry["submission"]) == ("ann", receipt.submission)
-    assert [one["seed"] for one in fs.Board(site.url).windows()] == [said["seed"]]
+    assert [item["seed"] for item in fs.Board(site.url).windows()] == [output["seed"]]
     assert find_receipt_problems(receipt, board.ledger.records(), board.ledger.key) == []
-    found = verify_at(site.url)
-    assert (found.differences, found.not_recomputed) == ([], [])
+    result = verify_at(site.url)
+    assert (result.differences, result.not_recomputed) == ([], [])
 
 
 @pytest.mark.attack(
@@ -127,8 +127,8 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     assert not [path for path in paths if (there / path).exists()]
     assert {site.get(path).status_code for path in paths} == {404}
     for copy in (ExportReader(there), site.url):
-        found = verify_at(copy) if isinstance(copy, str) else verify_board(copy)
-        assert (found.differences, found.not_recomputed) == ([], [])
+        result = verify_at(copy) if isinstance(copy, str) else verify_board(copy)
+        assert (result.differences, result.not_recomputed) == ([], [])
 
     clock.set(OPENS, seconds=60)
     older = verify_board(ExportReader(there))
@@ -137,8 +137,8 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     assert "its window is open by now: get a newer copy" in older.not_recomputed[0]
     assert export_board(board, there).new == len(paths)
     assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
-    found = verify_board(ExportReader(there))
-    assert (found.differences, found.not_recomputed) == ([], [])
+    result = verify_board(ExportReader(there))
+    assert (result.differences, result.not_recomputed) == ([], [])
 
 
 @pytest.mark.attack("operator", "a draw that is kept back after its window opened")

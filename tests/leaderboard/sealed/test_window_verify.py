@@ -33,15 +33,15 @@ pytestmark = pytest.mark.usefixtures("decoded_once")
 def test_a_revealed_window_verifies_on_the_board_and_from_an_export(revealed, tmp_path):
     assert verify_board(revealed).differences == []
     export_board(revealed, tmp_path / "export")
-    found = verify_board(ExportReader(tmp_path / "export"))
-    assert (found.differences, found.not_recomputed) == ([], [])
+    result = verify_board(ExportReader(tmp_path / "export"))
+    assert (result.differences, result.not_recomputed) == ([], [])
     assert list((tmp_path / "export").rglob("answers/*.zip"))
 
 
 @pytest.mark.parametrize("what", ["draw/draw.toml", "draw/inputs.parquet", "profile.json", "scores", "answers"])
 def test_a_changed_or_missing_file_is_found(revealed, what):
-    place = revealed.path / "sealed" / WINDOW / what
-    path = next(iter(sorted(place.iterdir()))) if place.is_dir() else place
+    position = revealed.path / "sealed" / WINDOW / what
+    path = next(iter(sorted(position.iterdir()))) if position.is_dir() else position
     content = path.read_bytes()
     path.write_bytes(content + b" ")
     assert any(path.name in line and "changed" in line for line in verify_board(revealed).differences)
@@ -108,12 +108,12 @@ def test_records_in_an_order_that_no_board_writes_are_found(revealed):
     late = [record for record in records if record.kind != "seed_committed"]
     assert any("before the board committed" in line for line in verify_sealed(Folder(revealed.path), late)[0])
     twice = [*records, replace(by_kind["submitted"], seq=99)]
-    found = verify_sealed(Folder(revealed.path), twice)[0]
-    assert any("accepted a submission after it was closed" in line for line in found)
+    result = verify_sealed(Folder(revealed.path), twice)[0]
+    assert any("accepted a submission after it was closed" in line for line in result)
     team = by_kind["submitted"].body | {"submission": "0" * 64}
     second = [*records[:4], replace(records[3], body=team), *records[4:]]
-    found = verify_sealed(Folder(revealed.path), second)[0]
-    assert any("has more than one submission" in line for line in found)
+    result = verify_sealed(Folder(revealed.path), second)[0]
+    assert any("has more than one submission" in line for line in result)
     outside = [
         replace(record, time="2031-02-01T00:00:00Z") if record.kind == "submitted" else record for record in records
     ]
@@ -142,16 +142,16 @@ def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_
     clock.set(CLOSES, seconds=1)
     assert close_window(board, WINDOW, clock).derive_draw_seed(SEED) == seed
 
-    found = verify_board(board)
-    assert found.is_complete
-    assert found.notes == [
+    result = verify_board(board)
+    assert result.is_complete
+    assert result.notes == [
         "records of earlier versions, of which only chain, signature and files are checked: "
         "1 randomness, 1 share_committed"
     ]
     shown = make_window_results(board, WINDOW)
     assert shown["randomness"] == "the board's secret and public randomness (drand, not checked)"
     assert shown["terms"]["randomness"]["round"] == 1000
-    assert [one["team"] for one in shown["entries"]] == ["ann"]
+    assert [item["team"] for item in shown["entries"]] == ["ann"]
     build_site(board)
     assert "drand, not checked" in (board.path / "site" / "windows.html").read_text()
 

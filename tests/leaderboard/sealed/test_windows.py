@@ -84,9 +84,9 @@ def test_at_the_close_every_answer_is_scored_and_the_seed_revealed(revealed):
     assert kinds(revealed)[3:] == ["submitted"] * 3 + ["window_closed"] + ["scored"] * 3 + ["seed_revealed"]
     window = read_windows(revealed.ledger.records())[WINDOW]
     assert window.secret == SEED
-    found = make_window_results(revealed, WINDOW)
-    assert found["state"] == "revealed"
-    for entry in found["entries"]:
+    result = make_window_results(revealed, WINDOW)
+    assert result["state"] == "revealed"
+    for entry in result["entries"]:
         score = entry["score"]
         assert score["entry_identity"] and score["metric"] == "accuracy@1"
         assert (score["id"]["rows"], score["ood"]["rows"]) == (88, 176)

@@ -20,8 +20,8 @@ from running import Running, running
 @pytest.fixture(scope="session")
 def packed(runs, tmp_path_factory) -> list[Path]:
     """A submission of each run."""
-    place = tmp_path_factory.mktemp("packed")
-    return [pack_runs([run], place / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
+    position = tmp_path_factory.mktemp("packed")
+    return [pack_runs([run], position / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
 
 
 @pytest.fixture(scope="session")
@@ -49,13 +49,13 @@ def serve() -> Iterator[Callable[..., Running]]:
         return started[-1]
 
     yield start
-    for one in started:
-        one.stop()
+    for item in started:
+        item.stop()
 
 
 @pytest.fixture(scope="session")
 def site(filled) -> Iterator[Running]:
     """A server of the board that no test changes."""
-    found = running(filled)
-    yield found
-    found.stop()
+    result = running(filled)
+    yield result
+    result.stop()

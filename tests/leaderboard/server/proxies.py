@@ -24,9 +24,9 @@ NEVER = 9
 
 def documented(name: str) -> str:
     """A file as the page gives it."""
-    found = re.search(rf"```\w+\n(# {re.escape(name)}\n.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
-    assert found, name
-    return found[1]
+    result = re.search(rf"```\w+\n(# {re.escape(name)}\n.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    assert result, name
+    return result[1]
 
 
 def put(text: str, *changes: tuple[str, str]) -> str:
@@ -39,13 +39,13 @@ def put(text: str, *changes: tuple[str, str]) -> str:
 def nginx_file(folder: Path, server: int = NEVER, https: int = 443, http: int = 80) -> Path:
     """The documented file, included as Debian's nginx.conf includes one."""
     certificate(folder)
-    place = f"/etc/letsencrypt/live/{NAME}"
+    position = f"/etc/letsencrypt/live/{NAME}"
     text = put(
         documented("board.conf"),
         ("listen 443 ssl", f"listen 127.0.0.1:{https} ssl"),
         ("listen 80", f"listen 127.0.0.1:{http}"),
-        (f"{place}/fullchain.pem", str(folder / "cert.pem")),
-        (f"{place}/privkey.pem", str(folder / "key.pem")),
+        (f"{position}/fullchain.pem", str(folder / "cert.pem")),
+        (f"{position}/privkey.pem", str(folder / "key.pem")),
         ("127.0.0.1:8000", f"127.0.0.1:{server}"),
     )
     (folder / "board.conf").write_text(text)
@@ -62,13 +62,13 @@ def nginx_file(folder: Path, server: int = NEVER, https: int = 443, http: int = 
 
 def caddy_file(folder: Path, server: int = NEVER, https: int = 443, http: int = 80) -> Path:
     """The documented file with a certificate of Caddy's own making."""
-    told = f"{{\nadmin off\nskip_install_trust\ndefault_bind 127.0.0.1\nhttp_port {http}\nhttps_port {https}\n}}\n"
+    output = f"{{\nadmin off\nskip_install_trust\ndefault_bind 127.0.0.1\nhttp_port {http}\nhttps_port {https}\n}}\n"
     text = put(
         documented("board.caddyfile"),
         (f"{NAME} {{", f"{NAME} {{\n    tls internal"),
         ("127.0.0.1:8000", f"127.0.0.1:{server}"),
     )
-    (folder / "board.caddyfile").write_text(told + text)
+    (folder / "board.caddyfile").write_text(output + text)
     return folder / "board.caddyfile"
 
 
@@ -97,8 +97,8 @@ def proxy(name: str, folder: Path, server: int) -> Iterator[tuple[int, int]]:
     folder.mkdir()
     https, http = free_port(), free_port()
     file = FILES[name](folder, server, https, http)
-    with (folder / "said").open("wb") as said:
-        process = subprocess.Popen(command(name, file), stdout=said, stderr=said, env=environment(folder))
+    with (folder / "said").open("wb") as output:
+        process = subprocess.Popen(command(name, file), stdout=output, stderr=output, env=environment(folder))
     try:
         deadline = time.monotonic() + PATIENCE
         while not (_greets(https) and _listens(http)):
@@ -120,7 +120,7 @@ def certificate(folder: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
     now = datetime.now(UTC)
-    made = (
+    built = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -131,7 +131,7 @@ def certificate(folder: Path) -> None:
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), False)
         .sign(key, SHA256())
     )
-    (folder / "cert.pem").write_bytes(made.public_bytes(Encoding.PEM))
+    (folder / "cert.pem").write_bytes(built.public_bytes(Encoding.PEM))
     (folder / "key.pem").write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
 
 

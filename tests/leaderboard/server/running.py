@@ -54,9 +54,9 @@ def running(place: object, **options: Any) -> Running:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
-    found = Running(
+    result = Running(
         f"http://127.0.0.1:{listening.getsockname()[1]}", app, httpx2.Client(timeout=PATIENCE), server, thread
     )
-    found.until(lambda: server.started or not thread.is_alive())
+    result.until(lambda: server.started or not thread.is_alive())
     assert server.started, "the server did not start"
-    return found
+    return result

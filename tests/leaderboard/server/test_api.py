@@ -23,17 +23,17 @@ def board(filled) -> Board:
 
 
 def test_the_start_says_which_board_it_is_and_where_its_parts_are(site, board):
-    found = models.Start.model_validate(site.json(""))
-    assert (found.name, found.key, found.read_only, found.entries) == (board.name, board.ledger.key, False, 3)
-    assert found.head.hash == board.records()[-1].hash
-    for where in found.links.values():
+    result = models.Start.model_validate(site.json(""))
+    assert (result.name, result.key, result.read_only, result.entries) == (board.name, board.ledger.key, False, 3)
+    assert result.head.hash == board.records()[-1].hash
+    for where in result.links.values():
         assert site.get("api/v1/" + where).status_code == 200, where
 
 
 def test_standings_are_those_of_the_command_line(site, board):
-    found = site.json("standings")
-    assert found == json.loads(json.dumps(take_snapshot(board).record()))
-    models.Standings.model_validate(found)
+    result = site.json("standings")
+    assert result == json.loads(json.dumps(take_snapshot(board).record()))
+    models.Standings.model_validate(result)
 
 
 def test_standings_come_as_the_exports_write_them(site, board):
@@ -49,24 +49,24 @@ def test_standings_come_as_the_exports_write_them(site, board):
 
 
 def test_benchmarks_and_tables_are_those_with_entries(site):
-    found = models.Benchmarks.model_validate(site.json("benchmarks"))
-    assert {one.benchmark: one.entries for one in found.benchmarks} == {"modadd97/xi35": 1, "scan/length": 1}
+    result = models.Benchmarks.model_validate(site.json("benchmarks"))
+    assert {item.benchmark: item.entries for item in result.benchmarks} == {"modadd97/xi35": 1, "scan/length": 1}
     listed = models.Tables.model_validate(site.json("tables"))
-    assert [one.identity for one in listed.tables] == [name for one in found.benchmarks for name in one.tables]
-    for one in listed.tables:
-        whole = models.TableFound.model_validate(site.json("tables/" + one.identity[:12]))
-        assert (whole.table.identity, len(whole.table.rows)) == (one.identity, one.entries)
+    assert [item.identity for item in listed.tables] == [name for item in result.benchmarks for name in item.tables]
+    for item in listed.tables:
+        full = models.TableFound.model_validate(site.json("tables/" + item.identity[:12]))
+        assert (full.table.identity, len(full.table.rows)) == (item.identity, item.entries)
     assert site.get("api/v1/tables/00000000").status_code == 404
 
 
 def test_entries_are_listed_a_page_at_a_time(site, board):
     every = models.Entries.model_validate(site.json("entries"))
-    names = [one.entry for one in every.entries]
+    names = [item.entry for item in every.entries]
     assert names == list(read_valid_entries(board.records()))
     seen, cursor = [], ""
     while cursor is not None:
         page = models.Entries.model_validate(site.json("entries", limit=1, cursor=cursor))
-        seen += [one.entry for one in page.entries]
+        seen += [item.entry for item in page.entries]
         cursor = page.next
     assert seen == names
     first = site.get("api/v1/entries", params={"limit": 2})
@@ -85,14 +85,14 @@ def test_entries_are_listed_a_page_at_a_time(site, board):
     ],
 )
 def test_entries_are_filtered(site, wanted, models_found):
-    assert [one["model"] for one in site.json("entries", **wanted)["entries"]] == models_found
+    assert [item["model"] for item in site.json("entries", **wanted)["entries"]] == models_found
 
 
 def test_an_entry_has_its_row_its_score_and_its_submission(site, board):
     (standing, *_) = board.standings()
-    found = models.EntryFound.model_validate(site.json(f"entries/{standing.entry}"))
-    assert found.row is not None
-    assert found.entry.ood == found.row.ood["value"] == standing.score.ood.value
+    result = models.EntryFound.model_validate(site.json(f"entries/{standing.entry}"))
+    assert result.row is not None
+    assert result.entry.ood == result.row.ood["value"] == standing.score.ood.value
     assert site.get(f"api/v1/entries/{standing.entry}/score").content == board.stored(standing.scores[-1])
     last = site.get(f"api/v1/entries/{standing.entry}/score", params={"scorer": standing.score.scorer})
     assert "immutable" in last.headers["Cache-Control"]
@@ -107,21 +107,21 @@ def test_a_submission_comes_with_its_digest_and_in_ranges(site, board):
     (standing, *_) = board.standings()
     content = (board.path / get_submission_path(standing.submission)).read_bytes()
     where = f"api/v1/entries/{standing.entry}/submission"
-    whole = site.get(where)
-    assert whole.content == content
-    assert whole.headers["Repr-Digest"] == f"sha-256=:{b64encode(sha256(content).digest()).decode()}:"
-    assert whole.headers["Content-Type"] == "application/zip"
-    assert whole.headers["Content-Disposition"].startswith("attachment")
+    full = site.get(where)
+    assert full.content == content
+    assert full.headers["Repr-Digest"] == f"sha-256=:{b64encode(sha256(content).digest()).decode()}:"
+    assert full.headers["Content-Type"] == "application/zip"
+    assert full.headers["Content-Disposition"].startswith("attachment")
     part = site.get(where, headers={"Range": "bytes=5-9"})
     assert (part.status_code, part.content) == (206, content[5:10])
     assert part.headers["Content-Range"] == f"bytes 5-9/{len(content)}"
     assert site.get(where, headers={"Range": f"bytes={len(content)}-"}).status_code == 416
-    assert site.get(where, headers={"If-None-Match": whole.headers["ETag"]}).status_code == 304
+    assert site.get(where, headers={"If-None-Match": full.headers["ETag"]}).status_code == 304
 
 
 def test_teams_are_those_that_submitted(site):
-    found = models.Teams.model_validate(site.json("teams"))
-    assert [(one.team, one.entries, one.models) for one in found.teams] == [
+    result = models.Teams.model_validate(site.json("teams"))
+    assert [(item.team, item.entries, item.models) for item in result.teams] == [
         ("team echo", 1, ["echo"]),
         ("team good", 1, ["good"]),
         ("team worse", 1, ["worse <b>"]),
@@ -144,11 +144,11 @@ def test_a_parameter_that_is_none_is_named_in_one_line(site, path):
 
 
 def test_the_openapi_document_describes_every_answer(site):
-    found = site.get("api/v1/openapi.json").json()
-    assert {path for path in found["paths"] if not path.startswith("/api/v1/")} == set()
-    for path, methods in found["paths"].items():
+    result = site.get("api/v1/openapi.json").json()
+    assert {path for path in result["paths"] if not path.startswith("/api/v1/")} == set()
+    for path, methods in result["paths"].items():
         for operation in methods.values():
             assert operation["summary"], path
         if "get" in methods and methods["get"]["tags"] != ["submit"]:
             assert "content" in methods["get"]["responses"].get("200", {"content": {}}), path
-    assert "http" not in json.dumps(found["servers"])
+    assert "http" not in json.dumps(result["servers"])

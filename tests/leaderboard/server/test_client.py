@@ -18,10 +18,10 @@ from farshift.leaderboard.server.history import History
 def told(board: fs.Board) -> list[object]:
     """All that a board says, as plain JSON."""
     entries = board.entries()
-    said = [board.name, board.standings().record(), entries.to_dicts(), board.entry(entries[0].entry).to_dict()]
-    said += [board.entries(kind="length").to_dicts(), board.entries(team="team good").to_dicts(), board.windows()]
-    said += [board.entries(model="good", benchmark="modadd97/xi35").to_dicts()]
-    return json.loads(json.dumps(said))
+    output = [board.name, board.standings().record(), entries.to_dicts(), board.entry(entries[0].entry).to_dict()]
+    output += [board.entries(kind="length").to_dicts(), board.entries(team="team good").to_dicts(), board.windows()]
+    output += [board.entries(model="good", benchmark="modadd97/xi35").to_dicts()]
+    return json.loads(json.dumps(output))
 
 
 def test_a_folder_an_export_and_a_server_say_the_same(site, filled, tmp_path):
@@ -29,8 +29,8 @@ def test_a_folder_an_export_and_a_server_say_the_same(site, filled, tmp_path):
     of_folder = told(fs.Board(filled))
     assert told(fs.Board(tmp_path / "public")) == of_folder
     assert told(fs.Board(site.url + "/")) == of_folder
-    assert [len(one) for one in of_folder[2:3]] == [3]
-    assert [one["model"] for one in of_folder[4]] == ["echo"]
+    assert [len(item) for item in of_folder[2:3]] == [3]
+    assert [item["model"] for item in of_folder[4]] == ["echo"]
 
 
 def test_standings_of_a_server_are_a_data_frame(site, filled):
@@ -53,16 +53,16 @@ def test_an_entry_that_is_not_there_is_named(site, filled, where):
 def test_a_board_that_grew_is_read_on(own, serve):
     served = serve(own.path)
     board = fs.Board(served.url)
-    assert [one.left for one in board.entries()].count(None) == 2
+    assert [item.left for item in board.entries()].count(None) == 2
     withdraw_entry(own, own.standings()[0].entry, "a second thought")
-    assert [one.left for one in board.entries()].count(None) == 1
-    assert [one.left for one in fs.Board(served.url).entries()].count(None) == 1
+    assert [item.left for item in board.entries()].count(None) == 1
+    assert [item.left for item in fs.Board(served.url).entries()].count(None) == 1
 
 
 def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp_path):
     """The board's own key signs two histories; this user was shown one of them."""
     other = Board(shutil.copytree(own.path, tmp_path / "other"))
-    names = [one.entry for one in own.standings()]
+    names = [item.entry for item in own.standings()]
     withdraw_entry(own, names[0], "one history")
     withdraw_entry(other, names[1], "another history")
     withdraw_entry(other, names[0], "and on")
@@ -77,7 +77,7 @@ def test_a_history_that_does_not_extend_what_was_seen_is_refused(own, serve, tmp
 
 def test_what_a_server_showed_binds_its_exports_and_the_other_way_round(own, serve, tmp_path):
     other = Board(shutil.copytree(own.path, tmp_path / "other"))
-    names = [one.entry for one in own.standings()]
+    names = [item.entry for item in own.standings()]
     withdraw_entry(own, names[0], "one history")
     withdraw_entry(other, names[1], "another history")
     assert fs.Board(serve(own.path).url).name
@@ -97,8 +97,8 @@ def test_an_answer_that_counts_a_record_which_is_not_in_the_ledger_is_refused(ow
     published = served.app.state.published
     real = published.history()
     forged = [*real.records[:-1], real.records[-1].__class__(**{**real.records[-1].__dict__, "hash": "ab" * 32})]
-    held = History(forged, real.key)
-    published.history = lambda: held
+    locked = History(forged, real.key)
+    published.history = lambda: locked
     with pytest.raises(FarshiftError, match="was changed: its hash does not match"):
         fs.Board(served.url).entries()
     export = published.export
@@ -112,7 +112,7 @@ def test_another_board_at_an_address_that_was_seen_is_refused(own, serve, tmp_pa
     assert fs.Board(served.url).name
     stranger = Board.init(tmp_path / "stranger", "Another")
     published = served.app.state.published
-    held = History(stranger.records(), stranger.ledger.key)
-    published._view, published.history = stranger, lambda: held
+    locked = History(stranger.records(), stranger.ledger.key)
+    published._view, published.history = stranger, lambda: locked
     with pytest.raises(FarshiftError, match="had the key .* when this user first read it"):
         fs.Board(served.url).entries()

@@ -62,26 +62,26 @@ def files_of(intake):
 def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, client, file):
     content = file.read_bytes()
     digest = b64encode(sha256(content).digest()).decode()
-    taken = post(client, content, Content_Digest=f"sha-256=:{digest}:")
-    assert taken.status_code == 202
-    said = taken.json()
-    assert (said["state"], said["position"], said["digest"]) == ("queued", 1, sha256(content).hexdigest())
-    assert files_of(intake) == [f"{said['id']}.zip"]
-    assert taken.headers["Location"] == f"submissions/{said['id']}"
+    accepted = post(client, content, Content_Digest=f"sha-256=:{digest}:")
+    assert accepted.status_code == 202
+    output = accepted.json()
+    assert (output["state"], output["position"], output["digest"]) == ("queued", 1, sha256(content).hexdigest())
+    assert files_of(intake) == [f"{output['id']}.zip"]
+    assert accepted.headers["Location"] == f"submissions/{output['id']}"
     again = post(client, content)
-    assert (again.status_code, again.json()["id"]) == (200, said["id"])
-    assert files_of(intake) == [f"{said['id']}.zip"]
-    waiting = httpx2.get(f"{intake.url}/api/v1/submissions/{said['id']}")
+    assert (again.status_code, again.json()["id"]) == (200, output["id"])
+    assert files_of(intake) == [f"{output['id']}.zip"]
+    waiting = httpx2.get(f"{intake.url}/api/v1/submissions/{output['id']}")
     assert (waiting.json()["state"], waiting.headers["Retry-After"]) == ("queued", "1")
     assert intake.work() == 1
-    entered = client.get(f"submissions/{said['id']}").json()
+    entered = client.get(f"submissions/{output['id']}").json()
     assert entered["state"] == "entered"
     assert [row.entry for row in intake.board.standings()] == entered["entries"]
     assert files_of(intake) == []
     assert post(client, content).json()["entries"] == entered["entries"], "known, and not scored again"
     assert intake.work() == 0
-    found = verify_board(intake.board)
-    assert found.differences == [] == found.not_recomputed
+    result = verify_board(intake.board)
+    assert result.differences == [] == result.not_recomputed
 
 
 def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intake, client, file):
@@ -104,7 +104,7 @@ def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intak
             time.sleep(0.01)  # nobody hears the answer
     again = [post(client, content) for _ in range(2)]
     (job,) = intake.state.queue.jobs()
-    assert [(one.status_code, one.json()["id"]) for one in again] == [(200, job.id)] * 2
+    assert [(item.status_code, item.json()["id"]) for item in again] == [(200, job.id)] * 2
     while files_of(intake) != [f"{job.id}.zip"]:
         time.sleep(0.01)
     assert intake.work() == 1
@@ -113,9 +113,9 @@ def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intak
 
 
 def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(intake, client):
-    said = post(client, b"no zip").json()
+    output = post(client, b"no zip").json()
     assert intake.work() == 1
-    refused = client.get(f"submissions/{said['id']}").json()
+    refused = client.get(f"submissions/{output['id']}").json()
     assert refused["state"] == "refused"
     assert [problem["name"] for problem in refused["problems"]] == ["zip-unreadable"]
     assert refused["reason"].startswith("the submission: not a readable zip")
@@ -126,10 +126,10 @@ def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, 
     post(client, file.read_bytes())
     twin = post(client, pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again").read_bytes()).json()
     assert intake.work() == 2
-    found = client.get(f"submissions/{twin['id']}").json()
-    assert (found["state"], found["problems"]) == ("refused", [])
-    assert "is the same run as entry" in found["reason"]
-    assert str(tmp_path.parent) not in found["reason"]
+    result = client.get(f"submissions/{twin['id']}").json()
+    assert (result["state"], result["problems"]) == ("refused", [])
+    assert "is the same run as entry" in result["reason"]
+    assert str(tmp_path.parent) not in result["reason"]
 
 
 @pytest.mark.attack("entrant", "submissions under another team's name, with a token of one's own")
@@ -139,8 +139,8 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
     unsigned = pack_runs(runs[1:2], tmp_path / "unsigned.zip", team="us").read_bytes()
     other = post(client, unsigned, Authorization=f"Bearer {keyed}").json()
     assert intake.work() == 2
-    for said, what in ((theirs, "names the team 'them', but the token is for 'us'"), (other, "is not signed, but")):
-        (problem,) = client.get(f"submissions/{said['id']}").json()["problems"]
+    for output, what in ((theirs, "names the team 'them', but the token is for 'us'"), (other, "is not signed, but")):
+        (problem,) = client.get(f"submissions/{output['id']}").json()["problems"]
         assert problem["name"] == "team-other"
         assert what in problem["what"]
     assert intake.board.standings() == []
@@ -149,12 +149,12 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
 @pytest.mark.attack("entrant", "no token, made-up, revoked and expired tokens, and tokens for something else")
 def test_only_a_valid_token_hands_in(intake, client, file):
     store = intake.board.ledger.store
-    revoked, made = create_token(store, "us")
-    revoke_token(store, made.id, "lost")
+    revoked, built = create_token(store, "us")
+    revoke_token(store, built.id, "lost")
     narrow, _ = create_token(store, "us", scopes=("hand-in",))
-    old, made = create_token(store, "us", expires="1d")
+    old, built = create_token(store, "us", expires="1d")
     with store.committing() as connection:
-        connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{made.id}'")
+        connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{built.id}'")
     cases = [
         ("", 401, "a token of your team is required"),
         ("Bearer fs_" + "A" * 43, 401, "does not know the token"),
@@ -279,28 +279,28 @@ def test_a_setting_of_an_earlier_version_is_passed_over_and_an_unknown_one_named
 
 def test_an_open_board_takes_submissions_without_a_token(board, file):
     with taking_in(board, ScoredHere, open=True) as intake:
-        said = httpx2.post(
+        output = httpx2.post(
             f"{intake.url}/api/v1/submissions", content=file.read_bytes(), headers={"Content-Type": "application/zip"}
         ).json()
         assert intake.work() == 1
-        assert intake.state.queue.find(said["id"]).state == "entered"
-        assert intake.state.queue.find(said["id"]).owner == "address 127.0.0.1"
+        assert intake.state.queue.find(output["id"]).state == "entered"
+        assert intake.state.queue.find(output["id"]).owner == "address 127.0.0.1"
 
 
 def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client, monkeypatch):
-    kept = post(client, b"queued").json()["id"]
+    stored = post(client, b"queued").json()["id"]
     left = intake.state.files.new()
     sweep_files(intake.state.queue, intake.state.files)
     assert intake.state.files.part(left).exists(), "it may be coming in now"
     monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
     sweep_files(intake.state.queue, intake.state.files)
-    assert files_of(intake) == [f"{kept}.zip"]
-    intake.state.files.complete_path(kept).unlink()
+    assert files_of(intake) == [f"{stored}.zip"]
+    intake.state.files.complete_path(stored).unlink()
     for _ in range(3):
         intake.work()
         with intake.board.ledger.store.committing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
-    assert intake.state.queue.find(kept).reason == "3 attempts failed: its file is missing"
+    assert intake.state.queue.find(stored).reason == "3 attempts failed: its file is missing"
 
 
 def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told(
@@ -315,9 +315,9 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
         intake.work()
         with intake.board.ledger.store.committing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
-    found = client.get(f"submissions/{id}").json()
-    assert found["state"] == "failed"
-    assert found["reason"].endswith("an internal error of Farshift (ZeroDivisionError): see the server's log")
+    result = client.get(f"submissions/{id}").json()
+    assert result["state"] == "failed"
+    assert result["reason"].endswith("an internal error of Farshift (ZeroDivisionError): see the server's log")
     assert "ZeroDivisionError: in /srv/private" in caplog.text
     assert "in mistaken" in caplog.text
     assert id not in caplog.text

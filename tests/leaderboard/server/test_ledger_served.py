@@ -23,9 +23,9 @@ def records(filled) -> list[Record]:
 
 
 def test_the_records_are_those_of_the_ledger(site, records):
-    found = models.Ledger.model_validate(site.json("ledger"))
-    assert [Record(**one.model_dump()) for one in found.records] == records
-    assert (found.size, found.next) == (len(records), None)
+    result = models.Ledger.model_validate(site.json("ledger"))
+    assert [Record(**item.model_dump()) for item in result.records] == records
+    assert (result.size, result.next) == (len(records), None)
     assert site.get("api/v1/ledger?page=1").status_code == 404
 
 
@@ -33,9 +33,9 @@ def test_a_full_page_of_records_may_be_kept_for_ever(site, records, monkeypatch)
     monkeypatch.setattr(route, "PAGE", 4)
     assert len(records) == 8
     pages = [site.get("api/v1/ledger", params={"page": page}) for page in range(3)]
-    assert ["immutable" in one.headers["Cache-Control"] for one in pages] == [True, True, False]
-    assert [len(one.json()["records"]) for one in pages] == [4, 4, 0]
-    assert [one.json()["next"] for one in pages] == [1, 2, None]
+    assert ["immutable" in item.headers["Cache-Control"] for item in pages] == [True, True, False]
+    assert [len(item.json()["records"]) for item in pages] == [4, 4, 0]
+    assert [item.json()["next"] for item in pages] == [1, 2, None]
     assert "no-cache" in pages[2].headers["Cache-Control"]
 
 
@@ -45,8 +45,8 @@ def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_p
     for file in sorted((tmp_path / "public").rglob("*")):
         if file.is_file():
             assert site.get(file.relative_to(tmp_path / "public").as_posix()).content == file.read_bytes(), file
-    found = verify_at(site.url)
-    assert (found.differences, found.not_recomputed, found.verified) == ([], [], 3)
+    result = verify_at(site.url)
+    assert (result.differences, result.not_recomputed, result.verified) == ([], [], 3)
     with open_board_view(site.url) as view:
         assert take_snapshot(view).record() == take_snapshot(board).record()
 
@@ -65,7 +65,7 @@ def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, ser
     served = serve(board.path)
     assert served.json("entries")["entries"] == []
     names, _ = submit_runs(Board(board.path), packed[0])
-    assert [one["entry"] for one in served.json("entries")["entries"]] == names
+    assert [item["entry"] for item in served.json("entries")["entries"]] == names
     digest = served.json(f"entries/{names[0]}")["entry"]["submission"]
     assert served.get(f"submissions/{digest}.zip").content == packed[0].read_bytes()
     served.until(lambda: names[0] in served.get("").text)
@@ -73,7 +73,7 @@ def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, ser
 
 
 def test_a_reader_gets_one_state_of_a_ledger_that_grows_meanwhile(own, serve, monkeypatch):
-    served, left = serve(own.path), [one.entry for one in own.standings()]
+    served, left = serve(own.path), [item.entry for item in own.standings()]
     opened = HttpFile.open
 
     def growing(url: str) -> HttpFile:

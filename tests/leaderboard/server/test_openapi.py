@@ -18,7 +18,7 @@ def as_it_is(context, value) -> bytes:
 
 def operations(site) -> list:
     schema = schemathesis.openapi.from_url(f"{site.url}/api/v1/openapi.json")
-    return [found.ok() for found in schema.get_all_operations()]
+    return [result.ok() for result in schema.get_all_operations()]
 
 
 def ask(site, operation) -> None:

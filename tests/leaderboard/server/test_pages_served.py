@@ -124,16 +124,16 @@ def test_a_prefix_is_cut_off_by_the_server_or_by_its_proxy(own, serve):
 def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkeypatch):
     served = serve(own.path)
     before = served.get("").content
-    held = Event()
-    monkeypatch.setattr(served_board, "take_snapshot", lambda view: held.wait(60) and take_snapshot(view))
-    (name, *_) = [one.entry for one in own.standings()]
+    locked = Event()
+    monkeypatch.setattr(served_board, "take_snapshot", lambda view: locked.wait(60) and take_snapshot(view))
+    (name, *_) = [item.entry for item in own.standings()]
     withdraw_entry(own, name, "a second thought")
     assert served.json("entries/" + name)["entry"]["left"]["reason"] == "a second thought", (
         "the ledger is read as it is"
     )
     assert served.get("").content == before
     assert served.json("readyz")["behind"] == 1
-    held.set()
+    locked.set()
     served.until(lambda: b"a second thought" in served.get("").content)
     assert served.json("readyz")["behind"] == 0
 
@@ -155,7 +155,7 @@ def test_tables_and_pages_are_computed_once_a_head_and_pages_beyond_the_limit_at
 
 
 def test_settings_that_change_change_the_pages(own, serve):
-    declare_references(own, [one.entry for one in own.standings()])  # else neither has the protocol's seeds
+    declare_references(own, [item.entry for item in own.standings()])  # else neither has the protocol's seeds
     served = serve(own.path)
     assert {table["baseline"] for table in served.json("standings")["tables"]} == {""}
     write_baselines(own.path, {"modadd97/xi35": "good"})

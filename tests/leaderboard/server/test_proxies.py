@@ -55,11 +55,11 @@ def name(request) -> str:
 
 @pytest.fixture
 def served(own, tmp_path) -> Iterator[Served]:
-    told = {"open": True, "submission_bytes": MOST, "queued_at_once": 100, "requests_a_minute": 60}
-    (own.path / "settings.toml").write_text(tomli_w.dumps({"server": told}))
-    found = Served(own.path, tmp_path / "log", "--workers", "0", "--proxy-headers")
-    yield found
-    found.end()
+    output = {"open": True, "submission_bytes": MOST, "queued_at_once": 100, "requests_a_minute": 60}
+    (own.path / "settings.toml").write_text(tomli_w.dumps({"server": output}))
+    result = Served(own.path, tmp_path / "log", "--workers", "0", "--proxy-headers")
+    yield result
+    result.end()
 
 
 class Line:
@@ -72,8 +72,8 @@ class Line:
         self.line = context.wrap_socket(plain, server_hostname=NAME)
 
     def send(self, start: str, content: bytes, headers: dict[str, str]) -> None:
-        said = "".join(f"{name}: {value}\r\n" for name, value in {"Host": NAME, **headers}.items())
-        self.line.sendall(f"{start} HTTP/1.1\r\n{said}\r\n".encode() + content)
+        output = "".join(f"{name}: {value}\r\n" for name, value in {"Host": NAME, **headers}.items())
+        self.line.sendall(f"{start} HTTP/1.1\r\n{output}\r\n".encode() + content)
 
 
 @pytest.mark.slow
@@ -86,10 +86,10 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
         with httpx2.Client(transport=transport, base_url=f"https://127.0.0.1:{https}", timeout=PATIENCE) as client:
 
             def ask(method: str, path: str, body: bytes = b"", **headers: str) -> httpx2.Response:
-                said = {key.replace("_", "-"): value for key, value in headers.items()}
-                said |= {"Host": NAME, "X-Forwarded-For": SPOOFED}
+                output = {key.replace("_", "-"): value for key, value in headers.items()}
+                output |= {"Host": NAME, "X-Forwarded-For": SPOOFED}
                 tls = {"sni_hostname": NAME}
-                return client.request(method, path, content=body, headers=said, extensions=tls)
+                return client.request(method, path, content=body, headers=output, extensions=tls)
 
             page = ask("GET", "/", Accept_Encoding="zstd")
             assert (page.status_code, page.headers["Content-Encoding"]) == (200, "zstd")

@@ -44,10 +44,10 @@ def test_the_tables_that_queries_name_are_those_that_the_migration_makes(store):
     with store.reading() as connection:
         there = inspect(connection)
         for table in (TOKENS, JOBS, CHARGES, AUDIT):
-            made = {column["name"]: column["type"] for column in there.get_columns(table.name)}
-            assert set(made) == set(table.columns.keys())
+            built = {column["name"]: column["type"] for column in there.get_columns(table.name)}
+            assert set(built) == set(table.columns.keys())
             for column in table.columns:
-                assert made[column.name].python_type is column.type.python_type, (table.name, column.name)
+                assert built[column.name].python_type is column.type.python_type, (table.name, column.name)
 
 
 @pytest.fixture
@@ -65,10 +65,10 @@ def test_a_job_is_taken_in_order_and_ends_with_its_entries(queue):
     second, _ = queue.enqueue("b", "team us", "d2", 10)
     assert new
     assert (first.state, first.position, second.position) == (QUEUED, 1, 2)
-    taken = queue.take("w")
-    assert (taken.id, taken.state, taken.attempts, taken.team) == ("a", RUNNING, 1, "us")
+    accepted = queue.take("w")
+    assert (accepted.id, accepted.state, accepted.attempts, accepted.team) == ("a", RUNNING, 1, "us")
     assert queue.find("b").position == 1
-    assert queue.entered(taken, ["e1", "e2"])
+    assert queue.entered(accepted, ["e1", "e2"])
     assert queue.find("a").record() | {"received": "", "updated": ""} == {
         "id": "a", "state": "entered", "digest": "d1", "bytes": 10, "received": "", "updated": "", "attempts": 1,
         "entries": ["e1", "e2"], "problems": [], "reason": "",
@@ -138,9 +138,9 @@ def test_a_job_whose_last_lease_ended_is_told_as_failed_though_nobody_is_at_work
 def test_an_attempt_that_breaks_waits_a_little_and_a_worker_that_stops_gives_back(queue, clock):
     queue.enqueue("a", "team us", "d", 10)
     assert queue.give_back(queue.take("w"))
-    taken = queue.take("w")
-    assert taken.attempts == 1, "that was no attempt"
-    assert queue.broke(taken, "it used too much memory")
+    accepted = queue.take("w")
+    assert accepted.attempts == 1, "that was no attempt"
+    assert queue.broke(accepted, "it used too much memory")
     assert queue.take("w") is None
     clock.now += 10
     assert queue.broke(queue.take("w"), "it used too much memory")
@@ -246,7 +246,7 @@ class Machine(RuleBasedStateMachine):
         if job is not None:
             self.held.append(job)
         elif due:
-            assert all(one.state != QUEUED or one.due > self.clock.now for one in self.queue.jobs([QUEUED]))
+            assert all(item.state != QUEUED or item.due > self.clock.now for item in self.queue.jobs([QUEUED]))
 
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0), end=st.sampled_from(["entered", "refused", "broke", "extend", "give_back", "die"]))
@@ -255,8 +255,8 @@ class Machine(RuleBasedStateMachine):
         if end == "die":
             self.held.remove(job)
             return
-        said = {"entered": (["e"],), "refused": ("no",), "broke": ("oh",), "extend": (), "give_back": ()}[end]
-        done = getattr(self.queue, end)(job, *said)
+        output = {"entered": (["e"],), "refused": ("no",), "broke": ("oh",), "extend": (), "give_back": ()}[end]
+        done = getattr(self.queue, end)(job, *output)
         if done and end in ("entered", "refused"):
             assert job.id not in self.ended, "a job ends once"
             self.ended[job.id] = end

@@ -32,9 +32,9 @@ class Served:
             )
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
-        found = re.search(r"http://\S+", self.said)
-        assert found, (self.said, log.read_text())
-        self.url = found[0].rstrip("/")
+        result = re.search(r"http://\S+", self.said)
+        assert result, (self.said, log.read_text())
+        self.url = result[0].rstrip("/")
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
         return httpx2.get(f"{self.url}/{path}", headers=headers, timeout=PATIENCE)
@@ -42,7 +42,7 @@ class Served:
     def children(self) -> list[int]:
         """The ids of the processes that it started."""
         task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(one) for one in task.read_text().split()]
+        return [int(item) for item in task.read_text().split()]
 
     def end(self, number: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(number)
@@ -58,9 +58,9 @@ def command(tmp_path) -> Iterator[Callable[..., Served]]:
         return started[-1]
 
     yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.end(signal.SIGTERM)
+    for item in started:
+        if item.process.poll() is None:
+            item.end(signal.SIGTERM)
 
 
 def until(fact: Callable[[], object]) -> None:
@@ -92,7 +92,7 @@ def test_servers_are_started_again_when_they_die_and_all_end_with_ctrl_c(own, co
     assert ": restarting it in" in served.log.read_text()
     before = served.children()
     assert served.end() == 0
-    assert not any(alive(one) for one in before)
+    assert not any(alive(item) for item in before)
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
         done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
         return one_line_error(done)
 
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as accepted:
+        port = accepted.getsockname()[1]
         assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)
 
 
@@ -133,10 +133,10 @@ def test_its_processes_use_one_thread_each_unless_it_was_given_another_number(ow
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     if own:
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", own)
-    told = tmp_path / "told"
-    code = f"import os, pathlib; pathlib.Path({str(told)!r}).write_text(os.environ['OPENBLAS_NUM_THREADS'])"
+    output = tmp_path / "told"
+    code = f"import os, pathlib; pathlib.Path({str(output)!r}).write_text(os.environ['OPENBLAS_NUM_THREADS'])"
     child = ManagedProcess("a process", [sys.executable, "-c", code])
     child.start()
     assert child.process is not None
     assert child.process.wait(PATIENCE) == 0
-    assert told.read_text() == (own or "1")
+    assert output.read_text() == (own or "1")

@@ -11,13 +11,13 @@ def test_two_servers_on_one_database_show_one_submission(server, packed, tmp_pat
     board = Board.init(tmp_path / "board", "Shared", server.database())
     both = [running(board.path), running(board.path)]
     try:
-        assert [one.json("entries")["entries"] for one in both] == [[], []]
+        assert [item.json("entries")["entries"] for item in both] == [[], []]
         names, _ = submit_runs(Board(board.path), packed[1])
-        for one in both:
-            assert [entry["entry"] for entry in one.json("entries")["entries"]] == names
-            one.until(lambda one=one: names[0] in one.get("").text)
+        for item in both:
+            assert [entry["entry"] for entry in item.json("entries")["entries"]] == names
+            item.until(lambda one=item: names[0] in one.get("").text)
         assert both[0].get("").content == both[1].get("").content
         assert both[0].get("api/v1/ledger").content == both[1].get("api/v1/ledger").content
     finally:
-        for one in both:
-            one.stop()
+        for item in both:
+            item.stop()

@@ -20,18 +20,18 @@ async def refusing(scope: Any, receive: Any, send: Any) -> None:
 
 def read_before_the_answer(pieces: list[Any], headers: Any = LENGTH, **options: Any) -> int:
     """How many pieces of a body are taken before a refusal is sent."""
-    taken = 0
+    accepted = 0
     status = options.pop("status", 413)
 
     async def receive() -> Any:
-        nonlocal taken
-        if taken == len(pieces):
+        nonlocal accepted
+        if accepted == len(pieces):
             await asyncio.Event().wait()  # a client that says no more
-        taken += 1
-        return {"type": "http.request", "body": pieces[taken - 1], "more_body": taken < len(pieces)}
+        accepted += 1
+        return {"type": "http.request", "body": pieces[accepted - 1], "more_body": accepted < len(pieces)}
 
     async def send(message: Any) -> None:
-        sent.append((message["type"], taken))
+        sent.append((message["type"], accepted))
 
     sent: list[Any] = []
     scope = {"type": "http", "headers": headers, "status": status}

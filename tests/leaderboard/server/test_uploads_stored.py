@@ -60,8 +60,8 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
     here = Board.init(tmp_path / "here", "shared", url, stores.bucket())
     there = another_machine(here, tmp_path / "there")
-    with taking_in(here, ScoredHere) as one, taking_in(there, ScoredHere) as two:
-        first, second = client_of(one, one.token), client_of(two, one.token)
+    with taking_in(here, ScoredHere) as item, taking_in(there, ScoredHere) as two:
+        first, second = client_of(item, item.token), client_of(two, item.token)
         id = post(first, file.read_bytes()).json()["id"]
         again = post(second, file.read_bytes())
         assert (again.status_code, again.json()["id"]) == (200, id)
@@ -69,18 +69,18 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
         other = post(second, b"no zip").json()["id"]
         shutil.rmtree(here.path / "uploads")  # the machine that took it in is gone
         assert two.work() == 2
-        assert [first.get(f"submissions/{one}").json()["state"] for one in (id, other)] == ["entered", "refused"]
+        assert [first.get(f"submissions/{item}").json()["state"] for item in (id, other)] == ["entered", "refused"]
         assert uploads(stores, here) == []
         first.close()
         second.close()
-    found = verify_board(there)
-    assert (found.verified, found.differences) == (1, [])
+    result = verify_board(there)
+    assert (result.verified, result.differences) == (1, [])
 
 
 def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(stores, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
     with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
-        kept = post(client, b"queued").json()["id"]
+        stored = post(client, b"queued").json()["id"]
         left = "ab" * 32
         intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
         there = uploads(stores, board)
@@ -88,7 +88,7 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
         assert uploads(stores, board) == there
         monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
         sweep_files(intake.state.queue, intake.state.files)
-        assert uploads(stores, board) == [f"uploads/whole/{kept}.zip"]
+        assert uploads(stores, board) == [f"uploads/whole/{stored}.zip"]
 
 
 def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_path, monkeypatch):
@@ -110,6 +110,6 @@ def test_a_machine_without_the_files_of_the_queue_says_that_folders_are_shared(b
     with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
         post(client, b"queued")
         assert describe_missing_files(intake.state.queue, intake.state.files) == ""
-        said = describe_missing_files(intake.state.queue, UploadFiles(tmp_path))
-        assert said.startswith(f"1 queued submissions have no file in {tmp_path / 'uploads'}: machines that share")
-        assert "\n" not in said
+        output = describe_missing_files(intake.state.queue, UploadFiles(tmp_path))
+        assert output.startswith(f"1 queued submissions have no file in {tmp_path / 'uploads'}: machines that share")
+        assert "\n" not in output

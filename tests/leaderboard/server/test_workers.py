@@ -41,10 +41,10 @@ def many(tmp_path_factory) -> list[Path]:
 def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_killed(where, many, request, tmp_path):
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
     with Swarm(tmp_path, url) as swarm:
-        found = killed_while_working(swarm, many, clients=4)
-    assert found["kills"] == {"servers": 1, "workers": 3}
-    whole = verify_board(swarm.board)
-    assert whole.differences == [] == whole.not_recomputed
+        result = killed_while_working(swarm, many, clients=4)
+    assert result["kills"] == {"servers": 1, "workers": 3}
+    full = verify_board(swarm.board)
+    assert full.differences == [] == full.not_recomputed
 
 
 @pytest.mark.slow

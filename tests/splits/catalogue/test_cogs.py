@@ -26,9 +26,9 @@ CATEGORIES = {
 
 
 def types(split: str) -> list[str]:
-    found = find_manifest(f"cogs/{split}").definition.parameters["only"]["gen"]["type"]
-    assert len(set(found)) == len(found)
-    return list(found)
+    result = find_manifest(f"cogs/{split}").definition.parameters["only"]["gen"]["type"]
+    assert len(set(result)) == len(result)
+    return list(result)
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_each_part_is_a_published_file(name, part):
     lines = published_file(f"cogs/{name}.tsv").read_text().splitlines()
     rows = published_rows("cogs")
     outcome = published.parts(rows, **find_manifest("cogs/gen").definition.parameters)
-    taken = rows.filter(pa.array(outcome.part == part))
-    columns = (taken[field].to_pylist() for field in ("sentence", "logical_form", "type"))
+    accepted = rows.filter(pa.array(outcome.part == part))
+    columns = (accepted[field].to_pylist() for field in ("sentence", "logical_form", "type"))
     assert Counter("\t".join(row) for row in zip(*columns, strict=True)) == Counter(lines)
 
 

@@ -37,8 +37,8 @@ def simulated(state: np.ndarray, steps: int = 20_000) -> np.ndarray:
 
 def test_the_first_ball_is_where_a_simulation_puts_it():
     some = STATE[::20]
-    place = np.column_stack([TABLE["x"].to_numpy(), TABLE["y"].to_numpy()])[::20]
-    error = np.abs(simulated(some)[:, 0, :2] - place).max(axis=1)
+    position = np.column_stack([TABLE["x"].to_numpy(), TABLE["y"].to_numpy()])[::20]
+    error = np.abs(simulated(some)[:, 0, :2] - position).max(axis=1)
     assert len(error) == 20
     assert (error < 0.01).all()
 
@@ -66,28 +66,28 @@ def test_after_a_collision_momentum_and_energy_are_what_they_were():
 
 def test_a_much_heavier_ball_flies_on_and_a_lighter_one_bounces():
     state = np.array([[[0, 0, 1, 0, 1, 1], [3, 0, 0, 0, 1, 1e9]]], float)
-    place, collides = balls.compute_outcome(state, 2.0)
+    position, collides = balls.compute_outcome(state, 2.0)
     assert collides.all()
-    assert np.allclose(place, [[0.0, 0.0]], atol=1e-6), "one unit there, one unit back"
-    place, _ = balls.compute_outcome(state[:, ::-1], 2.0)
-    assert np.allclose(place, [[3.0, 0.0]], atol=1e-6)
+    assert np.allclose(position, [[0.0, 0.0]], atol=1e-6), "one unit there, one unit back"
+    position, _ = balls.compute_outcome(state[:, ::-1], 2.0)
+    assert np.allclose(position, [[3.0, 0.0]], atol=1e-6)
 
 
 def test_balls_begin_apart_and_states_lie_in_their_regime():
     apart = np.linalg.norm(STATE[:, 1, :2] - STATE[:, 0, :2], axis=1)
     assert (apart >= STATE[:, :, 4].sum(1)).all()
     regime = np.array(TABLE["regime"].to_pylist())
-    for one in REGIMES:
-        here = STATE[regime == one["regime"]]
-        assert len(here) == one["rows"]
-        for column, (low, high) in ((2, one["speed"]), (4, one["radius"])):
+    for item in REGIMES:
+        here = STATE[regime == item["regime"]]
+        assert len(here) == item["rows"]
+        for column, (low, high) in ((2, item["speed"]), (4, item["radius"])):
             values = np.abs(here[:, :, column])
             assert low - 1e-6 <= values.min() < values.max() <= high + 1e-6
 
 
 def test_materials_are_the_densities_in_the_state():
-    for place, name in enumerate(("first", "second")):
-        assert [balls.DENSITIES[material] for material in TABLE[name].to_pylist()] == STATE[:, place, 5].tolist()
+    for position, name in enumerate(("first", "second")):
+        assert [balls.DENSITIES[material] for material in TABLE[name].to_pylist()] == STATE[:, position, 5].tolist()
 
 
 @pytest.mark.parametrize("wrong", [{"radius": [0.0, 1.0]}, {"radius": [2.0, 1.0]}, {"speed": [-1.0, 1.0]}])

@@ -27,10 +27,10 @@ def tuples(table: pa.Table, made, part: str, names: str) -> set[tuple[str, ...]]
 
 def test_one_combination_is_held_out_and_nothing_else():
     table = grid(3, 3, 2)
-    made = factors.combination(table, factors=["a", "b"], values=[["a0", "b1"], ["a2", "b2"]])
-    assert tuples(table, made, "ood_test", "ab") == {("a0", "b1"), ("a2", "b2")}
-    assert len(tuples(table, made, "train", "ab")) == 7
-    assert set(made.group[made.part == "ood_test"]) == {"a0 b1", "a2 b2"}
+    built = factors.combination(table, factors=["a", "b"], values=[["a0", "b1"], ["a2", "b2"]])
+    assert tuples(table, built, "ood_test", "ab") == {("a0", "b1"), ("a2", "b2")}
+    assert len(tuples(table, built, "train", "ab")) == 7
+    assert set(built.group[built.part == "ood_test"]) == {"a0 b1", "a2 b2"}
 
 
 @pytest.mark.parametrize(
@@ -53,15 +53,15 @@ def test_a_diagonal_holds_out_width_partners_of_every_value(size, width):
         with pytest.raises(BadDefinition, match="width"):
             factors.diagonal(table, factors=["a", "b"], width=width)
         return
-    made = factors.diagonal(table, factors=["a", "b"], width=width)
-    held = tuples(table, made, "ood_test", "ab")
-    assert held == {(f"a{i}", f"b{(i + step) % size}") for i in range(size) for step in range(width)}
+    built = factors.diagonal(table, factors=["a", "b"], width=width)
+    locked = tuples(table, built, "ood_test", "ab")
+    assert locked == {(f"a{i}", f"b{(i + step) % size}") for i in range(size) for step in range(width)}
 
 
 def test_a_checkerboard_holds_out_the_dark_squares():
     table = grid(4, 3)
-    made = factors.checkerboard(table, factors=["a", "b"])
-    assert tuples(table, made, "ood_test", "ab") == {
+    built = factors.checkerboard(table, factors=["a", "b"])
+    assert tuples(table, built, "ood_test", "ab") == {
         (f"a{i}", f"b{j}") for i in range(4) for j in range(3) if (i + j) % 2
     }
 
@@ -76,32 +76,32 @@ def test_patterns_of_two_factors_refuse_three():
 @given(sizes=st.lists(st.integers(3, 5), min_size=2, max_size=3), seed=st.text("ab", min_size=1, max_size=4))
 def test_drawn_combinations_are_new_and_every_part_of_them_is_seen(sizes, seed):
     table, names = grid(*sizes), "abc"[: len(sizes)]
-    made = factors.drawn(table, factors=list(names), share=0.2, seed=seed)
-    held, trained = tuples(table, made, "ood_test", names), tuples(table, made, "train", names)
-    assert len(held) == round(0.2 * np.prod(sizes))
-    assert not held & trained
+    built = factors.drawn(table, factors=list(names), share=0.2, seed=seed)
+    locked, trained = tuples(table, built, "ood_test", names), tuples(table, built, "train", names)
+    assert len(locked) == round(0.2 * np.prod(sizes))
+    assert not locked & trained
     for some in combinations(range(len(names)), len(names) - 1):
-        assert {tuple(row[i] for i in some) for row in held} <= {tuple(row[i] for i in some) for row in trained}
+        assert {tuple(row[i] for i in some) for row in locked} <= {tuple(row[i] for i in some) for row in trained}
 
 
 def test_drawn_combinations_do_not_depend_on_the_order_of_rows():
     table = grid(4, 4, 4)
     shuffled = table.take(np.random.default_rng(0).permutation(64))
-    one, other = (
+    item, other = (
         tuples(some, factors.drawn(some, factors=["a", "b", "c"], share=0.2, seed="s"), "ood_test", "abc")
         for some in (table, shuffled)
     )
-    assert one == other
+    assert item == other
 
 
 def test_combinations_of_which_some_row_has_less_always_train():
     table = grid(4, 4, 4)
     effects = np.array([(a != "a0") + (c != "c1") for a, c in zip(*(table[x].to_pylist() for x in "ac"), strict=True)])
     table = table.append_column("effects", pa.array(effects))
-    made = factors.drawn(table, factors=["a", "b", "c"], share=0.5, seed="s", least={"effects": 2})
-    held = tuples(table, made, "ood_test", "abc")
-    assert len(held) == 18, "half of 3 x 4 x 3"
-    assert not {row for row in held if row[0] == "a0" or row[2] == "c1"}
+    built = factors.drawn(table, factors=["a", "b", "c"], share=0.5, seed="s", least={"effects": 2})
+    locked = tuples(table, built, "ood_test", "abc")
+    assert len(locked) == 18, "half of 3 x 4 x 3"
+    assert not {row for row in locked if row[0] == "a0" or row[2] == "c1"}
 
 
 def test_a_share_that_would_lose_a_part_is_refused():
@@ -122,17 +122,17 @@ def skills(names: str = "pqrs", longest: int = 3) -> pa.Table:
 @pytest.mark.parametrize("size", [2, 3])
 def test_sequences_hold_out_a_share_of_those_of_one_size(size):
     table = skills()
-    made = factors.sequences(table, field="skills", size=size, share=0.25, id_test=0, seed="s")
+    built = factors.sequences(table, field="skills", size=size, share=0.25, id_test=0, seed="s")
     words = [text.split() for text in table["skills"].to_pylist()]
-    for row, part in zip(words, made.part, strict=True):
+    for row, part in zip(words, built.part, strict=True):
         assert part in ("train", "ood_test") if len(row) == size else part == ("train" if len(row) < size else "")
-    assert (made.part == "ood_test").sum() == round(0.25 * 4**size)
-    trained = [" ".join(row) for row, part in zip(words, made.part, strict=True) if part == "train"]
-    held = [row for row, part in zip(words, made.part, strict=True) if part == "ood_test"]
-    assert not {" ".join(row) for row in held} & set(trained)
-    for row in held:
+    assert (built.part == "ood_test").sum() == round(0.25 * 4**size)
+    trained = [" ".join(row) for row, part in zip(words, built.part, strict=True) if part == "train"]
+    locked = [row for row, part in zip(words, built.part, strict=True) if part == "ood_test"]
+    assert not {" ".join(row) for row in locked} & set(trained)
+    for row in locked:
         assert any(" ".join(row[: size - 1]) in text for text in trained)
-    assert set(made.severity[made.part == "ood_test"]) == {size}
+    assert set(built.severity[built.part == "ood_test"]) == {size}
 
 
 def test_sequences_whose_parts_training_lacks_are_refused():
@@ -149,10 +149,10 @@ def test_a_share_that_holds_nothing_out_is_refused():
 def test_the_id_test_of_sequences_has_trained_ones_of_the_tested_size():
     table = pa.concat_tables([skills(longest=2)] * 3).drop_columns("row_id")
     table = table.append_column("row_id", pa.array(np.arange(table.num_rows, dtype=np.uint64)))
-    made = factors.sequences(table, field="skills", size=2, share=0.25, id_test=24, seed="s")
+    built = factors.sequences(table, field="skills", size=2, share=0.25, id_test=24, seed="s")
     text = np.array(table["skills"].to_pylist())
-    assert set(made.severity[made.part == "id_test"]) == {2}
-    assert (made.part == "id_test").sum() == 24, "all but one of the three rows of each of twelve sequences"
-    assert set(text[made.part == "id_test"]) <= set(text[made.part == "train"])
+    assert set(built.severity[built.part == "id_test"]) == {2}
+    assert (built.part == "id_test").sum() == 24, "all but one of the three rows of each of twelve sequences"
+    assert set(text[built.part == "id_test"]) <= set(text[built.part == "train"])
     with pytest.raises(BadDefinition, match="training can spare 24 rows of 2 words"):
         factors.sequences(table, field="skills", size=2, share=0.25, id_test=25, seed="s")

@@ -38,9 +38,9 @@ def test_compositions_are_all_chains_of_two_facts_of_one_sort():
         for second, (answer, other) in facts.items():
             if second.split()[0] == bridge and sort == other:
                 expected[f"{first} {second.split()[1]}"] = (answer, sort, bridge)
-    found = {r["question"]: (r["answer"], r["facts"], r["bridge"]) for r in table.to_pylist() if r["hops"] == 2}
-    assert found == expected
-    assert len(found) == sum(r["hops"] == 2 for r in table.to_pylist())
+    result = {r["question"]: (r["answer"], r["facts"], r["bridge"]) for r in table.to_pylist() if r["hops"] == 2}
+    assert result == expected
+    assert len(result) == sum(r["hops"] == 2 for r in table.to_pylist())
 
 
 def test_a_graph_needs_as_many_relations_as_facts_an_entity():
@@ -53,12 +53,12 @@ def test_comparisons_say_how_two_values_compare():
     facts = facts_of(table)
     pairs = [r for r in table.to_pylist() if r["hops"] == 2]
     for row in pairs:
-        attribute, one, other = row["question"].split()
-        (left, sort), (right, same) = facts[f"{attribute} {one}"], facts[f"{attribute} {other}"]
+        attribute, item, other = row["question"].split()
+        (left, sort), (right, same) = facts[f"{attribute} {item}"], facts[f"{attribute} {other}"]
         a, b = int(left[1:]), int(right[1:])
         assert row["answer"] == ("smaller" if a < b else "larger" if a > b else "equal")
         assert sort == same == row["facts"]
-        assert one != other
+        assert item != other
     assert len({row["question"] for row in pairs}) == len(pairs)
     assert Counter(row["facts"] for row in pairs) == {"id": 300, "ood": 3 * 5 * 4}
 
@@ -92,14 +92,14 @@ def test_non_tree_targets_read_x2_by_two_paths():
 
 def test_inferred_trains_on_every_fact_and_phi_inferences_a_fact():
     table = with_ids(two_hop.rows(**GRAPH))
-    made = knowledge.inferred(table, hops="hops", facts="facts", phi=2.5, id_test=50, ood_test=30, seed="s")
+    built = knowledge.inferred(table, hops="hops", facts="facts", phi=2.5, id_test=50, ood_test=30, seed="s")
     hops, sort = table["hops"].to_numpy(), np.array(table["facts"].to_pylist())
-    assert (made.part[hops == 1] == "train").all()
-    assert ((made.part == "train") & (hops == 2)).sum() == 2.5 * 240
-    assert set(sort[(made.part == "train") & (hops == 2)]) == {"id"}
-    assert set(sort[made.part == "id_test"]) == {"id"} and (made.part == "id_test").sum() == 50
-    assert set(sort[made.part == "ood_test"]) == {"ood"} and (made.part == "ood_test").sum() == 30
-    assert set(made.group[made.part == "ood_test"]).isdisjoint(made.group[made.part == "train"])
+    assert (built.part[hops == 1] == "train").all()
+    assert ((built.part == "train") & (hops == 2)).sum() == 2.5 * 240
+    assert set(sort[(built.part == "train") & (hops == 2)]) == {"id"}
+    assert set(sort[built.part == "id_test"]) == {"id"} and (built.part == "id_test").sum() == 50
+    assert set(sort[built.part == "ood_test"]) == {"ood"} and (built.part == "ood_test").sum() == 30
+    assert set(built.group[built.part == "ood_test"]).isdisjoint(built.group[built.part == "train"])
 
 
 def test_a_larger_phi_keeps_the_tests_and_adds_to_training():
@@ -123,9 +123,9 @@ COVER = {"first": ["x1", "x2"], "second": ["bridge", "x3"], "known": 0.7, "test_
 
 def test_coverage_types_say_which_hops_training_has():
     table = with_ids(coverage.rows(seed="t", tokens=12, structure="two_hop"))
-    made = knowledge.coverage(table, train_rows=500, **COVER)
+    built = knowledge.coverage(table, train_rows=500, **COVER)
     rows = table.to_pylist()
-    trained = [row for row, part in zip(rows, made.part, strict=True) if part == "train"]
+    trained = [row for row, part in zip(rows, built.part, strict=True) if part == "train"]
     first = {(row["x1"], row["x2"]) for row in trained}
     second = {(row["bridge"], row["x3"]) for row in trained}
     names = {
@@ -134,13 +134,13 @@ def test_coverage_types_say_which_hops_training_has():
         (1, 0): "second hop unseen",
         (0, 0): "neither hop seen",
     }
-    for row, part, severity, group in zip(rows, made.part, made.severity, made.group, strict=True):
+    for row, part, severity, group in zip(rows, built.part, built.severity, built.group, strict=True):
         if part in ("id_test", "ood_test"):
             seen = ((row["x1"], row["x2"]) in first, (row["bridge"], row["x3"]) in second)
             assert group == names[seen]
             assert severity == 2 - sum(seen)
             assert (part == "id_test") == all(seen)
-    used = Counter((part, group) for part, group in zip(made.part, made.group, strict=True) if part)
+    used = Counter((part, group) for part, group in zip(built.part, built.group, strict=True) if part)
     unseen = [name for name in names.values() if name != "both hops seen"]
     assert used == {
         ("train", "both hops seen"): 500,

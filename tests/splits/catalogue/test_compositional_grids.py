@@ -33,8 +33,8 @@ def test_no_shape_is_another_one_turned_or_mirrored():
     for name, mask in arc_grids.SHAPES.items():
         for side in (np.array(mask), np.array(mask)[:, ::-1]):
             for turn in range(4):
-                found = np.argwhere(np.rot90(side, turn))
-                forms.setdefault(tuple(map(tuple, found - found.min(0))), set()).add(name)
+                result = np.argwhere(np.rot90(side, turn))
+                forms.setdefault(tuple(map(tuple, result - result.min(0))), set()).add(name)
     assert all(len(names) == 1 for names in forms.values())
 
 
@@ -42,7 +42,7 @@ def boxes(row) -> list[tuple[int, int]]:
     """The places of the 3 x 3 box that the given object and its neighbour allow."""
     grid = array(row["grid"])
     given = cells(grid, int(row["colour"]))
-    found = []
+    result = []
     for top in range(8):
         for left in range(8):
             inside = {(y - top, x - left) for y, x in given}
@@ -57,8 +57,8 @@ def boxes(row) -> list[tuple[int, int]]:
             corners = [(top - 1, left - 1), (top - 1, left + 3), (top + 3, left - 1), (top + 3, left + 3)]
             marks = cells(grid, int(row["neighbour"])) if row["neighbour"] != "none" else set()
             if marks <= set(corners):
-                found.append((top, left))
-    return found
+                result.append((top, left))
+    return result
 
 
 def test_results_move_turn_and_paint_as_the_indicators_say():

@@ -16,9 +16,9 @@ sides = st.text("ab", min_size=2, max_size=2)
 
 @given(sides, sides, texts)
 def test_a_step_replaces_the_leftmost_occurrence(left, right, text):
-    found = string_rewriting.apply_rule(left, right, text)
-    at = next((place for place in range(len(text)) if text[place : place + 2] == left), None)
-    assert found == (text if at is None else text[:at] + right + text[at + 2 :])
+    result = string_rewriting.apply_rule(left, right, text)
+    at = next((position for position in range(len(text)) if text[position : position + 2] == left), None)
+    assert result == (text if at is None else text[:at] + right + text[at + 2 :])
 
 
 def test_rules_have_a_number_each_and_two_sides():
@@ -29,18 +29,18 @@ def test_rules_have_a_number_each_and_two_sides():
 
 @pytest.mark.parametrize(("name", "rules"), [("10", 10), ("100", 100), ("1000", 1000)])
 def test_training_has_as_many_rules_as_the_split_is_named_after_and_the_test_none_of_them(name, rules):
-    found = {part: load(f"string_rewriting/rules_{name}", part).arrow() for part in ("train", "id_test", "ood_test")}
-    known = set(found["train"]["rule"].to_pylist())
+    result = {part: load(f"string_rewriting/rules_{name}", part).arrow() for part in ("train", "id_test", "ood_test")}
+    known = set(result["train"]["rule"].to_pylist())
     assert len(known) == rules
-    assert set(found["id_test"]["rule"].to_pylist()) <= known
-    assert not known & set(found["ood_test"]["rule"].to_pylist())
-    assert not set(found["train"]["question"].to_pylist()) & set(found["id_test"]["question"].to_pylist())
-    for row in found["ood_test"].slice(0, 200).to_pylist():
+    assert set(result["id_test"]["rule"].to_pylist()) <= known
+    assert not known & set(result["ood_test"]["rule"].to_pylist())
+    assert not set(result["train"]["question"].to_pylist()) & set(result["id_test"]["question"].to_pylist())
+    for row in result["ood_test"].slice(0, 200).to_pylist():
         rule, text = (part.replace(" ", "") for part in row["question"].split(" : "))
         left, right = rule.split(">")
         assert row["answer"].replace(" ", "") == text.replace(left, right, 1)
         assert row["occurs"] == ("yes" if left in text else "no")
-    occurs = found["train"]["occurs"].to_pylist().count("yes") / found["train"].num_rows
+    occurs = result["train"]["occurs"].to_pylist().count("yes") / result["train"].num_rows
     assert 0.74 < occurs < 0.78
 
 

@@ -13,7 +13,7 @@ ARGUMENTS = {"get_color": 1, "get_shape": 1}
 
 def answer(question: str) -> str:
     tree, scene = question.split(" | ")
-    objects = [(c, s, int(x), int(y)) for c, s, x, y in (one.split() for one in scene.split(" , "))]
+    objects = [(c, s, int(x), int(y)) for c, s, x, y in (item.split() for item in scene.split(" , "))]
     words = tree.split()
 
     def take() -> str:
@@ -24,17 +24,17 @@ def answer(question: str) -> str:
         if name == "if":
             condition = node()
             assert take() == "then"
-            one = node()
+            item = node()
             assert take() == "else"
             other = node()
-            return {"true": one, "false": other}[condition]
+            return {"true": item, "false": other}[condition]
         arguments = [take() for _ in range(ARGUMENTS.get(name, 2))]
         if name == "get_color":
-            (found,) = {c for c, s, _, _ in objects if s == arguments[0]}
-            return found
+            (result,) = {c for c, s, _, _ in objects if s == arguments[0]}
+            return result
         if name == "get_shape":
-            (found,) = {s for c, s, _, _ in objects if c == arguments[0]}
-            return found
+            (result,) = {s for c, s, _, _ in objects if c == arguments[0]}
+            return result
         here = [(x, y) for c, s, x, y in objects if [c, s] == arguments]
         if name == "exist":
             return str(bool(here)).lower()
@@ -45,9 +45,9 @@ def answer(question: str) -> str:
         number = x + y if sort == "sum" else x * y
         return str((number % 2 == 0) == (parity == "even")).lower()
 
-    found = node()
+    result = node()
     assert not words
-    return found
+    return result
 
 
 def rows(**block):
@@ -63,23 +63,23 @@ def test_every_answer_is_what_the_question_says(depth, fewest, more):
         assert answer(row["question"]) == row["answer"]
         scene = row["question"].split(" | ")[1].split(" , ")
         assert len(scene) == row["objects"]
-        assert len({tuple(one.split()[2:]) for one in scene}) == len(scene), "one object a cell"
+        assert len({tuple(item.split()[2:]) for item in scene}) == len(scene), "one object a cell"
         assert fewest <= row["distractors"] <= fewest + more
 
 
 def test_questions_differ_and_depth_is_the_depth_of_the_tree():
-    made = rows(depth=5, rows=200)
-    assert len({row["question"] for row in made}) == 200
-    assert {row["question"].count("if ") for row in made} == {3}
+    built = rows(depth=5, rows=200)
+    assert len({row["question"] for row in built}) == 200
+    assert {row["question"].count("if ") for row in built} == {3}
 
 
 def test_answers_are_of_the_138_that_the_paper_has():
     cells = {f"x{x}y{y}" for x in range(10) for y in range(10)}
     possible = {"true", "false", *gcog.COLOURS, *gcog.LETTERS} | cells
     assert len(possible) == 138
-    found = {row["answer"] for depth in (1, 3) for row in rows(depth=depth, rows=600)}
-    assert found <= possible
-    assert len(found) > 100
+    result = {row["answer"] for depth in (1, 3) for row in rows(depth=depth, rows=600)}
+    assert result <= possible
+    assert len(result) > 100
 
 
 def test_conditions_and_leaves_are_kept_to_those_allowed():
@@ -94,18 +94,18 @@ def test_what_exist_misses_mostly_has_a_colour_and_a_letter_of_the_scene():
     missed = [row for row in rows(rows=1500) if row["question"].startswith("exist ") and row["answer"] == "false"]
     split = [(row["question"].split(" | ")[0].split(), row["question"].split(" | ")[1].split()) for row in missed]
     assert len(split) > 60
-    assert all(asked[2] in scene for asked, scene in split)
-    with_colour = sum(asked[1] in scene for asked, scene in split)
+    assert all(requested[2] in scene for requested, scene in split)
+    with_colour = sum(requested[1] in scene for requested, scene in split)
     assert 0.5 < with_colour / len(split) < 1
 
 
 def pairs(pairing: str) -> set[tuple[str, str]]:
     """Operators and the letters of the objects they ask for."""
-    found = set()
+    result = set()
     for row in rows(pairing=pairing, rows=3000):
         words = row["question"].split(" | ")[0].split()
-        found.add((words[0], row["answer"] if words[0] == "get_shape" else words[-1]))
-    return found
+        result.add((words[0], row["answer"] if words[0] == "get_shape" else words[-1]))
+    return result
 
 
 def test_swapped_pairing_has_the_operators_and_letters_of_trained_pairing_but_no_pair_of_them():

@@ -32,7 +32,7 @@ def applied(name: str, letters: list[str]) -> list[str]:
         case "next":
             turned = deque(chr((ord(letter) - ord("a") + 1) % 26 + ord("a")) for letter in letters)
         case "odd":
-            turned = deque(letter for place, letter in enumerate(letters, 1) if place % 2)
+            turned = deque(letter for position, letter in enumerate(letters, 1) if position % 2)
         case _:
             raise AssertionError(name)
     return list(turned)
@@ -61,9 +61,9 @@ def test_skills_take_a_single_letter_and_leave_one(name):
 
 
 def test_no_two_skills_do_the_same():
-    for one, other in product(skills.SKILLS, repeat=2):
-        if one != other:
-            assert any(skills.SKILLS[one](text) != skills.SKILLS[other](text) for text in ("cab", "dbca", "bca"))
+    for item, other in product(skills.SKILLS, repeat=2):
+        if item != other:
+            assert any(skills.SKILLS[item](text) != skills.SKILLS[other](text) for text in ("cab", "dbca", "bca"))
 
 
 def test_more_different_rows_than_there_are_is_refused():

@@ -86,8 +86,8 @@ def test_channels_may_come_first_or_last():
     table = base(8, 8, 3)
     first = np.moveaxis(pixels(table, 8, 8, 3), -1, 1)
     turned = table.set_column(0, "image", to_tensor_column(first))
-    made = corrupted_pictures.rows(turned, schema("uint8[3,8,8]"), **OPTIONS)
-    assert (np.moveaxis(pixels(made, 3, 8, 8), 1, -1) == pixels(last, 8, 8, 3)).all()
+    built = corrupted_pictures.rows(turned, schema("uint8[3,8,8]"), **OPTIONS)
+    assert (np.moveaxis(pixels(built, 3, 8, 8), 1, -1) == pixels(last, 8, 8, 3)).all()
 
 
 def test_encoded_pictures_are_decoded():
@@ -101,8 +101,8 @@ def test_encoded_pictures_are_decoded():
         Image.fromarray(picture).save(file, "PNG")
         files.append(file.getvalue())
     encoded = plain.set_column(0, "image", pa.array(files, pa.binary()))
-    made = corrupted_pictures.rows(encoded, schema("uint8[8,8,3]"), **OPTIONS)
-    assert made.equals(derived("uint8[8,8,3]", 8, 8, 3))
+    built = corrupted_pictures.rows(encoded, schema("uint8[8,8,3]"), **OPTIONS)
+    assert built.equals(derived("uint8[8,8,3]", 8, 8, 3))
     with pytest.raises(BadDefinition, match="decoded images are"):
         corrupted_pictures.rows(encoded, schema("uint8[3,8,8]"), **OPTIONS)
 
@@ -129,12 +129,12 @@ def test_what_cannot_be_derived_is_refused():
 
 def test_clean_rows_train_and_corrupted_ones_test():
     table = derived("uint8[8,8]", 8, 8)
-    found = corrupted(table)
-    assert Counter(found.part.tolist()) == {"train": 70, "id_val": 30, "ood_val": 30, "id_test": 100, "ood_test": 100}
-    assert set(found.group[found.part == "ood_test"]) == {"contrast", "gaussian_noise"}
-    assert found.severity is not None
-    assert set(found.severity[found.part == "ood_test"]) == {1, 2, 3, 4, 5}
-    assert set(found.severity[found.part == "train"]) == {0}
+    result = corrupted(table)
+    assert Counter(result.part.tolist()) == {"train": 70, "id_val": 30, "ood_val": 30, "id_test": 100, "ood_test": 100}
+    assert set(result.group[result.part == "ood_test"]) == {"contrast", "gaussian_noise"}
+    assert result.severity is not None
+    assert set(result.severity[result.part == "ood_test"]) == {1, 2, 3, 4, 5}
+    assert set(result.severity[result.part == "train"]) == {0}
     wrong = pa.table({"published": ["train"], "corruption": ["fog"], "level": [1]})
     with pytest.raises(BadDefinition, match="rows are corrupted 'train': a row is train"):
         corrupted(wrong)
@@ -207,8 +207,8 @@ def home(tmp_path, monkeypatch):
     for folder in ("loaders/sources", "loaders/generators"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "loaders/generators/tiny_pictures.py").write_text(GENERATOR)
-    made = '[[distributions]]\nname = "made"\ngenerator = "tiny_pictures"\noptions = { count = 240 }\n'
-    (tmp_path / "loaders/sources/tiny.toml").write_text(f'name = "tiny"\n{HEAD}{FIELDS}{made}')
+    built = '[[distributions]]\nname = "made"\ngenerator = "tiny_pictures"\noptions = { count = 240 }\n'
+    (tmp_path / "loaders/sources/tiny.toml").write_text(f'name = "tiny"\n{HEAD}{FIELDS}{built}')
     (tmp_path / "split.toml").write_text(SPLIT)
     write_derived(tmp_path, "tiny")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))

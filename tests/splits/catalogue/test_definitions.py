@@ -17,15 +17,15 @@ from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from support import ROOT, for_each
 
-DEFINED = [one for one in list_manifests() if not one.frozen]
-NAMES = [one.full_name for one in DEFINED]
-SOURCES = sorted({one.definition.source.name for one in DEFINED})
+DEFINED = [item for item in list_manifests() if not item.frozen]
+NAMES = [item.full_name for item in DEFINED]
+SOURCES = sorted({item.definition.source.name for item in DEFINED})
 
 
 OF_DEFINITIONS = {
-    name: one
-    for name, one in load_benchmarks().items()
-    if one.definition.split in {manifest.full_name for manifest in DEFINED}
+    name: item
+    for name, item in load_benchmarks().items()
+    if item.definition.split in {manifest.full_name for manifest in DEFINED}
 }
 LABELS = {
     "classification": ("int64", "uint64", "bool"),
@@ -42,8 +42,8 @@ def test_the_ten_sets_of_wilds_are_defined():
 
 def test_the_listing_calls_them_definitions():
     states = {item["name"]: item["state"] for item in list_split_records()}
-    assert {states[one.name] for one in DEFINED} == {"definition"}
-    assert not {one.full_name for one in DEFINED} & read_published_identities().keys()
+    assert {states[entry.name] for entry in DEFINED} == {"definition"}
+    assert not {entry.full_name for entry in DEFINED} & read_published_identities().keys()
 
 
 def layouts():
@@ -54,7 +54,7 @@ def layouts():
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_the_layout_of_a_definitions_data_is_exercised_by_some_test(source):
-    own = {one.name for one in DEFINED if one.definition.source.name == source}
+    own = {item.name for item in DEFINED if item.definition.source.name == source}
     assert own & layouts()
 
 
@@ -69,19 +69,19 @@ def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_li
 
 
 def test_every_entry_of_the_catalogue_is_frozen_or_can_be_pulled_and_has_a_benchmark():
-    measured = {one.definition.split for one in load_benchmarks().values()}
+    measured = {item.definition.split for item in load_benchmarks().values()}
     known = list_manifests()
-    newest = {one.name: one.full_name for one in known}
+    newest = {item.name: item.full_name for item in known}
     assert sorted(set(newest.values()) - measured) == []
-    pullable = {one.full_name for one in known if not one.frozen}
-    assert pullable == {one.full_name for one in known if not one.definition.identity}
-    assert {one.definition.source.name for one in known if not one.frozen} == set(SOURCES)
+    pullable = {item.full_name for item in known if not item.frozen}
+    assert pullable == {item.full_name for item in known if not item.definition.identity}
+    assert {item.definition.source.name for item in known if not item.frozen} == set(SOURCES)
 
 
 def test_what_nobody_has_an_address_for_is_wanted_and_not_listed():
-    wanted = (ROOT / "docs/wanted.md").read_text("utf-8")
+    expected = (ROOT / "docs/wanted.md").read_text("utf-8")
     for name in ("DF40", "COLO", "ImageNet-O", "CLEVR-CoGenT", "Wild-Time"):
-        assert f"| {name}" in wanted
+        assert f"| {name}" in expected
     assert not {name for name in load_sources() if name in ("df40", "colo", "imagenet_o")}
 
 

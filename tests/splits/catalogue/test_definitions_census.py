@@ -30,9 +30,9 @@ def test_incomes_of_all_states_are_tested_in_new_england(place, tmp_path):
     names = [*INCOME.split(), "DIVISION", "PINCP", "PWGTP"]
 
     def rows(state):
-        said = dict.fromkeys(names, 1) | {"ST": state, "DIVISION": state % 10, "PWGTP": 5}
-        people = [said | {"AGEP": 20 + n, "WKHP": 40, "PINCP": 50000 + 4000 * n} for n in range(4)]
-        people += [said | {"AGEP": 16, "WKHP": 40, "PINCP": 60000}, said | {"AGEP": 40, "WKHP": "", "PINCP": 60000}]
+        output = dict.fromkeys(names, 1) | {"ST": state, "DIVISION": state % 10, "PWGTP": 5}
+        people = [output | {"AGEP": 20 + n, "WKHP": 40, "PINCP": 50000 + 4000 * n} for n in range(4)]
+        people += [output | {"AGEP": 16, "WKHP": 40, "PINCP": 60000}, output | {"AGEP": 40, "WKHP": "", "PINCP": 60000}]
         people[0]["ENG"] = ""
         return csv(",".join(["RT", *names]), [["P", *person.values()] for person in people])
 
@@ -48,12 +48,12 @@ def test_unemployment_is_tested_on_people_without_a_diploma(place, tmp_path):
     names = [*UNEMPLOYED.split(), "DIVISION", "ESR"]
 
     def rows(state):
-        said = dict.fromkeys(names, 1) | {"ST": state, "AGEP": 30}
+        output = dict.fromkeys(names, 1) | {"ST": state, "AGEP": 30}
         people = [
-            said | {"SCHL": f"{level:02}" if level < 10 else level, "ESR": 3 if level % 2 else 6, "WKW": state}
+            output | {"SCHL": f"{level:02}" if level < 10 else level, "ESR": 3 if level % 2 else 6, "WKW": state}
             for level in (1, 9, 15, 16, 24)
         ]
-        people += [said | {"AGEP": 62}, said | {"AGEP": 17}]
+        people += [output | {"AGEP": 62}, output | {"AGEP": 17}]
         return csv(",".join(["RT", *names]), [["P", *person.values()] for person in people])
 
     data = laid(tmp_path / "data", states("acs_unemployment", rows))

@@ -68,12 +68,12 @@ def traps(tmp_path):
         images.append({"id": f"id{number}", "file_name": f"{number}.jpg", "location": location})
         notes.append({"image_id": f"id{number}", "category_id": 10 * (number // 4 % 11)})
         files[f"{number}.jpg"] = picture(number)
-    said = {"categories": kinds, "images": images, "annotations": notes}
+    output = {"categories": kinds, "images": images, "annotations": notes}
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "eccv_18_all_images_sm.tar.gz").write_bytes(tar(files, "eccv_18_all_images_sm/"))
     halves = {
-        f"{name}_annotations.json": json.dumps(said | {"images": images[some], "annotations": notes[some]}).encode()
+        f"{name}_annotations.json": json.dumps(output | {"images": images[some], "annotations": notes[some]}).encode()
         for name, some in (("train", slice(0, 30)), ("trans_test", slice(25, 44)))
     }
     (folder / "eccv_18_annotations.tar.gz").write_bytes(tar(halves, "eccv_18_annotation_files/"))

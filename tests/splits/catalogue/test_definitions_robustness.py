@@ -65,8 +65,8 @@ def cifar(name, rows=4):
 def corrupted(name, rows=4):
     """Nineteen arrays, rows first and colours last, five severities end to end; and the labels five times."""
     files = {f"{name}/labels.npy": npy(np.tile(np.arange(rows) % 3, 5))}
-    for place, corruption in enumerate([*FIFTEEN, *FOUR]):
-        every = [pixels(1000 + 100 * place + row).transpose(1, 2, 0) for row in range(5 * rows)]
+    for position, corruption in enumerate([*FIFTEEN, *FOUR]):
+        every = [pixels(1000 + 100 * position + row).transpose(1, 2, 0) for row in range(5 * rows)]
         files[f"{name}/{corruption}.npy"] = npy(np.stack(every))
     return {f"{name}.tar": tar(files, mode="w")}
 
@@ -77,26 +77,26 @@ def corrupted(name, rows=4):
 ])  # fmt: skip
 def test_cifar_c_has_five_severities_end_to_end(place, tmp_path, split, base, name, train):
     data = laid(tmp_path / "data", cifar(base) | corrupted(name))
-    found, parts = pulled(twin(split, place), data)
+    result, parts = pulled(twin(split, place), data)
     assert parts == {"train": train, "id_test": 4, "ood_test": 15 * 20, "ood_val": 4 * 20}
-    assert set(values(found, "ood_test", "corruption")) == set(FIFTEEN)
-    assert set(values(found, "ood_val", "corruption")) == set(FOUR)
-    assert values(found, "ood_test", "strength") == sorted([1, 2, 3, 4, 5] * 60)
-    rows = found.part("ood_test").numpy(["image", "corruption", "strength", "object"])
+    assert set(values(result, "ood_test", "corruption")) == set(FIFTEEN)
+    assert set(values(result, "ood_val", "corruption")) == set(FOUR)
+    assert values(result, "ood_test", "strength") == sorted([1, 2, 3, 4, 5] * 60)
+    rows = result.part("ood_test").numpy(["image", "corruption", "strength", "object"])
     worst = (rows["corruption"] == "shot_noise") & (rows["strength"] == 5) & (rows["object"] == 2)
     assert (rows["image"][worst].reshape(3, 32, 32) == pixels(1000 + 100 + 18)).all()
 
 
 def test_a_corruption_that_is_not_there_is_named(place, tmp_path):
     files = cifar("cifar-10") | corrupted("CIFAR-10-C")
-    held = {}
+    locked = {}
     with tarfile.open(fileobj=io.BytesIO(files["CIFAR-10-C.tar"])) as archive:
         for member in archive:
             if "frost" not in member.name:
-                held[member.name] = archive.extractfile(member).read()
+                locked[member.name] = archive.extractfile(member).read()
     with pytest.raises(BadData, match="frost"):
         pulled(
-            twin("cifar10_c/common", place), laid(tmp_path / "data", files | {"CIFAR-10-C.tar": tar(held, mode="w")})
+            twin("cifar10_c/common", place), laid(tmp_path / "data", files | {"CIFAR-10-C.tar": tar(locked, mode="w")})
         )
 
 
@@ -174,17 +174,17 @@ def imagenet(tmp_path, rows=2):
 def test_what_came_after_imagenet_is_tested_by_its_classes(place, tmp_path, split, archive, root, synsets):
     data = imagenet(tmp_path)
     files = {
-        f"{root}/{synset}/{n}.jpg": picture(500 + 10 * place + n)
-        for place, synset in enumerate(synsets)
+        f"{root}/{synset}/{n}.jpg": picture(500 + 10 * position + n)
+        for position, synset in enumerate(synsets)
         for n in range(2)
     }
     if root != "sketch":
         files[f"{root}/README.txt"] = b"read me"
     (data / archive).write_bytes(zipped(files) if archive.endswith("zip") else tar(files, mode="w"))
-    found, parts = pulled(twin(split, place), data)
+    result, parts = pulled(twin(split, place), data)
     assert parts == {"train": 6, "id_test": 6, "ood_test": 2 * len(synsets)}
-    assert set(values(found, "ood_test", "synset")) == set(synsets)
-    assert set(values(found, "ood_test", "category")) == {SYNSETS.index(synset) for synset in synsets}
+    assert set(values(result, "ood_test", "synset")) == set(synsets)
+    assert set(values(result, "ood_test", "category")) == {SYNSETS.index(synset) for synset in synsets}
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,9 @@ def test_folders_of_imagenet_v2_are_called_by_the_number_of_the_class(place, tmp
     data = imagenet(tmp_path)
     files = {f"{name}-format-val/{n}/{n}.jpeg": picture(600 + n) for n in (0, 2, 10)}
     (data / f"{name}.tar.gz").write_bytes(tar(files))
-    found, parts = pulled(twin(split, place), data)
+    result, parts = pulled(twin(split, place), data)
     assert parts == {"train": 6, "id_test": 6, "ood_test": 3}
-    assert values(found, "ood_test", "category") == [0, 2, 10]
+    assert values(result, "ood_test", "category") == [0, 2, 10]
 
 
 def test_imagenet_c_is_five_archives_of_corruptions_and_severities(place, tmp_path):
@@ -216,10 +216,10 @@ def test_imagenet_c_is_five_archives_of_corruptions_and_severities(place, tmp_pa
                     files[f"{corruption}/{severity}/{synset}/val_{number}.JPEG"] = picture(number)
                     number += 1
         (data / f"{name}.tar").write_bytes(tar(files, mode="w"))
-    found, parts = pulled(twin("imagenet_c/common", place), data)
+    result, parts = pulled(twin("imagenet_c/common", place), data)
     assert parts == {"train": 6, "id_test": 6, "ood_test": 60, "ood_val": 15}
-    assert set(values(found, "ood_val", "corruption")) == {"spatter"}
-    assert set(values(found, "ood_test", "strength")) == {"1", "2", "3", "4", "5"}
+    assert set(values(result, "ood_val", "corruption")) == {"spatter"}
+    assert set(values(result, "ood_test", "strength")) == {"1", "2", "3", "4", "5"}
 
 
 def test_tiny_imagenet_c_is_tested_by_the_classes_of_the_training_folders(place, tmp_path):
@@ -236,6 +236,6 @@ def test_tiny_imagenet_c_is_tested_by_the_classes_of_the_training_folders(place,
         for v in range(1, 6)
     }
     laid(tmp_path / "data", {"tiny-imagenet-200.zip": zipped(train), "Tiny-ImageNet-C.tar": tar(test, mode="w")})
-    found, parts = pulled(twin("tiny_imagenet_c/common", place), tmp_path / "data")
+    result, parts = pulled(twin("tiny_imagenet_c/common", place), tmp_path / "data")
     assert parts == {"train": 9, "ood_test": 15}
-    assert values(found, "ood_test", "category") == [0] * 5 + [1] * 5 + [2] * 5
+    assert values(result, "ood_test", "category") == [0] * 5 + [1] * 5 + [2] * 5

@@ -39,38 +39,38 @@ def scored(tmp_path, place, split, files, model, **changes):
 
 
 def test_waterbirds_is_scored_by_its_worst_group(place, tmp_path):
-    found = scored(tmp_path, place, "waterbirds/official", GROUPS["waterbirds"](), ones)
-    assert found.metric == "worst_group_accuracy@1"
-    assert found.ood.value == 0.0
-    assert found.metrics["accuracy@1"].ood.value == 0.5
+    result = scored(tmp_path, place, "waterbirds/official", GROUPS["waterbirds"](), ones)
+    assert result.metric == "worst_group_accuracy@1"
+    assert result.ood.value == 0.0
+    assert result.metrics["accuracy@1"].ood.value == 0.5
 
 
 def test_civilcomments_is_scored_by_identities_that_overlap(place, tmp_path):
     holdouts = [{"part": "train", "to": "id_test", "share": 0.5}]
-    found = scored(tmp_path, place, "wilds_civilcomments/official", WILDS["civilcomments"](), ones, holdouts=holdouts)
-    assert found.metric == "worst_group_accuracy@1"
-    assert found.ood.value == 0.0
+    result = scored(tmp_path, place, "wilds_civilcomments/official", WILDS["civilcomments"](), ones, holdouts=holdouts)
+    assert result.metric == "worst_group_accuracy@1"
+    assert result.ood.value == 0.0
 
 
 def test_multinli_is_scored_by_accuracy(place, tmp_path):
     holdouts = [{"part": "train", "to": "id_val", "share": 0.25}]
-    found = scored(tmp_path, place, "multinli/mismatched", TEXTS["multinli"](), ones, holdouts=holdouts)
-    assert found.ood.value == pytest.approx(1 / 3)
+    result = scored(tmp_path, place, "multinli/mismatched", TEXTS["multinli"](), ones, holdouts=holdouts)
+    assert result.ood.value == pytest.approx(1 / 3)
 
 
 def test_py150_is_scored_by_class_and_method_tokens(place, tmp_path):
     def copied(batch):
         return [" ".join(["20", *code.split()[1:]]) for code in batch["code"]]
 
-    found = scored(tmp_path, place, "wilds_py150/official", WILDS["py150"](), copied)
-    assert found.metric == "token_type_accuracy@1"
-    assert 0 <= found.ood.value <= 1
+    result = scored(tmp_path, place, "wilds_py150/official", WILDS["py150"](), copied)
+    assert result.metric == "token_type_accuracy@1"
+    assert 0 <= result.ood.value <= 1
 
 
 def test_globalwheat_is_scored_by_boxes(place, tmp_path):
     def boxes(batch):
         return ["1 2 5 9 0.9;3 3 4 4 0.9"] * len(batch["image"])
 
-    found = scored(tmp_path, place, "wilds_globalwheat/official", WILDS["globalwheat"](), boxes)
-    assert found.metric == "domain_detection_accuracy@1"
-    assert 0 < found.ood.value < 1
+    result = scored(tmp_path, place, "wilds_globalwheat/official", WILDS["globalwheat"](), boxes)
+    assert result.metric == "domain_detection_accuracy@1"
+    assert 0 < result.ood.value < 1

@@ -114,11 +114,11 @@ def test_paws_is_two_archives_of_one_layout(place, tmp_path):
 def cfq():
     words = [f"w{n}" for n in range(8)]
     rows, parts = [], {"trainIdxs": [], "devIdxs": [], "testIdxs": []}
-    for one in range(8):
+    for item in range(8):
         for other in range(8):
-            far = (other - one) % 8
+            far = (other - item) % 8
             for entity in range(6):
-                rows.append(f"Did M{entity} {words[one]} {words[other]} M1")
+                rows.append(f"Did M{entity} {words[item]} {words[other]} M1")
                 parts["trainIdxs" if far < 4 else "testIdxs" if far > 4 else "devIdxs"].append(len(rows) - 1)
     rows.append("Did M0 stay")
     dataset = [
@@ -202,7 +202,7 @@ def test_pcfg_is_longer_by_functions_in_the_productivity_test(place, tmp_path):
 
 
 def test_pcfg_has_pairs_of_functions_that_training_never_shows(place, tmp_path):
-    train = [f"{one} A1 A2 , echo {n}" for one in ("swap_first_last", "repeat") for n in ("A1", "A2", "A3")]
+    train = [f"{item} A1 A2 , echo {n}" for item in ("swap_first_last", "repeat") for n in ("A1", "A2", "A3")]
     test = [f"swap_first_last repeat {n} , echo A1" for n in ("A1", "A2", "A3")]
     split, parts = pulled(
         twin("pcfg_systematicity/official", place), laid(tmp_path / "data", pcfg("systematicity", train, test))
@@ -225,8 +225,8 @@ def test_gscan_is_one_json_with_a_list_for_each_part(place, tmp_path, name):
             for n in range(3)
         ]
 
-    said = {"grid_size": 6, "examples": {part: examples(part) for part in ("train", "dev", "test", *SKILLS, "other")}}
-    files = {"compositional_splits/dataset.txt": json.dumps(said).encode()}
+    output = {"grid_size": 6, "examples": {part: examples(part) for part in ("train", "dev", "test", *SKILLS, "other")}}
+    files = {"compositional_splits/dataset.txt": json.dumps(output).encode()}
     data = laid(tmp_path / "data", {"compositional_splits.zip": zipped(files)})
     split, parts = pulled(twin(name, place), data)
     assert parts == {"train": 3, "id_val": 3, "id_test": 3, "ood_test": 3}
@@ -240,13 +240,13 @@ def test_math_has_a_file_for_each_problem(place, tmp_path):
         for subject in ("algebra", "geometry"):
             for level in range(6):
                 name = f"Level {level}" if level else "Level ?"
-                said = {
+                output = {
                     "problem": f"{part} {subject} {level}?",
                     "level": name,
                     "type": subject.title(),
                     "solution": f"So $\\boxed{{{level}}}$.",
                 }
-                files[f"MATH/{part}/{subject}/{level}.json"] = json.dumps(said).encode()
+                files[f"MATH/{part}/{subject}/{level}.json"] = json.dumps(output).encode()
     split, parts = pulled(
         twin("math_levels/three_to_five", place), laid(tmp_path / "data", {"MATH.tar": tar(files, mode="w")})
     )

@@ -75,14 +75,14 @@ def objectnet():
             files[f"objectnet-1.0/images/{folder}/{n}.png"] = picture(len(files), size=9)
     # Lines of the names of classes are not in the order of synsets.
     lines = ["bow tie", "tench", "digital clock", "analog clock"]
-    said = {
+    output = {
         "folder_to_objectnet_label.json": {
             "alarm_clock": "Alarm clock", "air_freshener": "Air freshener", "tie": "Tie"
         },
         "objectnet_to_imagenet_1k.json": {"Alarm clock": "analog clock; digital clock", "Tie": "bow tie"},
         "pytorch_to_imagenet_2012_id.json": {"0": 1, "1": 3, "2": 2, "3": 0},
     }  # fmt: skip
-    for name, content in said.items():
+    for name, content in output.items():
         files[f"objectnet-1.0/mappings/{name}"] = json.dumps(content).encode()
     files["objectnet-1.0/mappings/imagenet_to_label_2012_v2"] = ("\n".join(lines) + "\n").encode()
     return files

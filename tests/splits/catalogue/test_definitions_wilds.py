@@ -82,10 +82,10 @@ def test_a_missing_an_empty_and_a_wrong_file_are_named(place, tmp_path):
 def iwildcam():
     files, rows = {}, []
     for number, part in enumerate(["train", "val", "test", "id_val", "id_test"] * 4):
-        place = {"val": 5, "test": 6}.get(part, number % 3)
+        position = {"val": 5, "test": 6}.get(part, number % 3)
         files[f"train/{number:03d}.jpg"] = picture(number)
         time = f"2013-05-{1 + number:02d} 12:00:00.000000"
-        rows.append((part, f"{number:03d}.jpg", number % 2, place, number, time))
+        rows.append((part, f"{number:03d}.jpg", number % 2, position, number, time))
     return files | {"metadata.csv": csv("split,filename,y,location_remapped,sequence_remapped,datetime", rows)}
 
 
@@ -163,9 +163,9 @@ def test_poverty_repeats_the_published_draw_of_each_fold(place, tmp_path):
     assert parts == {"train": 29, "id_val": 5, "id_test": 5, "ood_val": 15, "ood_test": 15}
     assert set(values(split, "ood_test", "country")) == {"angola", "cote_d_ivoire", "ethiopia", "mali", "rwanda"}
     # As WILDS draws: NumPy's generator of the letter and a constant, over the places of the fold's own rows.
-    held = {"angola", "cote_d_ivoire", "ethiopia", "mali", "rwanda"}
-    held |= {"benin", "burkina_faso", "guinea", "sierra_leone", "tanzania"}
-    known = np.array([row for row in range(69) if COUNTRIES[row % 23] not in held])
+    locked = {"angola", "cote_d_ivoire", "ethiopia", "mali", "rwanda"}
+    locked |= {"benin", "burkina_faso", "guinea", "sierra_leone", "tanzania"}
+    known = np.array([row for row in range(69) if COUNTRIES[row % 23] not in locked])
     np.random.default_rng(ord("A") + 541433).shuffle(known)
     assert np.allclose(values(split, "id_val", "wealth"), sorted(known[:5] / 100))
     assert np.allclose(values(split, "id_test", "wealth"), sorted(known[5:10] / 100))
@@ -310,7 +310,7 @@ def molecules():
     rows = [(row % 2, "" if row % 3 == 0 else 1, 0.0, f"CID{row}", "C" * (row + 1)) for row in range(10)]
     files = {"pcba/mapping/mol.csv.gz": gz(csv(head, rows))}
     for part, places in (("train", range(6)), ("valid", (6, 7)), ("test", (8, 9))):
-        files[f"pcba/split/scaffold/{part}.csv.gz"] = gz("".join(f"{place}\n" for place in places).encode())
+        files[f"pcba/split/scaffold/{part}.csv.gz"] = gz("".join(f"{position}\n" for position in places).encode())
     return {"pcba.zip": zipped(files), "scaffold_group.npy": npy(np.arange(10) // 2)}
 
 

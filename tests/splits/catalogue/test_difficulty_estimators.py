@@ -24,18 +24,18 @@ def simulated(systems: int, items: int, spread: float, missing: float = 0.0):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_the_one_parameter_model_finds_simulated_difficulties(missing):
     responses, difficulty, _, ability = simulated(1500, 20, 0.0, missing)
-    found = fit_item_response(responses, "1pl")
-    assert np.sqrt(np.mean((found.difficulty - difficulty) ** 2)) < 0.1
-    assert np.allclose(found.slope, found.slope[0])
-    assert found.slope[0] == pytest.approx(1.0, abs=0.06)
-    assert np.corrcoef(found.ability, ability)[0, 1] > 0.8
+    result = fit_item_response(responses, "1pl")
+    assert np.sqrt(np.mean((result.difficulty - difficulty) ** 2)) < 0.1
+    assert np.allclose(result.slope, result.slope[0])
+    assert result.slope[0] == pytest.approx(1.0, abs=0.06)
+    assert np.corrcoef(result.ability, ability)[0, 1] > 0.8
 
 
 def test_the_two_parameter_model_finds_simulated_slopes():
     responses, difficulty, slope, _ = simulated(2500, 15, 0.4)
-    found = fit_item_response(responses, "2pl")
-    assert np.abs(found.difficulty - difficulty).max() < 0.25
-    assert np.abs(np.log(found.slope / slope)).max() < 0.2
+    result = fit_item_response(responses, "2pl")
+    assert np.abs(result.difficulty - difficulty).max() < 0.25
+    assert np.abs(np.log(result.slope / slope)).max() < 0.2
 
 
 @pytest.mark.parametrize("model", ["1pl", "2pl"])
@@ -53,35 +53,35 @@ def test_a_fit_is_the_optimum_of_the_stated_posterior(model):
         return prior - likelihood
 
     best = minimize(loss, np.zeros(size), method="L-BFGS-B", bounds=[(-4, 4)] * size).x
-    found = fit_item_response(responses, model)
-    assert np.allclose(np.log(found.slope), best[5:], atol=0.02)
-    assert np.allclose(-found.difficulty * found.slope, best[:5], atol=0.02)
+    result = fit_item_response(responses, model)
+    assert np.allclose(np.log(result.slope), best[5:], atol=0.02)
+    assert np.allclose(-result.difficulty * result.slope, best[:5], atol=0.02)
 
 
 def test_harder_items_are_those_that_fewer_solve_where_everybody_is_asked():
     responses, *_ = simulated(200, 40, 0.0)
-    found = fit_item_response(responses, "1pl")
+    result = fit_item_response(responses, "1pl")
     solved = responses.sum(0)
-    order = np.argsort(found.difficulty)
+    order = np.argsort(result.difficulty)
     assert (np.diff(solved[order]) <= 0).all()
     same = np.flatnonzero(solved == solved[order[20]])
-    assert np.ptp(found.difficulty[same]) < 1e-6
+    assert np.ptp(result.difficulty[same]) < 1e-6
 
 
 def test_items_that_all_or_none_solve_have_a_finite_place_at_the_ends():
     responses, *_ = simulated(50, 10, 0.0)
     responses[:, 0], responses[:, 1] = 1, 0
-    found = fit_item_response(responses, "1pl").difficulty
-    assert np.isfinite(found).all()
-    assert found.argmin() == 0 and found.argmax() == 1
+    result = fit_item_response(responses, "1pl").difficulty
+    assert np.isfinite(result).all()
+    assert result.argmin() == 0 and result.argmax() == 1
 
 
 def test_many_items_and_few_systems_are_fitted_in_a_few_rounds():
     responses, difficulty, *_ = simulated(40, 1000, 0.0)
-    found = fit_item_response(responses, "1pl")
-    assert found.iterations < 30
-    assert np.corrcoef(found.difficulty, difficulty)[0, 1] > 0.9
-    assert found.ability.std() == pytest.approx(1.0, abs=0.02)
+    result = fit_item_response(responses, "1pl")
+    assert result.iterations < 30
+    assert np.corrcoef(result.difficulty, difficulty)[0, 1] > 0.9
+    assert result.ability.std() == pytest.approx(1.0, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -119,17 +119,19 @@ def rated(*players: tuple[float, float]) -> Ratings:
 
 
 def test_glickmans_own_example_comes_out():
-    found = update_ratings(rated((1500, 200)), rated((1400, 30), (1550, 100), (1700, 300)), np.array([[1.0, 0.0, 0.0]]))
-    assert found.rating[0] == pytest.approx(1464.06, abs=0.01)
-    assert found.deviation[0] == pytest.approx(151.52, abs=0.01)
-    assert found.volatility[0] == pytest.approx(0.05999, abs=1e-5)
+    result = update_ratings(
+        rated((1500, 200)), rated((1400, 30), (1550, 100), (1700, 300)), np.array([[1.0, 0.0, 0.0]])
+    )
+    assert result.rating[0] == pytest.approx(1464.06, abs=0.01)
+    assert result.deviation[0] == pytest.approx(151.52, abs=0.01)
+    assert result.volatility[0] == pytest.approx(0.05999, abs=1e-5)
 
 
 def test_a_player_without_a_game_is_only_less_certain():
-    found = update_ratings(rated((1500, 200)), rated((1400, 30)), np.array([[np.nan]]))
-    assert found.rating[0] == 1500
-    assert found.volatility[0] == 0.06
-    assert found.deviation[0] == pytest.approx(np.hypot(200, 0.06 * 173.7178))
+    result = update_ratings(rated((1500, 200)), rated((1400, 30)), np.array([[np.nan]]))
+    assert result.rating[0] == 1500
+    assert result.volatility[0] == 0.06
+    assert result.deviation[0] == pytest.approx(np.hypot(200, 0.06 * 173.7178))
 
 
 def test_players_are_rated_side_by_side_as_they_would_be_alone():
@@ -137,8 +139,8 @@ def test_players_are_rated_side_by_side_as_they_would_be_alone():
     scores = np.array([[1.0, 0.0, 0.0], [0.5, np.nan, 0.0], [1.0, 1.0, 1.0]])
     together = update_ratings(players, opponents, scores)
     for i in range(3):
-        one = Ratings(players.rating[[i]], players.deviation[[i]], players.volatility[[i]])
-        alone = update_ratings(one, opponents, scores[[i]])
+        item = Ratings(players.rating[[i]], players.deviation[[i]], players.volatility[[i]])
+        alone = update_ratings(item, opponents, scores[[i]])
         assert together.rating[i] == pytest.approx(alone.rating[0], abs=1e-6)
         assert together.volatility[i] == pytest.approx(alone.volatility[0], abs=1e-8)
 
@@ -155,14 +157,14 @@ def test_an_upset_makes_a_player_more_volatile():
 def test_volatility_solves_its_equation():
     players, opponents = rated((1500, 80)), rated((1500, 50), (1900, 50), (2000, 50))
     scores = np.ones((1, 3))
-    found = update_ratings(players, opponents, scores, tau=0.9).volatility[0]
+    result = update_ratings(players, opponents, scores, tau=0.9).volatility[0]
     phi, g = 80 / 173.7178, 1 / np.sqrt(1 + 3 * (50 / 173.7178) ** 2 / np.pi**2)
     expected = 1 / (1 + 10 ** (-g * (1500 - opponents.rating) / 400))
     variance = 1 / (g**2 * expected * (1 - expected)).sum()
     delta = variance * (g * (1 - expected)).sum()
-    x, a = np.log(found**2), np.log(0.06**2)
-    total = phi**2 + variance + found**2
-    assert found**2 * (delta**2 - total) / (2 * total**2) == pytest.approx((x - a) / 0.9**2, abs=1e-5)
+    x, a = np.log(result**2), np.log(0.06**2)
+    total = phi**2 + variance + result**2
+    assert result**2 * (delta**2 - total) / (2 * total**2) == pytest.approx((x - a) / 0.9**2, abs=1e-5)
 
 
 def test_items_rated_against_systems_come_out_in_the_order_of_their_truth():

@@ -23,8 +23,8 @@ RULES = [
 
 @pytest.mark.parametrize(("rule", "own"), RULES)
 def test_easy_rows_train_hard_rows_test_and_none_is_between_them(rule, own):
-    made = rule(TABLE, responses="responses", **own, **SHARES)
-    severity = {part: made.severity[made.part == part] for part in ("train", "id_test", "ood_val", "ood_test")}
+    built = rule(TABLE, responses="responses", **own, **SHARES)
+    severity = {part: built.severity[built.part == part] for part in ("train", "id_test", "ood_val", "ood_test")}
     assert len(severity["id_test"]) == 40
     assert len(severity["train"]) + 40 == pytest.approx(300, abs=12)
     assert len(severity["ood_test"]) == pytest.approx(150, abs=12)
@@ -34,15 +34,15 @@ def test_easy_rows_train_hard_rows_test_and_none_is_between_them(rule, own):
 
 @pytest.mark.parametrize(("rule", "own"), RULES)
 def test_severity_follows_the_true_difficulty(rule, own):
-    made = rule(TABLE, responses="responses", **own, **SHARES)
-    assert spearmanr(made.severity, TABLE["difficulty"].to_numpy()).statistic > 0.9
+    built = rule(TABLE, responses="responses", **own, **SHARES)
+    assert spearmanr(built.severity, TABLE["difficulty"].to_numpy()).statistic > 0.9
 
 
 def test_rows_of_one_severity_are_never_parted():
-    made = difficulty.glicko2_rating(TABLE, responses="responses", systems_a_period=40, **SHARES | {"id_test": 1})
-    part = np.where(made.part == "id_test", "train", made.part)
-    for value in np.unique(made.severity):
-        assert len(set(part[made.severity == value])) == 1
+    built = difficulty.glicko2_rating(TABLE, responses="responses", systems_a_period=40, **SHARES | {"id_test": 1})
+    part = np.where(built.part == "id_test", "train", built.part)
+    for value in np.unique(built.severity):
+        assert len(set(part[built.severity == value])) == 1
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_simulated_sums_are_sums_and_their_responses_follow_their_difficulty():
         assert len(row["responses"]) == 40
     solved = np.array([row["responses"].count("1") for row in rows])
     assert spearmanr(solved, [row["difficulty"] for row in rows]).statistic < -0.9
-    asked = sum(len(row["responses"]) - row["responses"].count("-") for row in rows)
-    assert asked / (600 * 40) == pytest.approx(0.9, abs=0.01)
+    requested = sum(len(row["responses"]) - row["responses"].count("-") for row in rows)
+    assert requested / (600 * 40) == pytest.approx(0.9, abs=0.01)
 
 
 def test_sums_of_one_term_are_refused():

@@ -43,7 +43,7 @@ def test_the_label_is_where_scipy_puts_the_particle_two_units_after_the_last_one
 
     for row in np.flatnonzero(system == SYSTEM)[:3]:
         k = K[row]
-        found = solve_ivp(
+        result = solve_ivp(
             lambda _, s, k=k: [s[2], s[3], *(-g for g in slope(k, s[0], s[1]))],
             (0, 3.75),
             PATH[row, 0],
@@ -51,8 +51,8 @@ def test_the_label_is_where_scipy_puts_the_particle_two_units_after_the_last_one
             rtol=1e-8,
             atol=1e-8,
         )
-        assert np.allclose(found.y[:, 0], PATH[row, -1], atol=5e-3)
-        assert np.allclose(found.y[:2, 1], LATER[row], atol=5e-3)
+        assert np.allclose(result.y[:, 0], PATH[row, -1], atol=5e-3)
+        assert np.allclose(result.y[:2, 1], LATER[row], atol=5e-3)
 
 
 def test_half_the_step_gives_the_same_paths_nearly():

@@ -46,15 +46,15 @@ def test_lines_are_pairs_then_nothing_and_last_the_query_without_its_answer():
 def test_without_noise_least_squares_solves_a_prompt_of_as_many_pairs_as_unknowns_and_none_of_fewer(pairs):
     prompt, target, _ = drawn(regime(least=pairs, most=pairs))
     x, y = prompt[:, :pairs, :WIDTH], prompt[:, :pairs, WIDTH]
-    found = np.array(
+    result = np.array(
         [q @ np.linalg.lstsq(a, b, rcond=None)[0] for a, b, q in zip(x, y, prompt[:, -1, :WIDTH], strict=True)]
     )
-    error = np.median(np.abs(found - target))
+    error = np.median(np.abs(result - target))
     if pairs >= WIDTH:
         assert error < 1e-5
     else:
         assert error > 0.2
-        share = np.mean((found - target) ** 2) / np.mean(target**2)
+        share = np.mean((result - target) ** 2) / np.mean(target**2)
         assert share == pytest.approx(1 - pairs / WIDTH, abs=0.15), "of random directions, those that pairs do not span"
 
 

@@ -24,22 +24,22 @@ WEIGHTS = interventions.draw_weights("t")
 def fitted(inputs, target):
     """Least squares with an intercept: the weights, and the variance that is left."""
     columns = np.column_stack([inputs, np.ones(len(inputs))])
-    found, *_ = np.linalg.lstsq(columns, target, rcond=None)
-    return found[:-1], float(np.var(target - columns @ found))
+    result, *_ = np.linalg.lstsq(columns, target, rcond=None)
+    return result[:-1], float(np.var(target - columns @ result))
 
 
 @pytest.mark.parametrize("name", ["none", "cause", "effects"])
 def test_the_regression_on_the_causes_is_the_model_in_every_environment(name):
-    found, left = fitted(X[name == NAMES][:, :4], Y[name == NAMES])
-    assert np.allclose(found, WEIGHTS[:4, 4], atol=0.1)
+    result, left = fitted(X[name == NAMES][:, :4], Y[name == NAMES])
+    assert np.allclose(result, WEIGHTS[:4, 4], atol=0.1)
     assert left == pytest.approx(1, abs=0.08)
 
 
 def test_the_regression_on_all_is_better_where_it_was_fitted_and_worse_where_effects_are_cut_off():
     columns = np.column_stack([X, np.ones(len(X))])
     plain = NAMES == "none"
-    found, *_ = np.linalg.lstsq(columns[plain], Y[plain], rcond=None)
-    errors = {name: np.mean((Y - columns @ found)[name == NAMES] ** 2) for name in ("none", "effects")}
+    result, *_ = np.linalg.lstsq(columns[plain], Y[plain], rcond=None)
+    errors = {name: np.mean((Y - columns @ result)[name == NAMES] ** 2) for name in ("none", "effects")}
     assert errors["none"] < 0.6 < 1.5 < errors["effects"]
 
 

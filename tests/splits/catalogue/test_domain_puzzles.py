@@ -31,7 +31,7 @@ def solve(board: str) -> int:
 
     def moves(cells: str):
         for piece in set(cells) - {"o", "x"}:
-            places = [place for place, cell in enumerate(cells) if cell == piece]
+            places = [position for position, cell in enumerate(cells) if cell == piece]
             along = 1 if places[1] == places[0] + 1 else 6
             for step in (along, -along):
                 now, ahead = cells, places
@@ -41,9 +41,10 @@ def solve(board: str) -> int:
                     wraps = along == 1 and (free // 6 != head // 6)
                     if not 0 <= free < 36 or wraps or now[free] != "o":
                         break
-                    ahead = [place + step for place in ahead]
+                    ahead = [position + step for position in ahead]
                     now = "".join(
-                        piece if place in ahead else "o" if cell == piece else cell for place, cell in enumerate(now)
+                        piece if position in ahead else "o" if cell == piece else cell
+                        for position, cell in enumerate(now)
                     )
                     yield now
 
@@ -172,22 +173,22 @@ def test_the_published_tasks_are_all_read_less_those_that_stand_in_two_sets():
 
 def table_of_tasks(count: int = 30) -> pa.Table:
     number = np.arange(count * 2)
-    names = [f"task {place // 2}" for place in number]
+    names = [f"task {position // 2}" for position in number]
     return pa.table({"row_id": number.astype(np.uint64), "level": (number // 2) % 3 + 1, "task": names})
 
 
 def test_all_rows_of_a_task_go_to_one_part_and_levels_say_which():
     table = table_of_tasks()
-    found = levels(table, field="level", easy=[1], hard=[3], task="task", id_test=4, seed="s")
+    result = levels(table, field="level", easy=[1], hard=[3], task="task", id_test=4, seed="s")
     names, level = np.array(table["task"]), np.array(table["level"])
-    assert {part: len(set(names[found.part == part])) for part in ("train", "id_test", "ood_test")} == {
+    assert {part: len(set(names[result.part == part])) for part in ("train", "id_test", "ood_test")} == {
         "train": 6,
         "id_test": 4,
         "ood_test": 10,
     }
-    assert all(len(set(found.part[names == name])) == 1 for name in names)
-    assert set(level[found.part == "ood_test"]) == {3}
-    assert set(level[found.part == ""]) == {2}
-    assert (found.severity == level).all()
+    assert all(len(set(result.part[names == name])) == 1 for name in names)
+    assert set(level[result.part == "ood_test"]) == {3}
+    assert set(level[result.part == ""]) == {2}
+    assert (result.severity == level).all()
     with pytest.raises(BadDefinition, match="id_test = 10, but only 10 tasks"):
         levels(table, field="level", easy=[1], hard=[3], task="task", id_test=10, seed="s")

@@ -17,9 +17,9 @@ COUNTRIES = pa.table({"row_id": np.arange(5, dtype=np.uint64), "country": ["us",
 
 
 def test_a_held_out_domain_is_the_test_and_a_dropped_one_in_no_part():
-    found = hold_out(COUNTRIES, field="country", ood=["cuba", "iran"], dropped=["?"])
-    assert found.part.tolist() == ["train", "ood_test", "", "train", "ood_test"]
-    assert found.group.tolist() == COUNTRIES["country"].to_pylist()
+    result = hold_out(COUNTRIES, field="country", ood=["cuba", "iran"], dropped=["?"])
+    assert result.part.tolist() == ["train", "ood_test", "", "train", "ood_test"]
+    assert result.group.tolist() == COUNTRIES["country"].to_pylist()
     assert hold_out(COUNTRIES, field="country", ood=["iran"]).part.tolist() == ["train"] * 4 + ["ood_test"]
 
 
@@ -42,9 +42,9 @@ def test_a_domain_that_no_row_has_or_that_is_named_twice_is_refused(domains, com
 @pytest.mark.parametrize("ood", [[2018, 2019], ["2018", "2019"]])
 def test_domains_may_be_whole_numbers_such_as_years_or_hospitals(ood):
     years = pa.table({"row_id": np.arange(4, dtype=np.uint64), "year": [2016, 2018, 2019, 2018]})
-    found = hold_out(years, field="year", ood=ood)
-    assert found.part.tolist() == ["train", "ood_test", "ood_test", "ood_test"]
-    assert found.group.tolist() == ["2016", "2018", "2019", "2018"]
+    result = hold_out(years, field="year", ood=ood)
+    assert result.part.tolist() == ["train", "ood_test", "ood_test", "ood_test"]
+    assert result.group.tolist() == ["2016", "2018", "2019", "2018"]
     with pytest.raises(BadDefinition, match="no row has year = 2020"):
         hold_out(years, field="year", ood=[2020])
 
@@ -61,12 +61,12 @@ def months(*values: int) -> pa.Table:
 
 def test_what_came_until_a_date_trains_what_came_later_is_the_test():
     table = months(0, 1, 2, 3, 3, 2, 1, 4, 5, 6)
-    found = cutoff(table, field="month", first=1, last=3, id_test=2, seed="s")
-    assert found.part[[7, 8, 9]].tolist() == ["ood_test"] * 3
-    assert found.part[0] == "", "before the first period"
-    assert Counter(found.part[1:7].tolist()) == {"train": 4, "id_test": 2}
-    assert found.severity.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 2, 3]
-    assert found.group.tolist() == ["0", "1", "2", "3", "3", "2", "1", "4", "5", "6"]
+    result = cutoff(table, field="month", first=1, last=3, id_test=2, seed="s")
+    assert result.part[[7, 8, 9]].tolist() == ["ood_test"] * 3
+    assert result.part[0] == "", "before the first period"
+    assert Counter(result.part[1:7].tolist()) == {"train": 4, "id_test": 2}
+    assert result.severity.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 2, 3]
+    assert result.group.tolist() == ["0", "1", "2", "3", "3", "2", "1", "4", "5", "6"]
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def listed(tmp_path, text: str, table: pa.Table):
 
 
 def test_rows_on_a_published_list_are_the_test(tmp_path):
-    found = listed(tmp_path, "3, 4,9\n\n5,6,7\n", points((1, 2), (3, 4), (5, 6)))
-    assert found.part.tolist() == ["train", "ood_test", "ood_test"]
-    assert found.group.tolist() == ["no", "yes", "yes"]
+    result = listed(tmp_path, "3, 4,9\n\n5,6,7\n", points((1, 2), (3, 4), (5, 6)))
+    assert result.part.tolist() == ["train", "ood_test", "ood_test"]
+    assert result.group.tolist() == ["no", "yes", "yes"]
 
 
 @pytest.mark.parametrize(
@@ -127,17 +127,17 @@ def said(table: pa.Table, **changes):
 
 def test_each_meaning_is_trained_in_one_language_and_none_of_the_tests_in_any():
     table = sentences()
-    found = said(table)
+    result = said(table)
     language, meaning = np.array(table["language"]), np.array(table["meaning"])
-    kept = found.part != ""
-    assert Counter(zip(found.part[kept].tolist(), language[kept].tolist(), strict=True)) == {
+    stored = result.part != ""
+    assert Counter(zip(result.part[stored].tolist(), language[stored].tolist(), strict=True)) == {
         ("train", "high"): 20,
         ("train", "low"): 4,
         ("id_test", "high"): 5,
         ("ood_test", "low"): 6,
     }
-    assert len(set(meaning[kept].tolist())) == 35, "no meaning twice"
-    assert (found.group == language).all()
+    assert len(set(meaning[stored].tolist())) == 35, "no meaning twice"
+    assert (result.group == language).all()
 
 
 def test_the_draw_knows_the_meanings_and_not_the_order_of_the_rows():

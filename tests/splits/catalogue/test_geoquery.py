@@ -122,9 +122,9 @@ def test_parts_are_the_published_lists(split):
     for row_id, part in zip(assigned["row_id"].to_pylist(), assigned["part"].to_pylist(), strict=True):
         parts[part].add(number[row_id])
     assert parts["train"] == set(lists["train"])
-    kept = {one for one in lists["test"] if split != "length" or words[one] > 7}
-    assert parts["ood_test"] == kept
-    assert len(kept) == (339 if split == "length" else len(lists["test"]))
+    stored = {item for item in lists["test"] if split != "length" or words[item] > 7}
+    assert parts["ood_test"] == stored
+    assert len(stored) == (339 if split == "length" else len(lists["test"]))
 
 
 def marked(name):
@@ -148,9 +148,9 @@ def test_the_published_cut_by_length_goes_through_the_questions_of_seven_words()
 def compounds(query):
     """Each symbol with the place it has under another, as the lists' authors count compounds of two."""
     return [
-        (term.symbol, len(term.arguments), place, argument.symbol)
+        (term.symbol, len(term.arguments), position, argument.symbol)
         for term in subterms(parse_funql(query))
-        for place, argument in enumerate(term.arguments)
+        for position, argument in enumerate(term.arguments)
     ]
 
 
@@ -168,10 +168,10 @@ def test_compound_divergence_is_what_the_lists_have(name, expected):
     lists = json.loads(published_file(f"geoquery/splits/{name}{'' if name == 'standard' else '_1'}.json").read_text())
     queries = dict(zip(rows["number"].to_pylist(), rows["funql"].to_pylist(), strict=True))
     train, test = ([queries[number] for number in lists[part]] for part in ("train", "test"))
-    found = measure_divergence(train, test, atoms=symbols, compounds=compounds)
-    assert found.compounds == pytest.approx(expected, abs=0.002)
+    result = measure_divergence(train, test, atoms=symbols, compounds=compounds)
+    assert result.compounds == pytest.approx(expected, abs=0.002)
     if name == "tmcd":
-        assert found.unseen_atoms == 0
+        assert result.unseen_atoms == 0
 
 
 def symbols(query):

@@ -152,8 +152,8 @@ def test_the_in_distribution_test_is_drawn_from_the_easy_rows_alone(values):
 def test_another_seed_draws_other_rows_and_the_same_seed_the_same():
     table = numbered([0] * 40 + [9] * 5)
     common = {"field": "hard", "easy_at_most": 1, "hard_at_least": 2, "id_test": 10}
-    one, again, other = (grades.drawn(table, seed=seed, **common).part.tolist() for seed in ("a", "a", "b"))
-    assert one == again != other
+    item, again, other = (grades.drawn(table, seed=seed, **common).part.tolist() for seed in ("a", "a", "b"))
+    assert item == again != other
 
 
 def test_rows_that_do_not_meet_the_conditions_are_dropped():

@@ -61,9 +61,9 @@ def test_winogrande_parts_are_the_published_files_without_doubted_answers(part, 
     trusted = sorted((cells[0], cells[3]) for cells in lines if cells[4] == "agree")
     rows = published_rows("winogrande_hardness")
     outcome = published.parts(rows, **find_manifest("winogrande_hardness/easy_to_hard").definition.parameters)
-    taken = rows.filter(pa.array(outcome.part == part)).to_pylist()
-    assert sorted((row["sentence"], row[f"option{row['answer'] + 1}"]) for row in taken) == trusted
-    assert len(lines) - len(taken) == (57 if part == "ood_test" else 0)
+    accepted = rows.filter(pa.array(outcome.part == part)).to_pylist()
+    assert sorted((row["sentence"], row[f"option{row['answer'] + 1}"]) for row in accepted) == trusted
+    assert len(lines) - len(accepted) == (57 if part == "ood_test" else 0)
 
 
 QUERY = "Question: Which of these\nis warm?\n A. ice\n B. the sun\n C. snow\n D. rain\nAnswer:"

@@ -24,10 +24,10 @@ def even_pairs(text: str) -> str:
 
 
 def walked(text: str) -> str:
-    place = 0
+    position = 0
     for step in text:
-        place = (place + {"-": 4, "=": 0, "+": 1}[step]) % 5
-    return str(place)
+        position = (position + {"-": 4, "=": 0, "+": 1}[step]) % 5
+    return str(position)
 
 
 def pushed_and_popped(text: str) -> str:
@@ -42,7 +42,7 @@ def pushed_and_popped(text: str) -> str:
 
 def number(bits: str) -> int:
     """Lowest bit first."""
-    return sum(int(bit) << place for place, bit in enumerate(bits))
+    return sum(int(bit) << position for position, bit in enumerate(bits))
 
 
 def lowest_first(total: int) -> str:
@@ -91,16 +91,16 @@ def missing(text: str) -> str:
     ],
 )
 def test_the_answer_is_what_the_task_says(task, answer, lengths):
-    found = instances(task, lengths)
-    assert {row["length"] for row in found} == set(lengths)
-    assert all(len(row["input"]) == row["length"] for row in found)
-    assert [row["output"] for row in found] == [answer(row["input"]) for row in found]
+    result = instances(task, lengths)
+    assert {row["length"] for row in result} == set(lengths)
+    assert all(len(row["input"]) == row["length"] for row in result)
+    assert [row["output"] for row in result] == [answer(row["input"]) for row in result]
 
 
 def test_an_equation_has_one_solution_and_it_is_the_answer():
-    found = instances("chomsky_context_free/solve_equation", LENGTHS)
-    assert all(len(row["input"]) == row["length"] for row in found)
-    for row in found:
+    result = instances("chomsky_context_free/solve_equation", LENGTHS)
+    assert all(len(row["input"]) == row["length"] for row in result)
+    for row in result:
         left, right = row["input"].split("=")
         assert row["input"].count("x") == 1
         assert [x for x in "01234" if value(left.replace("x", x)) == int(right)] == [row["output"]]

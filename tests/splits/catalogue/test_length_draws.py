@@ -26,7 +26,7 @@ def test_more_rows_and_places_leave_the_first_as_they_were(few, more, width, wid
 
 def test_streams_and_names_are_drawn_apart():
     drawn = [Draws(stream, 50).bits(name, 4) for stream in ("a", "b") for name in ("x", "y")]
-    assert len({tuple(one.ravel().tolist()) for one in drawn}) == 4
+    assert len({tuple(item.ravel().tolist()) for item in drawn}) == 4
 
 
 def test_every_number_below_a_bound_is_drawn_and_no_other():
@@ -52,8 +52,8 @@ def test_a_tape_does_not_end_and_is_no_others():
 def test_a_tape_shuffles_evenly():
     counts = np.zeros((4, 4))
     for tape in Draws("s", 4000).tapes("t"):
-        for place, value in enumerate(tape.shuffled(range(4))):
-            counts[place, value] += 1
+        for position, value in enumerate(tape.shuffled(range(4))):
+            counts[position, value] += 1
     assert (abs(counts / 4000 - 0.25) < 0.04).all()
 
 
@@ -63,9 +63,9 @@ def test_rows_do_not_depend_on_how_many_there_are_of_a_size():
 
 
 def test_no_input_comes_twice_and_a_small_size_gives_what_it_has():
-    found = instances("chomsky_regular/parity_check", [1, 2, 3, 10], each=200)
-    assert len({row["input"] for row in found}) == len(found)
-    sizes = [row["length"] for row in found]
+    result = instances("chomsky_regular/parity_check", [1, 2, 3, 10], each=200)
+    assert len({row["input"] for row in result}) == len(result)
+    sizes = [row["length"] for row in result]
     assert [sizes.count(size) for size in (1, 2, 3, 10)] == [2, 4, 8, 200]
 
 
@@ -79,8 +79,8 @@ def test_the_seed_decides():
 
 def test_a_range_of_sizes_may_have_a_step_and_the_size_another_name():
     sizes = [{"first": 1, "last": 5, "step": 2, "each": 3}, {"first": 8, "last": 9, "each": 1}]
-    found = rows(task="strings/mode", seed="s", sizes=sizes, measure="letters")
-    assert found["letters"].to_pylist() == [1] * 3 + [3] * 3 + [5] * 3 + [8, 9]
+    result = rows(task="strings/mode", seed="s", sizes=sizes, measure="letters")
+    assert result["letters"].to_pylist() == [1] * 3 + [3] * 3 + [5] * 3 + [8, 9]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_a_task_of_ones_own_is_found(tmp_path, monkeypatch):
         "    return Examples([f'{n} {length}' for n in range(draws.rows)], ['1' * length] * draws.rows)\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    found = instances("mine/ones", [2], each=3)
-    assert [(row["input"], row["output"]) for row in found] == [("0 2", "11"), ("1 2", "11"), ("2 2", "11")]
+    result = instances("mine/ones", [2], each=3)
+    assert [(row["input"], row["output"]) for row in result] == [("0 2", "11"), ("1 2", "11"), ("2 2", "11")]
 
 
 def test_every_public_function_of_the_tasks_is_a_task():

@@ -13,7 +13,7 @@ from farshift.splits.catalogue import find_manifest, list_manifests
 GENERATED = {
     name
     for name, source in load_sources().items()
-    if any(one.generator == "algorithmic" for one in source.definition.distributions)
+    if any(item.generator == "algorithmic" for item in source.definition.distributions)
 }
 SPLITS = [manifest for manifest in list_manifests() if manifest.name.split("/")[0] in GENERATED]
 BUCKETS = [manifest for manifest in SPLITS if manifest.definition.rule == "severity_buckets/threshold"]
@@ -21,7 +21,7 @@ BUCKETS = [manifest for manifest in SPLITS if manifest.definition.rule == "sever
 
 def test_every_generated_source_has_a_split_and_every_split_a_benchmark():
     assert {manifest.name.split("/")[0] for manifest in SPLITS} == GENERATED
-    assert {manifest.full_name for manifest in SPLITS} <= {one.definition.split for one in load_benchmarks().values()}
+    assert {manifest.full_name for manifest in SPLITS} <= {item.definition.split for item in load_benchmarks().values()}
 
 
 def test_there_are_splits_by_length_by_difficulty_and_by_composition():

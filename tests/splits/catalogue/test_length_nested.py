@@ -46,8 +46,8 @@ def test_an_expression_has_its_value_depth_length_and_nestings():
 
 
 def test_answers_of_expressions_are_spread_over_the_digits():
-    found = instances("listops/nested", [4], each=2000, measure="depth", arguments=4)
-    shares = [sum(row["output"] == str(digit) for row in found) / len(found) for digit in range(10)]
+    result = instances("listops/nested", [4], each=2000, measure="depth", arguments=4)
+    shares = [sum(row["output"] == str(digit) for row in result) / len(result) for digit in range(10)]
     assert min(shares) > 0.06 and max(shares) < 0.16
 
 
@@ -73,8 +73,8 @@ def entailed(text: str) -> str:
 
 @pytest.mark.parametrize(("depth", "breadth"), [(1, 1), (2, 1), (4, 1), (1, 2), (2, 2), (1, 4), (2, 3)])
 def test_a_statement_holds_if_and_only_if_its_truth_table_says_so(depth, breadth):
-    found = instances("propositional/entailment", [depth], 12, "depth", breadths=[breadth])
-    assert [row["output"] for row in found] == [entailed(row["input"]) for row in found]
+    result = instances("propositional/entailment", [depth], 12, "depth", breadths=[breadth])
+    assert [row["output"] for row in result] == [entailed(row["input"]) for row in result]
 
 
 def ends(text: str) -> list[list[str]]:
@@ -103,17 +103,17 @@ def test_a_proof_goes_through_every_case_and_ends_with_the_verdict(depths, bread
 
 
 def test_counts_of_atoms_do_not_tell_true_from_false():
-    found = instances("propositional/entailment", [5], 200, "depth", breadths=[3])
+    result = instances("propositional/entailment", [5], 200, "depth", breadths=[3])
     shapes = {
         verdict: {
             tuple(sorted(row["input"].replace(" ?", "").split().count(atom) for atom in set(row["input"].split())))
-            for row in found
+            for row in result
             if row["output"] == verdict
         }
         for verdict in ("true", "false")
     }
     goals = {
-        verdict: {row["input"].split().count(parsed(row["input"])[2]) for row in found if row["output"] == verdict}
+        verdict: {row["input"].split().count(parsed(row["input"])[2]) for row in result if row["output"] == verdict}
         for verdict in ("true", "false")
     }
     assert shapes["true"] == shapes["false"]

@@ -26,25 +26,25 @@ def parts(assignment) -> list[str]:
     bounds=st.lists(st.integers(3, 29), min_size=1, max_size=4, unique=True).map(lambda some: [*sorted(some), 30]),
 )
 def test_what_is_short_trains_and_what_is_long_is_tested_in_its_range(lengths, bounds):
-    made = threshold(table(length=lengths), field="length", bounds=bounds, id_test=2, seed="s")
+    built = threshold(table(length=lengths), field="length", bounds=bounds, id_test=2, seed="s")
     near = [length <= bounds[0] for length in lengths]
-    assert [part in ("train", "id_test") for part in parts(made)] == near
-    assert parts(made).count("id_test") == 2
-    assert made.severity.tolist() == lengths
-    for length, group in zip(lengths, made.group.tolist(), strict=True):
+    assert [part in ("train", "id_test") for part in parts(built)] == near
+    assert parts(built).count("id_test") == 2
+    assert built.severity.tolist() == lengths
+    for length, group in zip(lengths, built.group.tolist(), strict=True):
         low, high = map(int, group.split("-"))
         assert low <= length <= high and high in bounds
 
 
 def test_ranges_begin_after_the_bound_before():
-    made = threshold(table(length=[2, 3, 4, 5, 8, 9]), field="length", bounds=[3, 5, 9], id_test=1, seed="s")
-    assert made.group.tolist() == ["2-3", "2-3", "4-5", "4-5", "6-9", "6-9"]
+    built = threshold(table(length=[2, 3, 4, 5, 8, 9]), field="length", bounds=[3, 5, 9], id_test=1, seed="s")
+    assert built.group.tolist() == ["2-3", "2-3", "4-5", "4-5", "6-9", "6-9"]
 
 
 def test_formats_that_share_items_share_their_parts():
     items = np.arange(100) * 7 % 101
-    one = table(length=np.repeat([1, 9], 50), item=items)
-    other = one.take(np.random.default_rng(0).permutation(100))
+    item = table(length=np.repeat([1, 9], 50), item=items)
+    other = item.take(np.random.default_rng(0).permutation(100))
     sides = [
         dict(
             zip(
@@ -53,16 +53,16 @@ def test_formats_that_share_items_share_their_parts():
                 strict=True,
             )
         )
-        for side in (one, other)
+        for side in (item, other)
     ]
     assert sides[0] == sides[1]
 
 
 def test_rows_beyond_another_measure_are_dropped():
     columns = table(carry=[0, 1, 2, 0, 2, 9], length=[1, 2, 3, 9, 9, 9])
-    made = threshold(columns, field="carry", bounds=[1, 2], id_test=1, seed="s", among={"length": 3})
-    assert parts(made)[3:] == ["", "", ""]
-    assert sorted(parts(made)[:3]) == ["id_test", "ood_test", "train"]
+    built = threshold(columns, field="carry", bounds=[1, 2], id_test=1, seed="s", among={"length": 3})
+    assert parts(built)[3:] == ["", "", ""]
+    assert sorted(parts(built)[:3]) == ["id_test", "ood_test", "train"]
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_rows_beyond_another_measure_are_dropped():
 )
 def test_buckets_that_cannot_be_filled_are_refused(change, complaint):
     columns = table(length=[1, 2, 3, 9], item=[1, 2, 3, 4])
-    asked = {"field": "length", "bounds": [5, 9], "id_test": 1, "seed": "s"} | change
+    requested = {"field": "length", "bounds": [5, 9], "id_test": 1, "seed": "s"} | change
     with pytest.raises((BadDefinition, UnknownName), match=complaint):
-        threshold(columns, **asked)
+        threshold(columns, **requested)
 
 
 NESTED = table(pairs=["a>b", "a>b b>a", "", "b>a", "ba>a"], depth=[1, 1, 1, 5, 1])
@@ -94,10 +94,10 @@ NONE_APART = {"id_test": 0, "alike": "depth", "seed": "s"}
 
 
 def test_rows_with_a_held_out_word_are_tested_and_counted():
-    made = words(NESTED, field="pairs", held_out=["b>a", "a>b"], **NONE_APART)
-    assert parts(made) == ["ood_test", "ood_test", "train", "ood_test", "train"]
-    assert made.severity.tolist() == [1, 2, 0, 1, 0]
-    assert made.group.tolist() == ["a>b", "b>a a>b", "none", "b>a", "none"]
+    built = words(NESTED, field="pairs", held_out=["b>a", "a>b"], **NONE_APART)
+    assert parts(built) == ["ood_test", "ood_test", "train", "ood_test", "train"]
+    assert built.severity.tolist() == [1, 2, 0, 1, 0]
+    assert built.group.tolist() == ["a>b", "b>a a>b", "none", "b>a", "none"]
 
 
 def test_a_held_out_word_that_no_row_has_is_refused():
@@ -105,26 +105,26 @@ def test_a_held_out_word_that_no_row_has_is_refused():
         words(NESTED, field="pairs", held_out=[], **NONE_APART)
     with pytest.raises(BadDefinition, match=r"no row has c>a in 'pairs'"):
         words(NESTED, field="pairs", held_out=["a>b", "c>a"], **NONE_APART)
-    made = words(NESTED, field="pairs", held_out=["b>a"], among={"depth": 1}, **NONE_APART)
-    assert parts(made) == ["train", "ood_test", "train", "", "train"]
+    built = words(NESTED, field="pairs", held_out=["b>a"], among={"depth": 1}, **NONE_APART)
+    assert parts(built) == ["train", "ood_test", "train", "", "train"]
 
 
 def test_the_id_test_is_as_deep_as_the_test_of_held_out_words():
     pairs = ["a>b"] * 2 + ["b>a"] * 60 + ["a>b"] * 6
     nested = table(pairs=pairs, depth=[2] * 2 + [1, 2, 3] * 20 + [3] * 6)
-    made = words(nested, field="pairs", held_out=["a>b"], id_test=12, alike="depth", seed="s")
-    drawn = [depth for depth, part in zip(nested["depth"].to_pylist(), made.part, strict=True) if part == "id_test"]
+    built = words(nested, field="pairs", held_out=["a>b"], id_test=12, alike="depth", seed="s")
+    drawn = [depth for depth, part in zip(nested["depth"].to_pylist(), built.part, strict=True) if part == "id_test"]
     assert sorted(drawn) == [2] * 3 + [3] * 9, "two of eight tested rows have depth 2, six depth 3"
-    assert parts(made).count("train") == 48 and parts(made).count("ood_test") == 8
+    assert parts(built).count("train") == 48 and parts(built).count("ood_test") == 8
     with pytest.raises(BadDefinition, match="needs 23 training rows with depth = 3; there are 20"):
         words(nested, field="pairs", held_out=["a>b"], id_test=31, alike="depth", seed="s")
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=40))
 def test_the_corner_is_beyond_every_bound(rows):
-    made = corner(table(depth=[d for d, _ in rows], breadth=[b for _, b in rows]), above={"depth": 2, "breadth": 3})
-    assert [part == "ood_test" for part in parts(made)] == [d > 2 and b > 3 for d, b in rows]
-    assert made.group.tolist() == [f"depth {d}, breadth {b}" for d, b in rows]
+    built = corner(table(depth=[d for d, _ in rows], breadth=[b for _, b in rows]), above={"depth": 2, "breadth": 3})
+    assert [part == "ood_test" for part in parts(built)] == [d > 2 and b > 3 for d, b in rows]
+    assert built.group.tolist() == [f"depth {d}, breadth {b}" for d, b in rows]
 
 
 def test_a_corner_of_one_side_is_refused():

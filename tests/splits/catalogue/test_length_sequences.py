@@ -46,13 +46,13 @@ def test_the_answer_is_what_the_task_says(task, answer, options):
 
 @pytest.mark.parametrize("task", ["strings/copy_distinct", "strings/sort_distinct"])
 def test_distinct_numbers_stand_once_each(task):
-    found = instances(task, SIZES, symbols=100)
-    assert all(len(set(row["input"].split())) == row["length"] for row in found)
+    result = instances(task, SIZES, symbols=100)
+    assert all(len(set(row["input"].split())) == row["length"] for row in result)
 
 
 def test_the_most_frequent_letter_is_the_only_one_that_often():
-    found = instances("strings/mode", SIZES)
-    leaders = [[count for _, count in Counter(row["input"]).most_common(2)] for row in found]
+    result = instances("strings/mode", SIZES)
+    leaders = [[count for _, count in Counter(row["input"]).most_common(2)] for row in result]
     assert all(len(counts) == 1 or counts[0] > counts[1] for counts in leaders)
 
 
@@ -130,9 +130,9 @@ def test_a_hint_names_the_place_of_its_digit_in_both_numbers_and_in_the_sum():
 
 
 def test_short_training_sums_show_every_hint():
-    found = instances("arithmetic/addition_hinted", range(1, 11), each=200, hints=70)
-    shown = {word for row in found for word in f"{row['input']} {row['output']}".split() if word.startswith("i")}
-    assert shown == {f"i{place}" for place in range(70)}
+    result = instances("arithmetic/addition_hinted", range(1, 11), each=200, hints=70)
+    shown = {word for row in result for word in f"{row['input']} {row['output']}".split() if word.startswith("i")}
+    assert shown == {f"i{position}" for position in range(70)}
 
 
 def test_the_formats_of_parity_hold_the_same_bits_and_end_with_the_same_answer():
@@ -179,8 +179,8 @@ def asked(row) -> str:
 
 @pytest.mark.parametrize("task", ["lego/chain", "lego/chain_shuffled"])
 def test_a_chain_gives_the_value_of_the_variable_asked_for(task):
-    found = instances(task, (2, 3, 8, 40))
-    assert [row["output"] for row in found] == [f"{resolved(row['input'])[asked(row)]:+d}" for row in found]
+    result = instances(task, (2, 3, 8, 40))
+    assert [row["output"] for row in result] == [f"{resolved(row['input'])[asked(row)]:+d}" for row in result]
 
 
 def test_the_variable_asked_for_is_of_the_second_half_of_the_chain():

@@ -23,11 +23,11 @@ TASKS = [
 
 def traced(task: str, sizes=SIZES) -> list[tuple[str, list[str], str]]:
     """Input, steps and answer of some rows."""
-    found = []
+    result = []
     for row in instances(task, sizes, trace=True):
         steps, answer = row["output"].split(" = ")
-        found.append((row["input"], steps.split(" ; "), answer))
-    return found
+        result.append((row["input"], steps.split(" ; "), answer))
+    return result
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -65,13 +65,13 @@ def test_a_long_product_is_the_product_and_its_steps_are_the_carries():
 
 def test_no_larger_set_of_intervals_fits_than_the_one_that_is_taken():
     for given, steps, answer in traced("traces_linear/interval_schedule", (1, 2, 5, 9)):
-        intervals = [tuple(map(int, one.split())) for one in given.split(" ; ")]
+        intervals = [tuple(map(int, item.split())) for item in given.split(" ; ")]
         assert intervals == sorted(set(intervals), key=lambda one: one[::-1])
-        taken = [one for one, step in zip(intervals, steps, strict=True) if step.endswith("take")]
-        assert [end for _, end in taken] == [int(end) for end in answer.split()]
-        assert all(one[1] <= other[0] for one, other in pairwise(taken))
-        larger = combinations(intervals, len(taken) + 1)
-        assert not any(all(one[1] <= other[0] for one, other in pairwise(sorted(some))) for some in larger)
+        accepted = [item for item, step in zip(intervals, steps, strict=True) if step.endswith("take")]
+        assert [end for _, end in accepted] == [int(end) for end in answer.split()]
+        assert all(item[1] <= other[0] for item, other in pairwise(accepted))
+        larger = combinations(intervals, len(accepted) + 1)
+        assert not any(all(item[1] <= other[0] for item, other in pairwise(sorted(some))) for some in larger)
 
 
 def test_increasing_subsequences_are_counted_as_if_all_were_listed():
@@ -81,10 +81,10 @@ def test_increasing_subsequences_are_counted_as_if_all_were_listed():
             some
             for size in range(1, len(numbers) + 1)
             for some in combinations(enumerate(numbers), size)
-            if all(one[1] < other[1] for one, other in pairwise(some))
+            if all(item[1] < other[1] for item, other in pairwise(some))
         ]
         assert int(answer) == len(listed) % 10
-        ending = [sum(some[-1][0] == place for some in listed) % 10 for place in range(len(numbers))]
+        ending = [sum(some[-1][0] == position for some in listed) % 10 for position in range(len(numbers))]
         assert steps == [f"{number} {count}" for number, count in zip(numbers, ending, strict=True)]
 
 
@@ -114,10 +114,10 @@ def test_a_merge_sort_halves_the_number_of_its_runs_each_round():
 
 def test_the_pairs_of_a_sum_are_counted_and_every_pair_is_looked_at():
     for given, steps, answer in traced("traces_branching/pair_sums"):
-        listed, wanted = given.split(" : ")
+        listed, expected = given.split(" : ")
         numbers = [int(word) for word in listed.split()]
         sums = [(a + b) % 10 for a, b in combinations(numbers, 2)]
-        assert int(answer) == sums.count(int(wanted)) % 10
+        assert int(answer) == sums.count(int(expected)) % 10
         assert [int(word) for step in steps for word in step.split(" : ")[1].split()] == sums
         assert steps[-1].split(" : ")[2] == answer
 

@@ -81,9 +81,9 @@ def test_an_archive_that_cannot_be_read_or_lacks_a_collection_is_refused(tmp_pat
     (tmp_path / "broken.tgz").write_bytes(b"no archive")
     with pytest.raises(BadData, match=r"broken\.tgz: not a readable archive"):
         read({"broken.tgz": tmp_path / "broken.tgz"}, **OPTIONS)
-    one = archive(tmp_path, {"package/data/spam-1/1.json": mail("a", "b")})
+    item = archive(tmp_path, {"package/data/spam-1/1.json": mail("a", "b")})
     with pytest.raises(BadDefinition, match=r"mails\.tgz has no mails of hard-ham-1"):
-        read(one, **OPTIONS)
+        read(item, **OPTIONS)
 
 
 def pulled(name: str):
@@ -96,9 +96,9 @@ def pulled(name: str):
 def test_the_corpus_has_the_published_collections_less_the_mails_that_stand_twice():
     table = pulled("spam_assassin")
     published = {"easy-ham-1": 2500, "easy-ham-2": 1400, "hard-ham-1": 250, "spam-1": 500, "spam-2": 1396}
-    found = Counter(table["collection"].to_pylist())
-    assert found.keys() == published.keys()
-    assert all(published[name] * 0.9 < count <= published[name] for name, count in found.items())
+    result = Counter(table["collection"].to_pylist())
+    assert result.keys() == published.keys()
+    assert all(published[name] * 0.9 < count <= published[name] for name, count in result.items())
     texts = [" ".join(text.lower().split()) for text in table["mail"].to_pylist()]
     assert len(set(texts)) == len(texts)
 

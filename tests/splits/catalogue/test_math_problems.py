@@ -129,8 +129,8 @@ def test_a_variant_is_grouped_with_the_problem_that_it_was_made_from(tmp_path):
 
 def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
     files = gsm_files(tmp_path)
-    made = {"seed_question": "How old? ", "perturbation_type": "digit expansion"}
-    rows = [{**made, "question": "How old then?", "answer": "1,003"}, {**made, "question": "Why?", "answer": "None"}]
+    built = {"seed_question": "How old? ", "perturbation_type": "digit expansion"}
+    rows = [{**built, "question": "How old then?", "answer": "1,003"}, {**built, "question": "Why?", "answer": "None"}]
     files["p2"].write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     options = {"train": "train", "test": "test", "changed": "p2"}
     assert gsm_plus.read(files, **options).to_pylist()[2:] == [

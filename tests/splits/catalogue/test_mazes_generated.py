@@ -24,13 +24,13 @@ def near(cell: tuple[int, int]) -> set[tuple[int, int]]:
 
 
 def distances(cells: set[tuple[int, int]], start: tuple[int, int]) -> dict[tuple[int, int], int]:
-    found, front = {start: 0}, [start]
+    result, front = {start: 0}, [start]
     for cell in front:
         for other in sorted(near(cell) & cells):
-            if other not in found:
-                found[other] = found[cell] + 1
+            if other not in result:
+                result[other] = result[cell] + 1
                 front.append(other)
-    return found
+    return result
 
 
 def test_every_maze_is_a_tree_over_all_its_rooms():

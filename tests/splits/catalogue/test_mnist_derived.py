@@ -135,11 +135,11 @@ def test_dominoes_have_the_label_of_the_lower_half_and_each_pair_of_classes_equa
     halves = pixels(table, 2, 4, 4)
     for half, name, classes in ((0, "up", {"zero": 0, "one": 1}), (1, "down", {0: 3, 1: 4})):
         raw = np.frombuffer(files[f"{name}-images"].read_bytes()[16:], np.uint8).reshape(-1, 4, 4)
-        number = {image.tobytes(): place for place, image in enumerate(raw)}
+        number = {image.tobytes(): position for position, image in enumerate(raw)}
         used = [number[image.tobytes()] for image in halves[:, half]]
         assert len(set(used)) == 60, "no picture twice"
-        said = table["above" if half == 0 else "label"].to_pylist()
-        assert [place % 10 for place in used] == [classes[value] for value in said]
+        output = table["above" if half == 0 else "label"].to_pylist()
+        assert [position % 10 for position in used] == [classes[value] for value in output]
     with pytest.raises(BadDefinition, match="images of dress are needed, but there are 30"):
         dominoes.read(files, upper=upper, lower=lower, rows=64, seed="s")
     with pytest.raises(BadDefinition, match="a multiple of 4"):
@@ -151,7 +151,7 @@ def test_dominoes_have_the_label_of_the_lower_half_and_each_pair_of_classes_equa
 )
 def test_a_derived_source_is_made_of_the_files_that_mnist_pins(name):
     def pins(source: str) -> set[tuple[str, int]]:
-        files = [pin for one in find_source(source).definition.distributions for pin in one.files]
+        files = [pin for item in find_source(source).definition.distributions for pin in item.files]
         return {(pin.sha256, pin.bytes) for pin in files}
 
     assert pins(name)

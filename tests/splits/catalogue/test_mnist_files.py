@@ -64,6 +64,6 @@ def test_the_source_has_the_published_counts_of_each_class(name, label, train, t
         table = find_source(name).table()
     except Unavailable as error:
         pytest.skip(str(error))
-    found = Counter(zip(table["published"].to_pylist(), table[label].to_pylist(), strict=True))
-    assert [found["train", number] for number in range(10)] == train
-    assert [found["test", number] for number in range(10)] == test
+    result = Counter(zip(table["published"].to_pylist(), table[label].to_pylist(), strict=True))
+    assert [result["train", number] for number in range(10)] == train
+    assert [result["test", number] for number in range(10)] == test

@@ -95,9 +95,9 @@ def test_rows_that_are_wrong_at_one_rate_are_wrong_in_the_same_way_at_a_higher_o
 
 
 def test_another_draw_corrupts_other_rows_of_the_same_training_part():
-    one, two = (noise.symmetric_exclusive(TABLE, rate=0.4, **COMMON | {"draw": draw}) for draw in (1, 2))
-    assert np.array_equal(one.part, two.part)
-    shared = len(wrong_rows(one) & wrong_rows(two))
+    item, two = (noise.symmetric_exclusive(TABLE, rate=0.4, **COMMON | {"draw": draw}) for draw in (1, 2))
+    assert np.array_equal(item.part, two.part)
+    shared = len(wrong_rows(item) & wrong_rows(two))
     expected = 0.4 * 0.4 * TRAIN
     assert abs(shared - expected) < 5 * np.sqrt(expected), "two draws share rows as independent ones do"
 

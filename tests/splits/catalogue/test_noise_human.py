@@ -188,7 +188,7 @@ def test_labels_of_rows_that_nobody_labelled_are_refused(own_copy):
         noise_human.annotated(table, label="object", given="worst", classes=CLASSES, train={"published": "test"})
 
 
-@pytest.mark.parametrize("name", [one.full_name for one in list_manifests() if one.name.startswith("cifar10/")])
+@pytest.mark.parametrize("name", [item.full_name for item in list_manifests() if item.name.startswith("cifar10/")])
 def test_the_definitions_fit_a_copy_of_cifar_10(own_copy, name):
     folder, records, human = own_copy
     truth = records[:TRAIN, 0].astype(np.int64)

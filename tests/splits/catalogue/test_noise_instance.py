@@ -81,10 +81,10 @@ def test_no_entry_of_the_exponential_s_table_hangs_on_a_last_digit():
 
 
 def test_each_draw_has_an_observer_of_its_own():
-    one, two = (instance.instance_dependent(TABLE, rate=0.4, **OBSERVED | {"draw": draw}) for draw in (1, 2))
-    both = wrong(one) & wrong(two)
+    item, two = (instance.instance_dependent(TABLE, rate=0.4, **OBSERVED | {"draw": draw}) for draw in (1, 2))
+    both = wrong(item) & wrong(two)
     assert both.sum() > 500
-    assert (given(TABLE, one)[both] == given(TABLE, two)[both]).mean() < 0.5
+    assert (given(TABLE, item)[both] == given(TABLE, two)[both]).mean() < 0.5
 
 
 def test_the_harder_half_has_twice_the_noise_and_the_whole_the_stated_rate():

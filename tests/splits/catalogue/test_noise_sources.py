@@ -14,8 +14,8 @@ SETTINGS = {"seed": "test", "count": 3000, "dimension": 200, "shift": 0.5}
 
 def test_products_are_products_over_all_pairs():
     table = modular_multiplication.rows(modulus=97)
-    found = {(a, b): c for a, b, c in zip(*(table[name].to_pylist() for name in ("a", "b", "product")), strict=True)}
-    assert found == {(a, b): a * b % 97 for a in range(97) for b in range(97)}
+    result = {(a, b): c for a, b, c in zip(*(table[name].to_pylist() for name in ("a", "b", "product")), strict=True)}
+    assert result == {(a, b): a * b % 97 for a in range(97) for b in range(97)}
 
 
 def test_every_residue_but_nought_is_the_product_of_96_pairs():

@@ -47,10 +47,10 @@ def test_every_image_source_has_five_forms_at_three_rates_in_five_draws():
 
 
 def test_no_split_by_rule_ships_rows():
-    noisy = [one for name, one in FROZEN.items() if one.definition.rule.startswith("noise")]
+    noisy = [item for name, item in FROZEN.items() if item.definition.rule.startswith("noise")]
     assert len(noisy) > 300
-    assert not any(one.definition.ships_rows for one in noisy)
-    assert not any((one.folder / "rows.parquet").exists() for one in noisy)
+    assert not any(item.definition.ships_rows for item in noisy)
+    assert not any((item.folder / "rows.parquet").exists() for item in noisy)
 
 
 @pytest.mark.parametrize("percent", [20, 40, 60])
@@ -92,7 +92,7 @@ def test_flipped_clusters_are_an_exact_share():
 
 
 def test_two_core_benchmarks_come_from_here():
-    core = [name for name, one in load_benchmarks().items() if "core" in one.definition.suites]
+    core = [name for name, item in load_benchmarks().items() if "core" in item.definition.suites]
     assert {"optdigits/harder_noisier_40", "xor_clusters/eta10"} <= set(core)
 
 
@@ -106,13 +106,13 @@ def test_other_processes_give_the_same_labels():
         " (noise_instance.harder_noisier, dict(image='image'))];"
         "print(*(sha256(given(t, rule(t, **c, **more)).tobytes()).hexdigest() for rule, more in rules))"
     )
-    found = set()
+    result = set()
     for seed, threads in (("0", "1"), ("4242", "2")):
         environment = os.environ | {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "PYTHONPATH": "tests"}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-        found.add(done.stdout)
-    assert len(found) == 1
-    assert len(set(found.pop().split())) == 5
+        result.add(done.stdout)
+    assert len(result) == 1
+    assert len(set(result.pop().split())) == 5
 
 
 def test_sources_of_noise_are_pinned_but_for_the_user_s_own():

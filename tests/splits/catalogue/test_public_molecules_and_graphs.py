@@ -29,7 +29,7 @@ LAYOUTS = {
         {"features": ["f1 f2", ""] * 3, "neighbours": ["", "f1 f2"] * 3, "subjects": [[1, 0, 0, 0, 1], [0, 1, 0, 0, 0]] * 3, "degree": [1, 1] * 3},
     ),
     "airports": (
-        {name: FLIGHTS[sort] for place in ("brazil", "europe", "usa") for name, sort in ((f"{place}-airports.edgelist", "edgelist"), (f"labels-{place}-airports.txt", "labels"))},
+        {name: FLIGHTS[sort] for position in ("brazil", "europe", "usa") for name, sort in ((f"{position}-airports.edgelist", "edgelist"), (f"labels-{position}-airports.txt", "labels"))},
         {"activity": [0, 3, 1] * 3, "degree": [1, 2, 1] * 3, "network": ["Brazil"] * 3 + ["Europe"] * 3 + ["United States"] * 3},
     ),
     "twitch": (

@@ -124,9 +124,9 @@ def encounters(**changes):
 
 def test_an_encounter_of_a_hospital_is_read_from_its_archive(tmp_path):
     files = encounters(readmitted="<30", age="[70-80)", admission_source_id="7", diag_1="250.83", payer_code="MC")
-    found = read_small("diabetes_hospitals", files, tmp_path).to_pylist()[0]
-    assert (found["readmitted"], found["age"], found["diagnosis_1"]) == (1, 75.0, "250.83")
-    assert (found["admission_source"], found["payer_code"]) == ("Emergency Room", "MC")
+    result = read_small("diabetes_hospitals", files, tmp_path).to_pylist()[0]
+    assert (result["readmitted"], result["age"], result["diagnosis_1"]) == (1, 75.0, "250.83")
+    assert (result["admission_source"], result["payer_code"]) == ("Emergency Room", "MC")
     with pytest.raises(BadData, match="sometimes"):
         read_small("diabetes_hospitals", encounters(readmitted="sometimes"), tmp_path)
 
@@ -136,6 +136,6 @@ def test_the_hospitals_rows_have_tableshifts_count():
 
 
 def test_whole_periods_and_domains_of_these_tables_are_apart_from_training():
-    audits = {one.name: one.audit() for one in list_manifests() if one.definition.source.name in LAYOUTS}
+    audits = {item.name: item.audit() for item in list_manifests() if item.definition.source.name in LAYOUTS}
     assert {name.split("/")[0] for name in audits} == set(LAYOUTS)
     assert [name for name, audit in audits.items() if audit["groups"]["shared_with_train"]["ood_test"]] == []

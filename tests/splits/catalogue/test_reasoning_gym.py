@@ -122,16 +122,16 @@ def test_the_package_makes_the_pinned_rows_with_right_answers(few):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["reasoning_gym/easy_to_hard", "reasoning_gym/maze"])
 def test_a_split_proves_from_the_puzzles(name):
-    found = verify_manifest(find_manifest(name))
-    assert (found.state, found.why) == ("verified", "")
+    result = verify_manifest(find_manifest(name))
+    assert (result.state, result.why) == ("verified", "")
 
 
 def test_the_splits_are_one_of_all_kinds_and_one_of_each():
-    found = {one.name: one.definition for one in list_manifests() if one.definition.source.name == "reasoning_gym"}
-    assert set(found) == {"reasoning_gym/easy_to_hard", *(f"reasoning_gym/{task}" for task in TASKS)}
-    parts = {part: pin.rows for part, pin in found.pop("reasoning_gym/easy_to_hard").parts.items()}
+    result = {item.name: item.definition for item in list_manifests() if item.definition.source.name == "reasoning_gym"}
+    assert set(result) == {"reasoning_gym/easy_to_hard", *(f"reasoning_gym/{task}" for task in TASKS)}
+    parts = {part: pin.rows for part, pin in result.pop("reasoning_gym/easy_to_hard").parts.items()}
     assert parts == {"train": 21750, "id_test": 2250, "ood_val": 2250, "ood_test": 4500}
-    for split in found.values():
+    for split in result.values():
         counts = {part: pin.rows for part, pin in split.parts.items()}
         assert counts == {"train": 1450, "id_test": 150, "ood_val": 150, "ood_test": 300}
 
@@ -140,11 +140,11 @@ def test_kinds_are_groups_where_the_rule_names_their_field():
     table = pa.table(
         {"row_id": pa.array(range(6), pa.uint64()), "level": [1, 1, 2, 3, 4, 5], "task": ["a", "b", "a", "b", "a", "b"]}
     )
-    asked = {"field": "level", "easy_at_most": 2, "hard_at_least": 4, "id_test": 1, "seed": "t"}
-    found = grades.drawn(table, **asked, group="task")
-    assert found.group.tolist() == ["a", "b", "a", "b", "a", "b"]
-    assert found.part.tolist()[3:] == ["ood_val", "ood_test", "ood_test"]
-    assert grades.drawn(table, **asked).group is None
+    requested = {"field": "level", "easy_at_most": 2, "hard_at_least": 4, "id_test": 1, "seed": "t"}
+    result = grades.drawn(table, **requested, group="task")
+    assert result.group.tolist() == ["a", "b", "a", "b", "a", "b"]
+    assert result.part.tolist()[3:] == ["ood_val", "ood_test", "ood_test"]
+    assert grades.drawn(table, **requested).group is None
 
 
 def test_without_the_package_a_line_says_what_to_install(monkeypatch):
@@ -162,8 +162,8 @@ def test_without_the_package_splits_are_unavailable_not_wrong(monkeypatch, cache
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
     manifest = find_manifest("reasoning_gym/maze")
     assert not has_local_rows(manifest)
-    found = verify_manifest(manifest)
-    assert (found.state, "farshift[puzzles]" in found.why) == ("unavailable", True)
+    result = verify_manifest(manifest)
+    assert (result.state, "farshift[puzzles]" in result.why) == ("unavailable", True)
 
 
 def test_no_page_depends_on_whether_the_package_is_there():
@@ -182,11 +182,11 @@ def test_another_version_that_makes_other_puzzles_is_refused_and_named(monkeypat
     of_version(monkeypatch, "9.9.0", others)
     with pytest.raises(Unavailable) as caught:
         SOURCE.build()
-    said = str(caught.value)
+    output = str(caught.value)
     assert re.fullmatch(
         r"source reasoning_gym: reasoning-gym: gives 30750 rows of digest \w{12}\.\., not 30750 of the pinned one; "
         r"reasoning-gym 9\.9\.0 generated them, the pinned rows are from 0\.1\.25",
-        said,
+        output,
     )
 
 

@@ -21,22 +21,22 @@ def test_the_largest_scaffolds_train_and_one_that_does_not_fit_goes_on():
 def test_molecules_of_one_scaffold_stay_together_in_any_order(monkeypatch):
     monkeypatch.setattr(scaffold, "_compute_scaffold", lambda smiles: smiles[0])
     smiles = [letter + str(number) for letter, count in (("A", 8), ("B", 1), ("C", 1)) for number in range(count)]
-    found = scaffold.murcko(pa.table({"smiles": smiles}), field="smiles")
-    assert dict(zip(smiles, zip(found.part.tolist(), found.group.tolist(), strict=True), strict=True)) == {
+    result = scaffold.murcko(pa.table({"smiles": smiles}), field="smiles")
+    assert dict(zip(smiles, zip(result.part.tolist(), result.group.tolist(), strict=True), strict=True)) == {
         **{f"A{number}": ("train", "0") for number in range(8)},
         "B0": ("ood_val", "1"),
         "C0": ("ood_test", "2"),
     }
     back = scaffold.murcko(pa.table({"smiles": smiles[::-1]}), field="smiles")
-    assert back.part.tolist() == found.part.tolist()[::-1]
+    assert back.part.tolist() == result.part.tolist()[::-1]
 
 
 def test_scaffolds_need_rdkit_and_the_shipped_splits_do_not(monkeypatch):
     monkeypatch.setitem(sys.modules, "rdkit", None)
     with pytest.raises(MissingExtra, match=r"scaffolds of molecules .* 'farshift\[molecules\]'"):
         scaffold.murcko(pa.table({"smiles": ["C"]}), field="smiles")
-    shipped = [one for one in list_manifests() if one.definition.rule == "scaffold/murcko"]
+    shipped = [item for item in list_manifests() if item.definition.rule == "scaffold/murcko"]
     assert shipped
-    assert all(one.definition.ships_rows and (one.folder / "rows.parquet").exists() for one in shipped)
+    assert all(item.definition.ships_rows and (item.folder / "rows.parquet").exists() for item in shipped)
     with pytest.raises(BadDefinition, match="shares of the rows, below 1 together"):
         scaffold.murcko(pa.table({"smiles": ["C"]}), field="smiles", train=0.9, ood_val=0.1)

@@ -44,10 +44,10 @@ def grammar():
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_a_template_is_in_every_test_command_and_in_no_training_command(name, grammar):
     tested, untrained, dropped = TEMPLATES[name]
-    kept = [command for command in grammar if dropped not in command]
-    held_out = {command for command in kept if re.search(tested, command)}
+    stored = [command for command in grammar if dropped not in command]
+    held_out = {command for command in stored if re.search(tested, command)}
     assert set(commands(f"scan/{name}", "ood_test")) == held_out
-    trained = {command for command in kept if not re.search(untrained, command)}
+    trained = {command for command in stored if not re.search(untrained, command)}
     assert set(commands(f"scan/{name}", "train")) == trained
 
 
@@ -64,8 +64,8 @@ def test_a_template_is_in_every_test_command_and_in_no_training_command(name, gr
 @pytest.mark.parametrize(("part", "word"), [("train", "train"), ("ood_test", "test")])
 def test_a_part_is_the_published_file(name, folder, part, word):
     listed = lines(f"{folder}/tasks_{word}_{name}.txt")
-    found = commands(f"scan/{name}", part)
-    assert sorted(found) == sorted(listed)
+    result = commands(f"scan/{name}", part)
+    assert sorted(result) == sorted(listed)
 
 
 def test_turn_left_stands_alone_in_training_as_often_as_published():
@@ -91,8 +91,8 @@ def test_a_length_cut_has_the_counts_that_the_literature_prints(longest, train, 
 
 def test_jump_around_right_and_three_fillers_are_one_split_under_two_names():
     for part in ("train", "ood_test"):
-        one, other = commands("scan/template_jump_around_right", part), commands("scan/filler_num3", part)
-        assert Counter(one) == Counter(other)
+        item, other = commands("scan/template_jump_around_right", part), commands("scan/filler_num3", part)
+        assert Counter(item) == Counter(other)
 
 
 TABLE = pa.table({"text": ["up", "go up", "go up and go up", "up a hill", "goes up", "run up"]})

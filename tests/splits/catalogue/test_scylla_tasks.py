@@ -18,13 +18,13 @@ def numbers(text: str) -> list[int]:
 def subset(values: list[int], wanted: str, sizes: list[int]) -> str:
     """The shortest, then first, fitting subset, from a list of all of them."""
     low, _, high = wanted.removeprefix("sum ").partition(" to ")
-    found = [
+    result = [
         sorted(some)
         for size in sizes
         for some in combinations(values, size)
         if (sum(some) % 10 == 0 if wanted == "sum multiple of 10" else int(low) <= sum(some) <= int(high or low))
     ]
-    return " ".join(map(str, min(found, key=lambda some: (len(some), some)))) if found else "none"
+    return " ".join(map(str, min(result, key=lambda some: (len(some), some)))) if result else "none"
 
 
 def longest_increasing(values: list[int]) -> int:
@@ -67,7 +67,7 @@ def solve(task: str, text: str) -> str:
         case ["sort"]:
             return " ".join(map(str, sorted(values)))
         case ["remove", "duplicates"]:
-            return " ".join(str(value) for place, value in enumerate(values) if value not in values[:place])
+            return " ".join(str(value) for position, value in enumerate(values) if value not in values[:position])
         case ["longest", "increasing", "subsequence"]:
             return str(longest_increasing(values))
         case ["longest", "run", "of", "tens"]:
@@ -84,9 +84,9 @@ def solve(task: str, text: str) -> str:
 
 @pytest.mark.parametrize("task", scylla.TASKS)
 def test_answers_are_right_and_the_only_ones(task):
-    mine = [row for row in ROWS if row["task"] == task]
-    assert len(mine) == 12 + 2 * 8
-    for row in mine:
+    own = [row for row in ROWS if row["task"] == task]
+    assert len(own) == 12 + 2 * 8
+    for row in own:
         name, text = row["question"].split(" : ")
         assert name == task
         assert solve(task, text) == row["answer"], row

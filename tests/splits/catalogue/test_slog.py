@@ -43,8 +43,8 @@ def test_each_part_is_a_published_file(name, part):
     lines = published_file(f"slog/varfree_LF/{name}.tsv").read_text().splitlines()
     rows = published_rows("slog")
     outcome = published.parts(rows, **find_manifest("slog/gen").definition.parameters)
-    taken = rows.filter(pa.array(outcome.part == part))
-    columns = (taken[field].to_pylist() for field in ("sentence", "logical_form", "type"))
+    accepted = rows.filter(pa.array(outcome.part == part))
+    columns = (accepted[field].to_pylist() for field in ("sentence", "logical_form", "type"))
     texts = ["\t".join(row) for row in zip(*columns, strict=True)]
     weights = dict(zip(texts, outcome.weight[outcome.part == part].tolist(), strict=True))
     assert len(weights) == len(texts)

@@ -30,11 +30,11 @@ counts = st.fixed_dictionaries(dict.fromkeys(CELLS, st.integers(0, 50)))
 
 @given(counts, counts)
 def test_each_part_has_the_stated_number_of_rows_of_each_cell(train, ood_test):
-    found = drawn(table(), train, ood_test)
-    for part, wanted in (("train", train), ("ood_test", ood_test)):
-        got = Counter(found.group[found.part == part].tolist())
-        assert got == {cell: count for cell, count in wanted.items() if count}
-    assert set(found.group.tolist()) == set(CELLS)
+    result = drawn(table(), train, ood_test)
+    for part, expected in (("train", train), ("ood_test", ood_test)):
+        got = Counter(result.group[result.part == part].tolist())
+        assert got == {cell: count for cell, count in expected.items() if count}
+    assert set(result.group.tolist()) == set(CELLS)
 
 
 @given(counts, counts)
@@ -46,13 +46,13 @@ def test_the_test_of_a_cell_is_the_same_whatever_trains(train, other):
 
 def test_of_rows_that_are_alike_only_the_first_is_used():
     rows = table()
-    found = drawn(rows, dict.fromkeys(CELLS, 30), dict.fromkeys(CELLS, 20), distinct=["label", "colour", "x"])
-    used = rows.filter(found.part != "")
+    result = drawn(rows, dict.fromkeys(CELLS, 30), dict.fromkeys(CELLS, 20), distinct=["label", "colour", "x"])
+    used = rows.filter(result.part != "")
     alike = list(zip(used["label"].to_pylist(), used["colour"].to_pylist(), used["x"].to_pylist(), strict=True))
     assert len(alike) == len(set(alike)) == 200
     first = {}
-    for place, kind in enumerate(zip(*(rows[name].to_pylist() for name in ("label", "colour", "x")), strict=True)):
-        first.setdefault(kind, place)
+    for position, kind in enumerate(zip(*(rows[name].to_pylist() for name in ("label", "colour", "x")), strict=True)):
+        first.setdefault(kind, position)
     assert set(used["row_id"].to_pylist()) <= set(first.values())
 
 

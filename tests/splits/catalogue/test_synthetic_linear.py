@@ -61,10 +61,10 @@ def test_the_second_problem_is_cows_on_grass_told_by_a_faint_foreground():
 def test_the_third_problem_has_a_margin_common_to_all_and_a_wider_one_of_each_environment():
     inputs, target, environment = drawn(3)
     for name in ("E0", "E1", "E2"):
-        zero, one = (inputs[(environment == name) & (target == label)] for label in (0, 1))
+        zero, item = (inputs[(environment == name) & (target == label)] for label in (0, 1))
         assert np.allclose(zero[:, :SIZE].mean(0), 0.1, atol=0.01)
-        assert np.allclose(one[:, :SIZE].mean(0), -0.1, atol=0.01)
-        assert np.allclose(zero[:, SIZE:].mean(0), -one[:, SIZE:].mean(0), atol=0.02)
+        assert np.allclose(item[:, :SIZE].mean(0), -0.1, atol=0.01)
+        assert np.allclose(zero[:, SIZE:].mean(0), -item[:, SIZE:].mean(0), atol=0.02)
         assert np.allclose(zero.std(0), 0.1, atol=0.01)
     centres = [inputs[(environment == f"E{number}") & (target == 0), SIZE:].mean(0) for number in range(3)]
     assert min(np.abs(centres[a] - centres[b]).max() for a, b in ((0, 1), (0, 2), (1, 2))) > 0.3

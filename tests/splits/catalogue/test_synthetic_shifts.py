@@ -39,11 +39,11 @@ def test_one_input_is_linear_and_only_what_is_shuffled_ceases_to_tell():
     linear = (inputs[:, 0] > 0) == (label == 1)
     width = (2 - 0.8) / 5
     slab = np.floor((inputs[:, 1:] + 1) / (width + 0.2)).astype(int)
-    told = (slab % 2 == 1).sum(1)
-    by_slabs = (told == 5) == (label == 1)
+    output = (slab % 2 == 1).sum(1)
+    by_slabs = (output == 5) == (label == 1)
     assert linear[environment == "as drawn"].all()
     assert by_slabs[environment == "as drawn"].all()
-    assert np.isin(told, (0, 5)).all(), "slab inputs are shuffled together: they always agree with one another"
+    assert np.isin(output, (0, 5)).all(), "slab inputs are shuffled together: they always agree with one another"
     assert abs(linear[environment == "linear shuffled"].mean() - 0.5) < 0.05
     assert by_slabs[environment == "linear shuffled"].all()
     assert linear[environment == "slabs shuffled"].all()
@@ -91,20 +91,20 @@ def test_shifts_that_there_are_not_are_refused(form, degree):
 
 def test_a_clone_says_the_same_in_words_that_are_all_others():
     table = cloned_scan.rows().to_pydict()
-    said: dict[str, dict[str, tuple[str, str]]] = {"original": {}, "clone": {}}
+    output: dict[str, dict[str, tuple[str, str]]] = {"original": {}, "clone": {}}
     for command, actions, language, meaning in zip(*table.values(), strict=True):
-        said[language][meaning] = (command, actions)
-    assert {meaning: actions for meaning, (_, actions) in said["clone"].items()} == list_commands()
-    assert {command: actions for command, actions in said["original"].values()} == list_commands()
+        output[language][meaning] = (command, actions)
+    assert {meaning: actions for meaning, (_, actions) in output["clone"].items()} == list_commands()
+    assert {command: actions for command, actions in output["original"].values()} == list_commands()
     words = {
         language: {word for command, _ in pairs.values() for word in command.split()}
-        for language, pairs in said.items()
+        for language, pairs in output.items()
     }
     assert not words["original"] & words["clone"]
     assert len(words["original"]) == len(words["clone"]) == 13
     translation = dict(
         pair
-        for meaning, (command, _) in said["clone"].items()
+        for meaning, (command, _) in output["clone"].items()
         for pair in zip(command.split(), meaning.split(), strict=True)
     )
-    assert all(" ".join(translation[w] for w in c.split()) == m for m, (c, _) in said["clone"].items())
+    assert all(" ".join(translation[w] for w in c.split()) == m for m, (c, _) in output["clone"].items())

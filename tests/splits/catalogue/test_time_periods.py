@@ -14,17 +14,17 @@ def hours(count=1000):
 
 
 def test_whole_periods_are_tested_and_later_ones_are_the_shift():
-    found = periods(hours(), field="hour", per=24, first=2, last=29, gap=1, id_test=0.25, id_val=0.1, seed="s")
+    result = periods(hours(), field="hour", per=24, first=2, last=29, gap=1, id_test=0.25, id_val=0.1, seed="s")
     period = np.arange(1000) // 24
-    parts = {number: set(found.part[period == number].tolist()) for number in range(42)}
+    parts = {number: set(result.part[period == number].tolist()) for number in range(42)}
     assert all(len(names) == 1 for names in parts.values())
     assert parts[0] == parts[1] == parts[30] == {""}
     assert all(parts[number] == {"ood_test"} for number in range(31, 42))
     named = [next(iter(parts[number])) for number in range(2, 30)]
     assert (named.count("id_test"), named.count("id_val"), named.count("train")) == (7, 3, 18)
-    assert found.severity[period == 33].tolist() == [4] * 24
-    assert found.severity[period <= 29].max() == 0
-    assert found.group[25] == "1"
+    assert result.severity[period == 33].tolist() == [4] * 24
+    assert result.severity[period <= 29].max() == 0
+    assert result.group[25] == "1"
 
 
 def test_the_order_of_rows_does_not_matter():

@@ -17,16 +17,16 @@ def trained(name: str, *given: float) -> Numbers:
     with on_cpu(mlconfig={"register": lambda kind: kind}):
         import loss
 
-        made = getattr(loss, name)(*given, num_classes=toy.CLASSES)
-        return with_loss(lambda logits, label, step: made(logits, label))
+        built = getattr(loss, name)(*given, num_classes=toy.CLASSES)
+        return with_loss(lambda logits, label, step: built(logits, label))
 
 
 def absolute() -> Numbers:
     with on_cpu(mlconfig={"register": lambda kind: kind}):
         import loss
 
-        made = loss.MeanAbsoluteError(toy.CLASSES, 2.0)
-        return with_loss(lambda logits, label, step: made(logits, label))
+        built = loss.MeanAbsoluteError(toy.CLASSES, 2.0)
+        return with_loss(lambda logits, label, step: built(logits, label))
 
 
 MADE = {

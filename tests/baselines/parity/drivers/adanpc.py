@@ -30,11 +30,11 @@ def neighbours() -> Numbers:
         toy.fill(featurizer.parameters())
         hparams = {"beta": 0.0, "k": K, "temperature": TEMPERATURE}
         given = SimpleNamespace(featurizer=featurizer)
-        made = AdaNPC((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, hparams, given)
-        made.classifier.memory, made.classifier.memory_label = made.classifier.memory[:0], toy.labels()[:0]
+        built = AdaNPC((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, hparams, given)
+        built.classifier.memory, built.classifier.memory_label = built.classifier.memory[:0], toy.labels()[:0]
         with torch.no_grad():
-            made.classifier.extend_test(featurizer(toy.inputs()), toy.labels())
-            answers = [shares(made.predict(featurizer(x), adapt=True)) for x in asked()]
+            built.classifier.extend_test(featurizer(toy.inputs()), toy.labels())
+            answers = [shares(built.predict(featurizer(x), adapt=True)) for x in asked()]
     return dict(zip(("first", "second", "third"), answers, strict=True))
 
 
@@ -51,10 +51,10 @@ def fill(made: Any) -> None:
     given = heads(made)
     toy.fill(given[:4])
     for number, some in ((4, given[4:7]), (5, given[7:])):
-        layer = torch.zeros(sum(one.numel() for one in some))
+        layer = torch.zeros(sum(item.numel() for item in some))
         toy.fill([layer], number)
-        for one, part in zip(some, layer.chunk(len(some)), strict=True):
-            one.copy_(part.view_as(one))
+        for item, part in zip(some, layer.chunk(len(some)), strict=True):
+            item.copy_(part.view_as(item))
 
 
 def drm(gamma: float) -> Numbers:
@@ -62,15 +62,15 @@ def drm(gamma: float) -> Numbers:
     with library() as algorithms, on_cpu():
         from domainbed.adapt_algorithms import DRMFull
 
-        found = trained("DRM", {"lf_alg": "entropy"}, weights=heads, before=fill)()
-        made = made_of(algorithms, "DRM", {"lf_alg": "entropy"})
-        fill(made)
-        adapting = SimpleNamespace(model=made, gamma=gamma, beta=1.1)
+        result = trained("DRM", {"lf_alg": "entropy"}, weights=heads, before=fill)()
+        built = made_of(algorithms, "DRM", {"lf_alg": "entropy"})
+        fill(built)
+        adapting = SimpleNamespace(model=built, gamma=gamma, beta=1.1)
         with torch.no_grad():
             for name, x in zip(("first", "second", "third"), asked(), strict=True):
-                said = DRMFull.entropy_predict_label_drm(adapting, made.featurizer(x), made, None)
-                found[name] = shares(said)
-    return found
+                output = DRMFull.entropy_predict_label_drm(adapting, built.featurizer(x), built, None)
+                result[name] = shares(output)
+    return result
 
 
 FILE = "domainbed/adapt_algorithms.py"

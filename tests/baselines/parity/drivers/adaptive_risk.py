@@ -37,8 +37,8 @@ class Context(nn.Module):
         toy.fill(self.parameters(), 4)
 
     def forward(self, x: Tensor) -> Tensor:
-        found: Tensor = self.layers(x.flatten(1))
-        return found.view_as(x)
+        result: Tensor = self.layers(x.flatten(1))
+        return result.view_as(x)
 
 
 def adapted() -> Numbers:
@@ -47,12 +47,12 @@ def adapted() -> Numbers:
 
         hparams: dict[str, Any] = {"optimizer": "sgd", "learning_rate": toy.RATE, "weight_decay": 0.0}
         hparams |= {"support_size": toy.ROWS, "n_context_channels": toy.INPUTS, "adapt_bn": 0}
-        made = ARM_CML(Added(), nn.CrossEntropyLoss(), torch.device("cpu"), Context(), hparams)
+        built = ARM_CML(Added(), nn.CrossEntropyLoss(), torch.device("cpu"), Context(), hparams)
         x = toy.inputs()[:, :, None, None]
         losses, parameters = [], []
         for _ in range(toy.STEPS):
-            losses.append(made.learn(x, toy.labels())[1]["objective"])
-            parameters.append(toy.flat([*made.model.parameters(), *made.context_net.parameters()]))
+            losses.append(built.learn(x, toy.labels())[1]["objective"])
+            parameters.append(toy.flat([*built.model.parameters(), *built.context_net.parameters()]))
     return {"losses": losses, "parameters": parameters}
 
 

@@ -25,14 +25,14 @@ def consistent() -> Numbers:
         silent = SimpleNamespace(step=lambda: None)
         given: dict[str, Any] = {"torch": torch, "F": F, "args": args, "print": lambda *_: None}
         train = taken("cifar.py", "train", **given)["train"]
-        made, x = network(), toy.inputs()
-        optimiser = descent(made.parameters())
-        found: dict[str, Any] = {"losses": [], "parameters": []}
+        built, x = network(), toy.inputs()
+        optimiser = descent(built.parameters())
+        result: dict[str, Any] = {"losses": [], "parameters": []}
         for _ in range(toy.STEPS):
             views = [x, view("first", x), view("second", x)]
-            found["losses"].append(10 * train(made, [(views, toy.labels())], optimiser, silent))
-            found["parameters"].append(toy.flat(made.parameters()))
-    return found
+            result["losses"].append(10 * train(built, [(views, toy.labels())], optimiser, silent))
+            result["parameters"].append(toy.flat(built.parameters()))
+    return result
 
 
 MADE = {"augmix": Made(consistent, "cifar.py: train", {"consistency": 12.0}, "viewed")}

@@ -40,17 +40,17 @@ def twice() -> Numbers:
         rows = torch.arange(len(y))
         about = Loader([None])
         about.dataset = Rows(data_type="toy", y=y.tolist(), g=g.tolist())
-        made = Toy({"T": FIRST, "up": TWICE}, about)
-        made.weights = made.weights.double()  # whole numbers refuse what it adds
+        built = Toy({"T": FIRST, "up": TWICE}, about)
+        built.weights = built.weights.double()  # whole numbers refuse what it adds
         for _ in range(toy.STEPS):
-            made.update(rows, x, y, g, FIRST - 1)
-        made.update(rows, x, y, g, FIRST)
-        rows = rows.repeat_interleave(made.weights.long())
-        found: dict[str, Any] = {"losses": [], "parameters": []}
+            built.update(rows, x, y, g, FIRST - 1)
+        built.update(rows, x, y, g, FIRST)
+        rows = rows.repeat_interleave(built.weights.long())
+        result: dict[str, Any] = {"losses": [], "parameters": []}
         for step in range(toy.STEPS):
-            found["losses"].append(made.update(rows, x[rows], y[rows], g[rows], FIRST + 1 + step))
-            found["parameters"].append(toy.flat(made.network.parameters()))
-    return found | {"weights": made.weights.tolist()}
+            result["losses"].append(built.update(rows, x[rows], y[rows], g[rows], FIRST + 1 + step))
+            result["parameters"].append(toy.flat(built.network.parameters()))
+    return result | {"weights": built.weights.tolist()}
 
 
 class Loader(list[Any]):
@@ -69,11 +69,11 @@ def by_class() -> Numbers:
     with on_cpu(**ABSENT):
         from datasets import GroupDataset
 
-        made = GroupDataset.__new__(GroupDataset)
-        made.y, made.g = toy.labels().tolist(), toy.groups().tolist()
-        made.i = list(range(len(made.y)))
-        made.count_groups()
-    return {"weights": [weight / sum(made.wy) for weight in made.wy]}
+        built = GroupDataset.__new__(GroupDataset)
+        built.y, built.g = toy.labels().tolist(), toy.groups().tolist()
+        built.i = list(range(len(built.y)))
+        built.count_groups()
+    return {"weights": [weight / sum(built.wy) for weight in built.wy]}
 
 
 MADE = {

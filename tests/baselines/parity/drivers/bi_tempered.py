@@ -31,15 +31,15 @@ def tempered() -> Numbers:
         @staticmethod
         def forward(context: object, logits: Tensor) -> Tensor:
             scores = jax.numpy.asarray(logits.detach().numpy())
-            made = loss.bi_tempered_logistic_loss
-            value, back = jax.vjp(lambda scores: made(scores, label, T1, T2, 0.0, ROUNDS).mean(), scores)
+            built = loss.bi_tempered_logistic_loss
+            value, back = jax.vjp(lambda scores: built(scores, label, T1, T2, 0.0, ROUNDS).mean(), scores)
             context.save_for_backward(torch.from_numpy(np.array(back(jax.numpy.ones(()))[0])))  # type: ignore[attr-defined]
             return torch.tensor(float(value), dtype=torch.float64)
 
         @staticmethod
         def backward(context: object, *slopes: Tensor) -> Tensor:
-            (found,) = context.saved_tensors  # type: ignore[attr-defined]
-            gradient: Tensor = slopes[0] * found
+            (result,) = context.saved_tensors  # type: ignore[attr-defined]
+            gradient: Tensor = slopes[0] * result
             return gradient
 
     return with_loss(lambda logits, labels, step: Tempered.apply(logits))

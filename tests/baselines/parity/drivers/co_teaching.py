@@ -25,9 +25,9 @@ def taught() -> Numbers:
         rows = np.arange(len(y))
 
         def loss(step: int) -> torch.Tensor:
-            first, second = (one(x) for one in pair)
-            found = loss_coteaching(first, second, y, FORGET[step], rows, np.zeros(len(y)))
-            return (found[0] + found[1]) * int((1 - FORGET[step]) * len(y))
+            first, second = (item(x) for item in pair)
+            result = loss_coteaching(first, second, y, FORGET[step], rows, np.zeros(len(y)))
+            return (result[0] + result[1]) * int((1 - FORGET[step]) * len(y))
 
         return descended(pair, loss)
 

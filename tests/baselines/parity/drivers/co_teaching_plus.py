@@ -27,19 +27,19 @@ def taught() -> Numbers:
         single = losses.loss_coteaching
 
         def scaled(first: Tensor, second: Tensor, label: Tensor, forget: float, *more: Any) -> Any:
-            kept = int((1 - forget) * len(label)) or len(label)
-            found = single(first, second, label, forget, *more)
-            return found[0] * kept, found[1] * kept, *found[2:]
+            stored = int((1 - forget) * len(label)) or len(label)
+            result = single(first, second, label, forget, *more)
+            return result[0] * stored, result[1] * stored, *result[2:]
 
         pair, x, y = [network(), network(4)], toy.inputs(), toy.labels()
         rows = np.arange(1, len(y) + 1)
 
         def loss(step: int) -> Tensor:
-            logits = [one(x) for one in pair]
+            logits = [item(x) for item in pair]
             given = FORGET[step], rows, np.zeros(len(y) + 1), 0
             with replaced({(losses, "loss_coteaching"): scaled, (losses.F, "softmax"): lambda given, dim: given}):
-                found = losses.loss_coteaching_plus(*logits, y, *given)
-            total: Tensor = found[0] + found[1]
+                result = losses.loss_coteaching_plus(*logits, y, *given)
+            total: Tensor = result[0] + result[1]
             return total
 
         return descended(pair, loss)

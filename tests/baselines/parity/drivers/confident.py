@@ -16,12 +16,12 @@ COMMIT = "750625747de1b26d8530954f51f0530bd0b51d3c"
 def counted() -> Numbers:
     from cleanlab import count, filter
 
-    said, given = probabilities().numpy(), labels().numpy()
-    confident = count.compute_confident_joint(given, said, calibrate=False)
+    output, given = probabilities().numpy(), labels().numpy()
+    confident = count.compute_confident_joint(given, output, calibrate=False)
     with replaced({(count, "round_preserving_row_totals"): lambda joint: joint}):
-        joint = count.estimate_joint(given, said)
+        joint = count.estimate_joint(given, output)
     with replaced({(filter, "_reduce_issues"): lambda **_: np.zeros(len(given), bool)}):
-        pruned = filter.find_label_issues(given, said, filter_by="prune_by_noise_rate", n_jobs=1)
+        pruned = filter.find_label_issues(given, output, filter_by="prune_by_noise_rate", n_jobs=1)
     return {"confident": confident.tolist(), "joint": joint.tolist(), "pruned": pruned.astype(int).tolist()}
 
 

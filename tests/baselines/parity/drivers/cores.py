@@ -21,17 +21,17 @@ WEIGHTS = {0: 0.0, 31: 2.0 * (100 / 3 - 10) / 30, 60: 2.0}
 def sieved() -> Numbers:
     with on_cpu():
         losses = import_module("loss")
-        one, x, y = network(), toy.inputs(), toy.labels()
+        item, x, y = network(), toy.inputs(), toy.labels()
         prior = torch.bincount(y, minlength=toy.CLASSES).double() / len(y)
         rows, table = np.arange(len(y)), np.zeros((len(y), 100))
 
         def loss(step: int) -> Tensor:
             given = [], rows, None, table, table.copy(), prior
             with replaced({(losses, "f_beta"): WEIGHTS.__getitem__}):
-                found: Tensor = losses.loss_cores(list(WEIGHTS)[step], one(x), y, *given)[0]
-            return found
+                result: Tensor = losses.loss_cores(list(WEIGHTS)[step], item(x), y, *given)[0]
+            return result
 
-        return descended([one], loss)
+        return descended([item], loss)
 
 
 REMARK = "its weight of confidence at each epoch is replaced by that of our step"

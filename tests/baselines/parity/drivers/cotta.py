@@ -29,10 +29,10 @@ SURE = 0.611
 
 def views(stack: Any) -> Iterator[Callable[[Tensor], Tensor]]:
     """The view of each call, 32 of each batch."""
-    for asked in range(3):
+    for requested in range(3):
         for view in range(VIEWS):
 
-            def one(x: Tensor, view: int = view, asked: int = asked) -> Tensor:
+            def one(x: Tensor, view: int = view, asked: int = requested) -> Tensor:
                 rows = torch.arange(len(x))[None]
                 given = stack.keys, rows, asked, stack.hyperparameters, pictures.SIZES
                 return augment_flat_rows(domainbed, f"view {view}", x.flatten(1)[None], *given).view_as(x)
@@ -42,9 +42,9 @@ def views(stack: Any) -> Iterator[Callable[[Tensor], Tensor]]:
 
 def drawn(stack: Any, count: int) -> Iterator[Callable[[Any], Tensor]]:
     """What each parameter is restored by, of `count`."""
-    for asked in range(3):
-        for place in range(count):
-            keys = derive_stream(stack.keys, f"restore {place}", asked)
+    for requested in range(3):
+        for position in range(count):
+            keys = derive_stream(stack.keys, f"restore {position}", requested)
             yield lambda shape, keys=keys: draw_uniform(keys, shape, torch.float64)[0]
 
 

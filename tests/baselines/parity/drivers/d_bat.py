@@ -23,7 +23,7 @@ ALPHA, MEMBERS = 0.6, 3
 
 def in_turn() -> Numbers:
     """The loss and all weights after each of its steps."""
-    members = [network(4 * place) for place in range(MEMBERS)]
+    members = [network(4 * position) for position in range(MEMBERS)]
     losses: list[float] = []
     parameters: list[list[float]] = []
 
@@ -33,8 +33,8 @@ def in_turn() -> Numbers:
             parameters.append(toy.flat(p for member in members for p in member.parameters()))
 
     def optimiser(some: Any) -> Noted:
-        found = descent(some)
-        return Noted(found.param_groups)
+        result = descent(some)
+        return Noted(result.param_groups)
 
     def noted(found: torch.Tensor) -> bool:
         losses.append(float(found))
@@ -46,8 +46,8 @@ def in_turn() -> Numbers:
     quiet = {"print": lambda *_: None}
     with on_cpu(), TemporaryDirectory() as folder:
         watched = type("Watched", (), {"isnan": staticmethod(noted)})
-        found = taken("src/main.py", "train", torch=torch, F=F, copy=copy, math=watched, **scores, **samplers, **quiet)
-        found["train"](
+        result = taken("src/main.py", "train", torch=torch, F=F, copy=copy, math=watched, **scores, **samplers, **quiet)
+        result["train"](
             draws.dealt(members),
             optimiser,
             MEMBERS,

@@ -42,8 +42,8 @@ def refitted() -> Numbers:
     """Its features are standardised by those of training rows, which are the validation rows here."""
     x, y, group = held()
     number = (group * CLASSES + y).numpy()
-    made = network(classes=CLASSES)
-    body = nn.Sequential(*list(made)[:2])
+    built = network(classes=CLASSES)
+    body = nn.Sequential(*list(built)[:2])
     counts = np.bincount(number)
     turns = iter((name, draw) for draw in range(DRAWS) for name in range(len(counts)))
 

@@ -52,9 +52,9 @@ def progressive() -> Numbers:
         setup = SimpleNamespace(scheduler=silent, warmup=silent, clip=None)
         setup.optimizer = silent  # codespell:ignore optimizer
         setup.alpha, setup.max_iters, setup.problem = ALPHA, MOST, "prefix_sums"
-        made, (x, y) = Called(), tokens()
-        loss, _ = code["train_progressive"](made, {"train": [(x.mT, y)]}, setup, torch.device("cpu"))
-    return {"loss": [loss, *toy.flat([parameter.grad for parameter in made.parameters()])]}
+        built, (x, y) = Called(), tokens()
+        loss, _ = code["train_progressive"](built, {"train": [(x.mT, y)]}, setup, torch.device("cpu"))
+    return {"loss": [loss, *toy.flat([parameter.grad for parameter in built.parameters()])]}
 
 
 MADE = {

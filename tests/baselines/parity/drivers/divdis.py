@@ -20,17 +20,17 @@ def apart() -> Numbers:
     with on_cpu():
         from divdis import DivDisLoss
 
-        made = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU(), nn.Linear(toy.WIDTH, HEADS * toy.CLASSES))
-        toy.fill(made.parameters())
+        built = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU(), nn.Linear(toy.WIDTH, HEADS * toy.CLASSES))
+        toy.fill(built.parameters())
         criterion = DivDisLoss(HEADS)
         x, y, shifted = toy.inputs(), toy.labels(), toy.inputs(2.0)
 
         def loss(step: int) -> Tensor:
-            risks = [F.cross_entropy(head, y) for head in made(x).chunk(HEADS, dim=1)]
-            found: Tensor = sum(risks) / HEADS + DIVERSITY * criterion(made(shifted))
-            return found
+            risks = [F.cross_entropy(head, y) for head in built(x).chunk(HEADS, dim=1)]
+            result: Tensor = sum(risks) / HEADS + DIVERSITY * criterion(built(shifted))
+            return result
 
-        return descended([made], loss)
+        return descended([built], loss)
 
 
 MADE = {

@@ -73,9 +73,9 @@ def mixed() -> Numbers:
         code = taken("Train_cifar.py", "train", "SemiLoss", "linear_rampup", **given)
         code.update(criterion=code["SemiLoss"](), warm_up=0)
         pair: list[nn.Module] = [network(), network(4)]
-        optimisers = [descent(one.parameters()) for one in pair]
+        optimisers = [descent(item.parameters()) for item in pair]
         x, y = toy.inputs(), toy.labels()
-        found = []
+        result = []
         for step in range(toy.STEPS):
             before = copy.deepcopy(pair[0])
             for which, other in enumerate((pair[1], before)):
@@ -90,8 +90,8 @@ def mixed() -> Numbers:
                 loaders = Loader((rows, rows, y[labelled], w[labelled])), Loader((rest, rest))
                 with replaced(drawn):
                     code["train"](16 * step / RAMP, pair[which], other, optimisers[which], *loaders)
-            found.append([value for one in pair for value in toy.flat(one.parameters())])
-    return {"parameters": found}
+            result.append([value for item in pair for value in toy.flat(item.parameters())])
+    return {"parameters": result}
 
 
 MADE = {

@@ -97,16 +97,16 @@ def trained(
 
     def call() -> Numbers:
         with library() as algorithms:
-            made = made_of(algorithms, name, given, len(rows(0)))
-            toy.fill(weights(made))
-            before(made)
+            built = made_of(algorithms, name, given, len(rows(0)))
+            toy.fill(weights(built))
+            before(built)
             losses, parameters = [], []
             for step in range(toy.STEPS):
                 with replaced(drawn(step)):
                     for _ in range(each):
-                        said = made.update(rows(step))
-                losses.append(loss(said))
-                parameters.append(toy.flat(weights(made)))
+                        output = built.update(rows(step))
+                losses.append(loss(output))
+                parameters.append(toy.flat(weights(built)))
         return {"losses": losses, "parameters": parameters}
 
     return call
@@ -123,7 +123,7 @@ def mixed(step: int) -> Mapping[tuple[Any, str], Callable[..., Any]]:
     shares = draws.shares("shares", step, 0.4, toy.ENVIRONMENTS)
     return {
         (torch, "randperm"): draws.dealt([circle]),
-        (np.random, "beta"): draws.dealt([shares[place] for place in circle.tolist()]),
+        (np.random, "beta"): draws.dealt([shares[position] for position in circle.tolist()]),
     }
 
 
@@ -148,13 +148,13 @@ def fish() -> Numbers:
         return seen[-1]
 
     def mean(said: dict[str, float]) -> float:
-        found = torch.stack(seen).mean().item()
+        result = torch.stack(seen).mean().item()
         seen.clear()
-        return found
+        return result
 
     def in_turn(step: int) -> Rows:
         given = environments()
-        return [given[place] for place in draws.order("order", step, toy.ENVIRONMENTS).tolist()]
+        return [given[position] for position in draws.order("order", step, toy.ENVIRONMENTS).tolist()]
 
     with patch.object(F, "cross_entropy", noted):
         return trained("Fish", {"meta_lr": 0.4}, mean, rows=in_turn)()
@@ -169,7 +169,9 @@ def fishr() -> Numbers:
             torch.autograd.grad(F.cross_entropy(logits[row], y[row]), [*named.values()], create_graph=True)
             for row in range(len(y))
         ]
-        return {name: torch.stack(found).flatten(1) for name, found in zip(named, zip(*each, strict=True), strict=True)}
+        return {
+            name: torch.stack(result).flatten(1) for name, result in zip(named, zip(*each, strict=True), strict=True)
+        }
 
     with library() as algorithms:
         absent = {(algorithms, "backpack"): of_rows, (algorithms, "extend"): lambda module: module}
@@ -205,19 +207,19 @@ def ours_of_dann(adversary: float, penalty: float, often: int) -> dict[str, Any]
 def sagnet() -> Numbers:
     """Its optimisers move the featurizer and the content head along the first, the style head alone along the other."""
     with library() as algorithms:
-        made = made_of(algorithms, "SagNet", {"sag_w_adv": 0.3})
-        rest = [*made.network_f.parameters(), *made.network_c.parameters()]
-        own = [*made.network_s.parameters()]
+        built = made_of(algorithms, "SagNet", {"sag_w_adv": 0.3})
+        rest = [*built.network_f.parameters(), *built.network_c.parameters()]
+        own = [*built.network_s.parameters()]
         toy.fill([*rest, *own])
         x, y = toy.inputs(), toy.labels()
         orders = [draws.order(name, 0, len(x)) for name in ("content", "adversary", "style")]
         share = draws.even("share", 0, (len(x), 1))
         with replaced({(torch, "randperm"): draws.dealt(orders), (torch, "rand"): lambda *_: share}):
-            risk = F.cross_entropy(made.forward_c(x), y)
-            unsure = -F.log_softmax(made.forward_s(x), dim=1).mean(1).mean()
-            style = F.cross_entropy(made.forward_s(x), y)
+            risk = F.cross_entropy(built.forward_c(x), y)
+            unsure = -F.log_softmax(built.forward_s(x), dim=1).mean(1).mean()
+            style = F.cross_entropy(built.forward_s(x), y)
         return {
-            "network": toy.loss_and_gradient(risk + made.weight_adv * unsure, rest),
+            "network": toy.loss_and_gradient(risk + built.weight_adv * unsure, rest),
             "style": toy.loss_and_gradient(style, own),
         }
 

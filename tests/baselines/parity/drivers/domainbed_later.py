@@ -31,13 +31,13 @@ def made(name: str, **given: Any) -> Any:
 
 def mtl() -> Numbers:
     """Without the noise that it writes over an environment's mean; the mean of its risks, where it has their sum."""
-    found = made("MTL", mtl_ema=0.4, lr=toy.RATE / toy.ENVIRONMENTS)
-    weights = [*found.featurizer.parameters(), *found.classifier.parameters()]
+    result = made("MTL", mtl_ema=0.4, lr=toy.RATE / toy.ENVIRONMENTS)
+    weights = [*result.featurizer.parameters(), *result.classifier.parameters()]
     toy.fill(weights)
     losses, parameters = [], []
     with patch.object(torch.Tensor, "normal_", lambda self: self):
         for _ in range(toy.STEPS):
-            losses.append(found.update(environments())["loss"] / toy.ENVIRONMENTS)
+            losses.append(result.update(environments())["loss"] / toy.ENVIRONMENTS)
             parameters.append(toy.flat(weights))
     return {"losses": losses, "parameters": parameters}
 
@@ -48,12 +48,12 @@ def within_classes(step: int) -> Iterator[None]:
     key = make_keys(["parity"])
     y = toy.labels()
     in_order = y.sort().indices
-    place = in_order.argsort()
+    position = in_order.argsort()
     pairs = [draw_partners(derive_stream(key, name, step), y[None])[0] for name in ("first", "second")]
     dealt: list[Tensor] = []
     for label in range(toy.CLASSES):
         rows = in_order[y[in_order] == label]
-        dealt += [place[pair[rows]] - place[rows[0]] for pair in pairs]
+        dealt += [position[pair[rows]] - position[rows[0]] for pair in pairs]
     share = draw_beta(derive_stream(key, "share", step), (1,), 0.5).item()
     turns = iter(dealt)
     with ExitStack() as stack:
@@ -64,29 +64,29 @@ def within_classes(step: int) -> Iterator[None]:
 
 def selfreg() -> Numbers:
     """Its projection is not among what its optimiser moves."""
-    found = made("SelfReg")
-    layers = [part for part in found.cdpl if isinstance(part, nn.Linear)]
-    norms = [part for part in found.cdpl if isinstance(part, nn.BatchNorm1d)]
-    weights = [*found.network.parameters(), *(p for part in (*layers, *norms) for p in part.parameters())]
+    result = made("SelfReg")
+    layers = [part for part in result.cdpl if isinstance(part, nn.Linear)]
+    norms = [part for part in result.cdpl if isinstance(part, nn.BatchNorm1d)]
+    weights = [*result.network.parameters(), *(p for part in (*layers, *norms) for p in part.parameters())]
     toy.fill(weights)
     losses, parameters = [], []
     for step in range(toy.STEPS):
         with within_classes(step):
-            losses.append(found.update(environments())["loss"])
+            losses.append(result.update(environments())["loss"])
         parameters.append(toy.flat(weights))
     return {"losses": losses, "parameters": parameters}
 
 
 def erm_plus_plus() -> Numbers:
     """Its head is trained alone while its count of steps is not above `linear_steps`: for one step more."""
-    found = made("ERMPlusPlus", lars=False, linear_steps=0, linear_lr=2 * toy.RATE, freeze_bn=True)
-    found.sma_start_iter = 2
-    toy.fill(found.network.parameters())
+    result = made("ERMPlusPlus", lars=False, linear_steps=0, linear_lr=2 * toy.RATE, freeze_bn=True)
+    result.sma_start_iter = 2
+    toy.fill(result.network.parameters())
     losses, parameters, means = [], [], []
     for _ in range(toy.STEPS):
-        losses.append(found.update(environments())["loss"])
-        parameters.append(toy.flat(found.network.parameters()))
-        means.append(toy.flat(found.network_sma.parameters()))
+        losses.append(result.update(environments())["loss"])
+        parameters.append(toy.flat(result.network.parameters()))
+        means.append(toy.flat(result.network_sma.parameters()))
     return {"losses": losses, "parameters": parameters, "means": means}
 
 

@@ -19,8 +19,8 @@ def regularised() -> Numbers:
         from ELR.model.loss import elr_loss
 
         rows = range(toy.ENVIRONMENTS * toy.ROWS)
-        made = elr_loss(len(rows), toy.CLASSES, 0.6)
-        return with_loss(lambda logits, label, step: made(rows, logits, label))
+        built = elr_loss(len(rows), toy.CLASSES, 0.6)
+        return with_loss(lambda logits, label, step: built(rows, logits, label))
 
 
 MADE = {"elr": Made(regularised, "ELR/model/loss.py: elr_loss", {"strength": 2.0, "keep": 0.6})}

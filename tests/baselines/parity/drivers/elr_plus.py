@@ -47,14 +47,14 @@ def averaged() -> Numbers:
         pair, slow = [network(), network(4)], [network(8), network(12)]
         rows = toy.ENVIRONMENTS * toy.ROWS
         losses = [elr_plus_loss(rows, CONFIG, "cpu", toy.CLASSES, 0.6) for _ in pair]
-        optimisers = [descent(one.parameters()) for one in pair]
+        optimisers = [descent(item.parameters()) for item in pair]
         loader: Any = Loader([(toy.inputs(), toy.labels(), torch.arange(rows), None)])
-        made = Trainer.__new__(Trainer)
-        made.config, made.metrics, made.len_epoch, made.log_step = CONFIG, [], 1, 2
-        made.data_loader1, made.writer, made.train_loss_list = loader, MagicMock(), []
-        found: dict[str, Any] = {"losses": [], "parameters": []}
+        built = Trainer.__new__(Trainer)
+        built.config, built.metrics, built.len_epoch, built.log_step = CONFIG, [], 1, 2
+        built.data_loader1, built.writer, built.train_loss_list = loader, MagicMock(), []
+        result: dict[str, Any] = {"losses": [], "parameters": []}
         for step in range(toy.STEPS):
-            made.global_step, loss, before = step, 0.0, copy.deepcopy(slow[0])
+            built.global_step, loss, before = step, 0.0, copy.deepcopy(slow[0])
             for which, other in enumerate((slow[1], before)):
                 drawn = {
                     (np.random, "beta"): draws.dealt(draws.shares(f"shares of {which}", step, 0.8)),
@@ -63,14 +63,14 @@ def averaged() -> Numbers:
                 schedule = SimpleNamespace(get_lr=lambda: None, step=lambda: None)
                 given = pair[which], slow[which], other, loader, losses[which], optimisers[which], schedule
                 with replaced(drawn):
-                    loss += made._train_epoch(1, *given)["loss"]
-            found["losses"].append(loss)
-            found["parameters"].append(weights(pair))
-    return found | {"averages": weights(slow)}
+                    loss += built._train_epoch(1, *given)["loss"]
+            result["losses"].append(loss)
+            result["parameters"].append(weights(pair))
+    return result | {"averages": weights(slow)}
 
 
 def weights(networks: list[nn.Sequential]) -> list[float]:
-    return [value for one in networks for value in toy.flat(one.parameters())]
+    return [value for item in networks for value in toy.flat(item.parameters())]
 
 
 class Loader(list[Any]):

@@ -30,15 +30,15 @@ def debiased() -> Numbers:
         def relative(average: EMA, errors: Tensor) -> Tensor:
             average.update(errors.detach(), rows)
             most = Tensor([average.max_loss(label) for label in range(toy.CLASSES)])
-            found: Tensor = average.parameter[rows] / most[y]
-            return found
+            result: Tensor = average.parameter[rows] / most[y]
+            return result
 
         def loss(step: int) -> Tensor:
-            own, easy = (F.cross_entropy(one(x), y, reduction="none") for one in pair)
+            own, easy = (F.cross_entropy(item(x), y, reduction="none") for item in pair)
             hard, soft = relative(averages[1], easy), relative(averages[0], own)
             weight = hard / (hard + soft + 1e-8)
-            found: Tensor = biased(pair[1](x), y).mean() / Q + (own * weight).mean()
-            return found
+            result: Tensor = biased(pair[1](x), y).mean() / Q + (own * weight).mean()
+            return result
 
         return {"parameters": descended(pair, loss)["parameters"]}
 

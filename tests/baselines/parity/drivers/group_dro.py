@@ -23,12 +23,12 @@ def robust() -> Numbers:
     with on_cpu():
         from loss import LossComputer
 
-        made = LossComputer(
+        built = LossComputer(
             nn.CrossEntropyLoss(reduction="none"), True, groups, 0.2, adj=np.full(toy.ENVIRONMENTS, 1.5), step_size=0.3
         )
         # Its sum with the adjustment is in place, and so in the minimised loss as well; ours has it in the weights alone.
         constant = 1.5 / toy.ROWS**0.5
-        return with_loss(lambda logits, label, step: made.loss(logits, label, toy.groups()) - constant)
+        return with_loss(lambda logits, label, step: built.loss(logits, label, toy.groups()) - constant)
 
 
 MADE = {

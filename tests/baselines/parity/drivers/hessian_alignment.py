@@ -22,7 +22,7 @@ SIGNS = 300
 def signs(step: int) -> Mapping[tuple[Any, str], Callable[..., Any]]:
     """Our step's signs, for the mean risk and then for each environment; it draws 0 for -1, weights before biases."""
     drawn = draws.even("signs", step, (SIGNS, toy.CLASSES, toy.WIDTH + 1)) >= 0.5
-    flat = [torch.cat([one[:, : toy.WIDTH].flatten(), one[:, toy.WIDTH]]).double() for one in drawn]
+    flat = [torch.cat([item[:, : toy.WIDTH].flatten(), item[:, toy.WIDTH]]).double() for item in drawn]
     every: list[Tensor] = flat * (1 + toy.ENVIRONMENTS)
     return {(torch, "randint_like"): draws.dealt(every)}
 

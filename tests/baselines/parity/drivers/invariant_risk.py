@@ -20,20 +20,20 @@ PENALTY, L2 = 5.0, 0.01
 
 def invariant() -> Numbers:
     with on_cpu():
-        found = taken("main.py", "mean_nll", "penalty", nn=nn, torch=torch, autograd=autograd)
-        made = network(classes=CLASSES)
+        result = taken("main.py", "mean_nll", "penalty", nn=nn, torch=torch, autograd=autograd)
+        built = network(classes=CLASSES)
         x, y = toy.inputs().split(toy.ROWS), toy.labels(CLASSES)[:, None].double().split(toy.ROWS)
 
         def loss(step: int) -> Tensor:
-            logits = [(one[:, 1:] - one[:, :1]) for one in map(made, x)]
-            risk = torch.stack([found["mean_nll"](*pair) for pair in zip(logits, y, strict=True)]).mean()
-            penalty = torch.stack([found["penalty"](*pair) for pair in zip(logits, y, strict=True)]).mean()
+            logits = [(item[:, 1:] - item[:, :1]) for item in map(built, x)]
+            risk = torch.stack([result["mean_nll"](*pair) for pair in zip(logits, y, strict=True)]).mean()
+            penalty = torch.stack([result["penalty"](*pair) for pair in zip(logits, y, strict=True)]).mean()
             weight = PENALTY if step >= 1 else 1.0
-            norm = torch.stack([parameter.norm().pow(2) for parameter in made.parameters()]).sum()
+            norm = torch.stack([parameter.norm().pow(2) for parameter in built.parameters()]).sum()
             total: Tensor = risk + L2 * norm + weight * penalty
             return total / weight
 
-        return descended([made], loss)
+        return descended([built], loss)
 
 
 MADE = {

@@ -25,9 +25,9 @@ def agreed() -> Numbers:
         rows = np.arange(len(y))
 
         def loss(step: int) -> torch.Tensor:
-            first, second = (one(x) for one in pair)
-            found: torch.Tensor = loss_jocor(first, second, y, FORGET[step], rows, np.zeros(len(y)), AGREEMENT)[0]
-            return found
+            first, second = (item(x) for item in pair)
+            result: torch.Tensor = loss_jocor(first, second, y, FORGET[step], rows, np.zeros(len(y)), AGREEMENT)[0]
+            return result
 
         return descended(pair, loss)
 

@@ -20,9 +20,9 @@ def bbse() -> Numbers:
     absent = ModuleType("mxnet")
     absent.nd = None  # type: ignore[attr-defined]
     with patch.dict(sys.modules, {"mxnet": absent}):
-        found = import_module("labelshift")
-    predicted, labels, shifted = (one.numpy() for one in predictions())
-    return {"ratios": found.estimate_labelshift_ratio(labels, predicted, shifted, 3)[:, 0].tolist()}
+        result = import_module("labelshift")
+    predicted, labels, shifted = (item.numpy() for item in predictions())
+    return {"ratios": result.estimate_labelshift_ratio(labels, predicted, shifted, 3)[:, 0].tolist()}
 
 
 MADE = {

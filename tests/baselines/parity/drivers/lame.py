@@ -41,8 +41,8 @@ def smoothed(kind: str) -> Callable[[], Numbers]:
             for batch in pictures.batches():
                 features = network.encode(batch)
                 unary = -torch.log(network.head(features).softmax(-1) + 1e-10)
-                found = lame.laplacian_optimization(unary, affinity(F.normalize(features, dim=-1)))
-                answers.append(toy.flat([found.log()]))
+                result = lame.laplacian_optimization(unary, affinity(F.normalize(features, dim=-1)))
+                answers.append(toy.flat([result.log()]))
         torch.set_default_dtype(before)
         return {"answers": answers, "parameters": [toy.flat(network.parameters())] * len(answers)}
 

@@ -21,8 +21,8 @@ def scaled() -> Numbers:
     layers = {name: f"layer.{int(name[0]) // 2}.{name[2:]}" for name in early}
     change = SimpleNamespace(vector={layers[name]: last[name] - early[name] for name in early})
     scaling = taken("src/eval/eval.py", "LiNeS_scaling", copy=copy, print=lambda *_: None)["LiNeS_scaling"]
-    found = scaling(change, 0.2, 0.7, 2).vector
-    return {"parameters": toy.flat(early[name] + found[layers[name]] for name in early)}
+    result = scaling(change, 0.2, 0.7, 2).vector
+    return {"parameters": toy.flat(early[name] + result[layers[name]] for name in early)}
 
 
 MADE = {

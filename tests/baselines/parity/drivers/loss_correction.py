@@ -37,11 +37,11 @@ def trained(name: str) -> Numbers:
     with on_cpu(keras={}, keras__backend=BACKEND):
         import loss
 
-        made = loss.boot_soft if name == "soft" else loss.robust(name, TRANSITION.numpy())
+        built = loss.boot_soft if name == "soft" else loss.robust(name, TRANSITION.numpy())
 
         def mean(logits: Tensor, label: Tensor, step: int) -> Tensor:
-            found: Tensor = made(F.one_hot(label, toy.CLASSES).double(), logits.softmax(-1).clone()).mean()
-            return found
+            result: Tensor = built(F.one_hot(label, toy.CLASSES).double(), logits.softmax(-1).clone()).mean()
+            return result
 
         return with_loss(mean)
 

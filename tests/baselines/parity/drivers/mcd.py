@@ -25,14 +25,14 @@ STEPS = 3
 
 def solver(module: ModuleType) -> Any:
     """Its solver without its data and networks."""
-    made = module.Solver.__new__(module.Solver)
-    made.G = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU()).double()
-    made.C1, made.C2 = (nn.Linear(toy.WIDTH, toy.CLASSES).double() for _ in range(2))
-    made.batch_size, made.num_k, made.interval = len(toy.labels()), STEPS, 10**6
-    for name, part in (("opt_g", made.G), ("opt_c1", made.C1), ("opt_c2", made.C2)):
-        setattr(made, name, torch.optim.SGD(part.parameters(), toy.RATE, toy.MOMENTUM))
-    made.datasets = [{"S": toy.inputs(), "S_label": toy.labels(), "T": shifted()}]
-    return made
+    built = module.Solver.__new__(module.Solver)
+    built.G = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU()).double()
+    built.C1, built.C2 = (nn.Linear(toy.WIDTH, toy.CLASSES).double() for _ in range(2))
+    built.batch_size, built.num_k, built.interval = len(toy.labels()), STEPS, 10**6
+    for name, part in (("opt_g", built.G), ("opt_c1", built.C1), ("opt_c2", built.C2)):
+        setattr(built, name, torch.optim.SGD(part.parameters(), toy.RATE, toy.MOMENTUM))
+    built.datasets = [{"S": toy.inputs(), "S_label": toy.labels(), "T": shifted()}]
+    return built
 
 
 def mcd() -> Numbers:
@@ -41,8 +41,8 @@ def mcd() -> Numbers:
     absent["datasets.dataset_read"].dataset_read = None  # type: ignore[attr-defined]
     with patch.dict(sys.modules, absent):
         module = import_module("solver")
-    made = solver(module)
-    weights = [p for part in (made.G, made.C1, made.C2) for p in part.parameters()]
+    built = solver(module)
+    weights = [p for part in (built.G, built.C1, built.C2) for p in part.parameters()]
     toy.fill(weights)
     losses, parameters = [], []
     with ExitStack() as stack:
@@ -51,9 +51,9 @@ def mcd() -> Numbers:
         stack.enter_context(patch.object(module, "xrange", range, create=True))
         stack.enter_context(patch.object(module, "enumerate", lambda x: enumerate(x, 1), create=True))
         for _ in range(toy.STEPS):
-            z = made.G(toy.inputs())
-            losses.append(sum(nn.functional.cross_entropy(c(z), toy.labels()) for c in (made.C1, made.C2)).item())
-            made.train(0)
+            z = built.G(toy.inputs())
+            losses.append(sum(nn.functional.cross_entropy(c(z), toy.labels()) for c in (built.C1, built.C2)).item())
+            built.train(0)
             parameters.append(toy.flat(weights))
     return {"losses": losses, "parameters": parameters}
 

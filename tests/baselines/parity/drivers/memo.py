@@ -28,7 +28,7 @@ RATE, VIEWS = 0.1, 8
 def call() -> Numbers:
     script = Path(sys.path[0]) / "cifar-10-exps" / "test_calls" / "test_adapt.py"
     tree = ast.parse(script.read_text())
-    tree.body = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name != "test_single"]
+    tree.body = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name != "test_single"]
     stack, network = made("memo", dict(SETTINGS)), pictures.plain(3.0)
     start = {name: value.clone() for name, value in network.state_dict().items()}
     scope: dict[str, Any] = {
@@ -42,16 +42,16 @@ def call() -> Numbers:
     exec(compile(tree, str(script), "exec"), scope)
 
     def answered(batch: Tensor) -> Tensor:
-        found = []
+        result = []
         for picture in batch:
             network.load_state_dict(start)
             nothing = torch.zeros(1, 1, 0, dtype=torch.int64)
             _, views = stack.algorithm.views(nothing, picture.flatten()[None, None])
             scope["adapt_single"](iter(views[0].view(VIEWS, *picture.shape)))
             with torch.no_grad():
-                found.append(network(picture[None])[0])
+                result.append(network(picture[None])[0])
         network.load_state_dict(start)
-        return torch.stack(found)
+        return torch.stack(result)
 
     with patch.object(Tensor, "cuda", lambda self: self):
         return pictures.recorded(None, network, lambda _, batch: answered(batch))

@@ -67,14 +67,14 @@ def module() -> ModuleType:
         given[name] = ModuleType(name)
         vars(given[name]).update(content)
     given["domainbed.lib"].misc.zip_strict = lambda *each: zip(*each, strict=True)
-    [path] = [found for entry in sys.path if (found := Path(entry) / CODE).is_file()]
+    [path] = [result for entry in sys.path if (result := Path(entry) / CODE).is_file()]
     spec = spec_from_file_location("released", path)
     assert spec is not None
     assert spec.loader is not None
-    found = module_from_spec(spec)
+    result = module_from_spec(spec)
     with patch.dict(sys.modules, given):
-        spec.loader.exec_module(found)
-    return found
+        spec.loader.exec_module(result)
+    return result
 
 
 def miro() -> Numbers:
@@ -84,13 +84,13 @@ def miro() -> Numbers:
     try:
         settings = Hparams(lr=toy.RATE, lr_mult=10.0, ld=0.6, weight_decay=0.0, feat_layers=None)
         settings["optimizer"] = "sgd"  # codespell:ignore optimizer
-        made = module().MIRO((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, settings)
-        weights = [*made.network.parameters()]
+        built = module().MIRO((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, settings)
+        weights = [*built.network.parameters()]
         toy.fill(weights)
-        toy.fill(made.pre_featurizer.parameters())
+        toy.fill(built.pre_featurizer.parameters())
         losses, parameters = [], []
         for _ in range(toy.STEPS):
-            losses.append(made.update([toy.inputs()], [toy.labels()])["loss"])
+            losses.append(built.update([toy.inputs()], [toy.labels()])["loss"])
             parameters.append(toy.flat(weights))
     finally:
         torch.set_default_dtype(before)

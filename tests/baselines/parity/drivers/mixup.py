@@ -20,7 +20,7 @@ ALPHA = 0.6
 def mixed() -> Numbers:
     with on_cpu():
         functions = taken("train.py", "mixup_data", "mixup_criterion", np=np, torch=torch)
-        made, x, y = network(), toy.inputs(), toy.labels()
+        built, x, y = network(), toy.inputs(), toy.labels()
 
         def loss(step: int) -> Tensor:
             drawn = {
@@ -29,10 +29,10 @@ def mixed() -> Numbers:
             }
             with replaced(drawn):
                 between, own, other, share = functions["mixup_data"](x, y, ALPHA, False)
-            found: Tensor = functions["mixup_criterion"](nn.CrossEntropyLoss(), made(between), own, other, share)
-            return found
+            result: Tensor = functions["mixup_criterion"](nn.CrossEntropyLoss(), built(between), own, other, share)
+            return result
 
-        return descended([made], loss)
+        return descended([built], loss)
 
 
 MADE = {"mixup": Made(mixed, "train.py: mixup_data, mixup_criterion", {"alpha": ALPHA}, remark="drawn as ours")}

@@ -24,12 +24,12 @@ def attention() -> Any:
     """Queries and values with their updates, and keys without."""
     queries, values = weights()
     joined = torch.cat([queries, torch.zeros(SIDE, SIDE), values])
-    made = SimpleNamespace(qkv=SimpleNamespace(weight=joined, in_features=SIDE))
+    built = SimpleNamespace(qkv=SimpleNamespace(weight=joined, in_features=SIDE))
     for name, (down, up) in zip("qv", updates(GROUPS), strict=True):
         for letter, parts in (("a", down.split(RANK)), ("b", up.split(RANK, dim=1))):
             layers = [SimpleNamespace(weight=nn.Parameter(part.clone())) for part in parts]
-            setattr(made, f"linear_{letter}_{name}", layers)
-    return made
+            setattr(built, f"linear_{letter}_{name}", layers)
+    return built
 
 
 def gradients(layers: list[Any], axis: int) -> list[float]:
@@ -44,16 +44,16 @@ def orthogonal() -> Numbers:
         block = attention()
         transformer = SimpleNamespace(resblocks=[SimpleNamespace(attn=SimpleNamespace(qkv=block))])
         network = SimpleNamespace(lora_vit=SimpleNamespace(transformer=transformer))
-        made = SimpleNamespace(
+        built = SimpleNamespace(
             featurizer=Features(network), classifier=nn.Linear(toy.INPUTS, toy.CLASSES), network=None
         )
-        made.ld, made.lora_nums, made.convert_models_to_fp32 = STRENGTH, GROUPS, lambda: None
-        made.optimizer = SimpleNamespace(zero_grad=lambda: None, step=lambda: None)
-        found = [kind.update(made, [toy.inputs()], [toy.labels()])["loss_o"]]
+        built.ld, built.lora_nums, built.convert_models_to_fp32 = STRENGTH, GROUPS, lambda: None
+        built.optimizer = SimpleNamespace(zero_grad=lambda: None, step=lambda: None)
+        result = [kind.update(built, [toy.inputs()], [toy.labels()])["loss_o"]]
         for name in "qv":
             for letter, axis in (("a", 0), ("b", 1)):
-                found += gradients(getattr(block, f"linear_{letter}_{name}"), axis)
-    return {"overlap": found}
+                result += gradients(getattr(block, f"linear_{letter}_{name}"), axis)
+    return {"overlap": result}
 
 
 class Features:

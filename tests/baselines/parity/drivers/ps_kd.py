@@ -28,8 +28,8 @@ def distilled() -> Numbers:
             share = ALPHA * step / toy.STEPS
             target = (1 - share) * F.one_hot(label, toy.CLASSES) + share * past[-1]
             past.append(logits.detach().softmax(1))
-            found: Tensor = criterion(logits, target)
-            return found
+            result: Tensor = criterion(logits, target)
+            return result
 
         return with_loss(loss)
 

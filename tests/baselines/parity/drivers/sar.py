@@ -23,8 +23,8 @@ def adapted(sure: float, sharpness: float) -> Callable[[], Numbers]:
         sam, sar = import_module("sam"), import_module("sar")
 
         network = sar.configure_model(pictures.plain(sharpness))
-        found, names = sar.collect_params(network)
-        parameters = [p for p, name in zip(found, names, strict=True) if not name.startswith("body.1.")]
+        result, names = sar.collect_params(network)
+        parameters = [p for p, name in zip(result, names, strict=True) if not name.startswith("body.1.")]
         model = sar.SAR(
             network,
             sam.SAM(parameters, torch.optim.SGD, rho=RADIUS, lr=RATE, momentum=toy.MOMENTUM),

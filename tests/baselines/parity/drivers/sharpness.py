@@ -18,20 +18,20 @@ COMMIT = "3c3afdbd71cff2462ec91c734b3d1170bd0f3707"
 def climbed() -> Numbers:
     from sam import SAM
 
-    made, x, y = network(), toy.inputs(), toy.labels()
-    optimiser = SAM(made.parameters(), torch.optim.SGD, rho=0.4, lr=toy.RATE, momentum=toy.MOMENTUM)
+    built, x, y = network(), toy.inputs(), toy.labels()
+    optimiser = SAM(built.parameters(), torch.optim.SGD, rho=0.4, lr=toy.RATE, momentum=toy.MOMENTUM)
 
     def closure() -> Tensor:
-        found = F.cross_entropy(made(x), y)
-        found.backward()
-        return found
+        result = F.cross_entropy(built(x), y)
+        result.backward()
+        return result
 
     losses, parameters = [], []
     for _ in range(toy.STEPS):
         losses.append(closure().item())
         optimiser.step(closure)
         optimiser.zero_grad()
-        parameters.append(toy.flat(made.parameters()))
+        parameters.append(toy.flat(built.parameters()))
     return {"losses": losses, "parameters": parameters}
 
 

@@ -26,22 +26,22 @@ def fitted() -> Numbers:
     with on_cpu(parse_config={"ConfigParser": SimpleNamespace(get_instance=lambda: config)}):
         from model.loss import overparametrization_loss
 
-        made, x, y = network(), toy.inputs(), toy.labels()
+        built, x, y = network(), toy.inputs(), toy.labels()
         criterion = overparametrization_loss(len(y), toy.CLASSES).double()
         with torch.no_grad():
             for parameter, value in zip((criterion.u, criterion.v), noise(), strict=True):
                 parameter.copy_(value)
-        optimisers = [descent(made.parameters()), torch.optim.SGD([criterion.v], RATE)]
+        optimisers = [descent(built.parameters()), torch.optim.SGD([criterion.v], RATE)]
         losses, parameters, v = [], [], []
         for _ in range(toy.STEPS):
-            found = criterion(range(len(y)), made(x), F.one_hot(y, toy.CLASSES).double())
+            result = criterion(range(len(y)), built(x), F.one_hot(y, toy.CLASSES).double())
             for optimiser in optimisers:
                 optimiser.zero_grad()
-            found.backward()
+            result.backward()
             for optimiser in optimisers:
                 optimiser.step()
-            losses.append(found.item())
-            parameters.append(toy.flat(made.parameters()))
+            losses.append(result.item())
+            parameters.append(toy.flat(built.parameters()))
             v.append(toy.flat([criterion.v]))
     return {"losses": losses, "parameters": parameters, "v": v}
 

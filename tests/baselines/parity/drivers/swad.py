@@ -21,8 +21,8 @@ def valleys(settings: Mapping[str, Any]) -> Numbers:
     from domainbed.lib import swa_utils
     from domainbed.swad import LossValley
 
-    whole = settings["converge"] == settings["tolerance"]
-    found: dict[str, list[float]] = {name: [] for name in ("start", "level", "end", *["means"] * whole)}
+    full = settings["converge"] == settings["tolerance"]
+    result: dict[str, list[float]] = {name: [] for name in ("start", "level", "end", *["means"] * full)}
     begin = swa_utils.AveragedModel.__init__
 
     def counted(self: Any, model: Any, **more: Any) -> None:
@@ -41,12 +41,12 @@ def valleys(settings: Mapping[str, Any]) -> Numbers:
                 segment.start_step = segment.end_step = number
                 valley.update_and_evaluate(segment, 0.0, loss, None)
             final = valley.get_final_model()
-            found["start"].append(float(valley.converge_step))
-            found["level"].append(float(valley.threshold))
-            found["end"].append(float(final.end_step))
-            if whole:
-                found["means"].append(next(final.parameters()).item())
-    return found
+            result["start"].append(float(valley.converge_step))
+            result["level"].append(float(valley.threshold))
+            result["end"].append(float(final.end_step))
+            if full:
+                result["means"].append(next(final.parameters()).item())
+    return result
 
 
 def made(remark: str, **settings: Any) -> Made:

@@ -24,10 +24,10 @@ def adapted() -> Numbers:
         given = SimpleNamespace(featurizer=Hidden(), classifier=nn.Linear(toy.WIDTH, toy.CLASSES))
         toy.fill([*given.featurizer.parameters(), *given.classifier.parameters()])
         hparams = {"filter_K": 3, "cached_loader": False}
-        made = T3A((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, hparams, given)
-        assert made.warmup_labels.argmax(1).tolist() == [0, 1, 2], "its first supports are of other classes"
+        built = T3A((toy.INPUTS,), toy.CLASSES, toy.ENVIRONMENTS, hparams, given)
+        assert built.warmup_labels.argmax(1).tolist() == [0, 1, 2], "its first supports are of other classes"
         with torch.no_grad():
-            answers = [shares(made.predict(x, adapt=True).softmax(-1)) for x in asked()]
+            answers = [shares(built.predict(x, adapt=True).softmax(-1)) for x in asked()]
     return dict(zip(("first", "second", "third"), answers, strict=True))
 
 

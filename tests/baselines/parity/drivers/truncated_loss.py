@@ -21,12 +21,12 @@ def truncated() -> Numbers:
         from TruncatedLoss import TruncatedLoss
 
         rows = toy.ENVIRONMENTS * toy.ROWS
-        made = TruncatedLoss(Q, K, rows)
+        built = TruncatedLoss(Q, K, rows)
 
         def loss(logits: Tensor, label: Tensor, step: int) -> Tensor:
             places = range(rows)
-            made.update_weight(logits.detach(), label, places)
-            return made(logits, label, places) + (1 - K**Q) / Q
+            built.update_weight(logits.detach(), label, places)
+            return built(logits, label, places) + (1 - K**Q) / Q
 
         return with_loss(loss)
 

@@ -16,9 +16,9 @@ def confident() -> Numbers:
     with on_cpu():
         from weak_to_strong.loss import logconf_loss_fn
 
-        made = network(classes=CLASSES)
-        loss = logconf_loss_fn(0.6, 0.2)(made(toy.inputs()), taught(), 0.5)
-        return {"loss": toy.loss_and_gradient(loss, [*made.parameters()])}
+        built = network(classes=CLASSES)
+        loss = logconf_loss_fn(0.6, 0.2)(built(toy.inputs()), taught(), 0.5)
+        return {"loss": toy.loss_and_gradient(loss, [*built.parameters()])}
 
 
 MADE = {

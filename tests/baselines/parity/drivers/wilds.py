@@ -29,8 +29,8 @@ ADVERSARY = {"lr_discriminator": 0.6 * toy.RATE, "discriminator_width": 4, "disc
 def in_groups(groups: Tensor) -> tuple[Tensor, list[Tensor], Tensor]:
     """The groups there are, the places of each, and how many it has."""
     which = groups.unique()
-    places = [(groups == one).nonzero()[:, 0] for one in which]
-    return which, places, torch.tensor([len(one) for one in places])
+    places = [(groups == item).nonzero()[:, 0] for item in which]
+    return which, places, torch.tensor([len(item) for item in places])
 
 
 def examples(name: str) -> Any:
@@ -72,18 +72,18 @@ def trained(
         weights = [*featurizer.parameters(), *head.parameters()]
         toy.fill(weights)
         descent = torch.optim.SGD(weights, toy.RATE, toy.MOMENTUM)
-        made = SimpleNamespace(loss=cross_entropy(), is_training=True, penalty_weight=weight, device="cpu")
-        made.save_metric_for_logging = lambda *_: None
-        vars(made).update(more)
+        built = SimpleNamespace(loss=cross_entropy(), is_training=True, penalty_weight=weight, device="cpu")
+        built.save_metric_for_logging = lambda *_: None
+        vars(built).update(more)
         for function in ("safn_loss", "hafn_loss", "coral_penalty"):
             if hasattr(kind, function):
-                setattr(made, function, getattr(kind, function).__get__(made))
+                setattr(built, function, getattr(kind, function).__get__(built))
         if name == "AFN":
-            made.afn_loss = made.hafn_loss if made.r else made.safn_loss
+            built.afn_loss = built.hafn_loss if built.r else built.safn_loss
         losses, parameters = [], []
         for _ in range(toy.STEPS):
             with patch.object(torch, "zeros", partial(torch.zeros, dtype=torch.double)):
-                loss = kind.objective(made, answers(featurizer, head))
+                loss = kind.objective(built, answers(featurizer, head))
             descent.zero_grad()
             loss.sum().backward()
             descent.step()
@@ -112,10 +112,10 @@ def dann() -> Numbers:
     network = import_module("models.domain_adversarial_network").DomainAdversarialNetwork
     featurizer = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU()).double()
     featurizer.d_out = toy.WIDTH  # type: ignore[assignment]
-    made = network(featurizer, nn.Linear(toy.WIDTH, toy.CLASSES), 2)
-    made.domain_classifier = nn.Sequential(nn.Linear(toy.WIDTH, 4), nn.ReLU(), nn.Linear(4, 2))
-    made = made.double()
-    weights = [p for part in (featurizer, made.classifier, made.domain_classifier) for p in part.parameters()]
+    built = network(featurizer, nn.Linear(toy.WIDTH, toy.CLASSES), 2)
+    built.domain_classifier = nn.Sequential(nn.Linear(toy.WIDTH, 4), nn.ReLU(), nn.Linear(4, 2))
+    built = built.double()
+    weights = [p for part in (featurizer, built.classifier, built.domain_classifier) for p in part.parameters()]
     toy.fill(weights)
     descent = torch.optim.SGD(weights, toy.RATE, toy.MOMENTUM)
     x, rows = torch.cat([toy.inputs(), shifted()]), len(toy.labels())
@@ -123,7 +123,7 @@ def dann() -> Numbers:
     seen: dict[str, float] = {}
     kind = examples("DANN")
     for _ in range(toy.STEPS):
-        logits, domains = made(x)
+        logits, domains = built(x)
         seen.clear()
         about = SimpleNamespace(loss=cross_entropy(), domain_loss=cross_entropy(), is_training=True)
         about.penalty_weight = 0.6
@@ -147,21 +147,21 @@ def fixmatch() -> Numbers:
     """Labels that the network gives are kept as its own function keeps them."""
     given: dict[str, Any] = {"torch": torch, "F": F, "multiclass_logits_to_pred": lambda logits: logits.argmax(-1)}
     file, name = "../wilds/common/metrics/all_metrics.py", "pseudolabel_multiclass_logits"
-    made = SimpleNamespace(loss=cross_entropy(), device="cpu", fixmatch_lambda=0.7, confidence_threshold=0.5)
-    made.process_pseudolabels_function = taken(file, name, **given)[name]
-    made.grouper = SimpleNamespace(metadata_to_group=lambda metadata: metadata)
-    made.save_metric_for_logging = lambda results, name, value: results.update({name: value})
-    made.model = network()
+    built = SimpleNamespace(loss=cross_entropy(), device="cpu", fixmatch_lambda=0.7, confidence_threshold=0.5)
+    built.process_pseudolabels_function = taken(file, name, **given)[name]
+    built.grouper = SimpleNamespace(metadata_to_group=lambda metadata: metadata)
+    built.save_metric_for_logging = lambda results, name, value: results.update({name: value})
+    built.model = network()
 
     def loss(step: int) -> Tensor:
         none, target = torch.zeros(()), shifted()
         batch, unlabelled = (toy.inputs(), toy.labels(), none), ((target, view("strong", target)), none)
-        found: Tensor = kind.objective(made, kind.process_batch(made, batch, unlabelled))
-        return found
+        result: Tensor = kind.objective(built, kind.process_batch(built, batch, unlabelled))
+        return result
 
     with on_cpu(configs={}, configs__supported={"process_pseudolabels_functions": {}}):
         kind = examples("fixmatch")
-        return descended([made.model], loss)
+        return descended([built.model], loss)
 
 
 FOLDER = "examples/algorithms"

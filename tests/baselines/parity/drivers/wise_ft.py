@@ -14,8 +14,8 @@ COMMIT = "58b7a4b343b09dc06606aa929c2ef51accced8d1"
 
 def merged() -> Numbers:
     early, *_, last = along()
-    found = taken("src/wise_ft.py", "_merge")["_merge"](0.3, early, last, None, None)
-    return {"parameters": toy.flat(found.values())}
+    result = taken("src/wise_ft.py", "_merge")["_merge"](0.3, early, last, None, None)
+    return {"parameters": toy.flat(result.values())}
 
 
 MADE = {"wise_ft": Made(merged, "src/wise_ft.py: _merge", {"alpha": 0.3, "early_percent": 33}, "finished")}

@@ -11,5 +11,5 @@ from ..reference import Numbers, Reference
 def of(reference: Reference) -> Numbers:
     """Our numbers for what a reference has."""
     problem = import_module(f".{reference.problem}", __package__)
-    found: Numbers = problem.ours(reference.algorithm, dict(reference.settings))
-    return found
+    result: Numbers = problem.ours(reference.algorithm, dict(reference.settings))
+    return result

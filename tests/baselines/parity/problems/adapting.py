@@ -40,7 +40,7 @@ def made(algorithm: str, settings: dict[str, Any]) -> ReplicaStack:
     """A replica whose training has ended with the toy's weights."""
     sharpness = settings.pop("sharpness", 1.0)
     own = {"widths": pictures.WIDTHS} | settings
-    found = training(algorithm, own, data(), network="resnet", sizes=pictures.SIZES)
-    pictures.fill(found.stack.network, sharpness)
-    found._end(found.stack, found.data)
-    return found.stack
+    result = training(algorithm, own, data(), network="resnet", sizes=pictures.SIZES)
+    pictures.fill(result.stack.network, sharpness)
+    result._end(result.stack, result.data)
+    return result.stack

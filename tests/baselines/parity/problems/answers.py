@@ -23,20 +23,20 @@ def asked() -> list[Tensor]:
 
 def shares(scores: Tensor) -> list[list[float]]:
     """Scores of rows (.., n, classes) as their shares of 1."""
-    found: list[list[float]] = (scores / scores.sum(-1, keepdim=True)).detach().reshape(-1, scores.shape[-1]).tolist()
-    return found
+    result: list[list[float]] = (scores / scores.sum(-1, keepdim=True)).detach().reshape(-1, scores.shape[-1]).tolist()
+    return result
 
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`first`, `second` and `third`: the probabilities of the rows of each batch."""
-    made = training(name, settings)
-    stack = made.stack
+    built = training(name, settings)
+    stack = built.stack
     stack.network.eval()
     stack.rng.silent = True
-    stack.algorithm.finish(stack.network, made.data, stack.answer)
-    found = {}
-    for place, x in zip(("first", "second", "third"), asked(), strict=True):
+    stack.algorithm.finish(stack.network, built.data, stack.answer)
+    result = {}
+    for position, x in zip(("first", "second", "third"), asked(), strict=True):
         nothing = torch.zeros(1, len(x), 0, dtype=torch.int64)
         with torch.no_grad():
-            found[place] = shares(stack.algorithm.logits(stack.network, nothing, x[None]).softmax(-1))
-    return found
+            result[position] = shares(stack.algorithm.logits(stack.network, nothing, x[None]).softmax(-1))
+    return result

@@ -12,11 +12,11 @@ from .steps import data, training
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps`, and the `means` (3, all weights) after each step."""
-    made = training(algorithm, settings, replace(data(), held_out={"id_val": data(toy.inputs(1.3))}))
+    built = training(algorithm, settings, replace(data(), held_out={"id_val": data(toy.inputs(1.3))}))
     losses, parameters, means = [], [], []
     for _ in range(toy.STEPS):
-        made.step()
-        losses.append(made.losses.item())
-        parameters.append(toy.flat(made.stack.network.parameters()))
-        means.append(toy.flat(made.stack.algorithm.mean.values))  # type: ignore[operator, union-attr]
+        built.step()
+        losses.append(built.losses.item())
+        parameters.append(toy.flat(built.stack.network.parameters()))
+        means.append(toy.flat(built.stack.algorithm.mean.values))  # type: ignore[operator, union-attr]
     return {"losses": losses, "parameters": parameters, "means": means}

@@ -17,8 +17,8 @@ ROWS = 60
 
 def labels() -> Tensor:
     """(ROWS,), of which every fifth is another class than the probabilities lean to."""
-    place = torch.arange(ROWS)
-    return (place + (place % 5 == 0).long()) % toy.CLASSES
+    position = torch.arange(ROWS)
+    return (position + (position % 5 == 0).long()) % toy.CLASSES
 
 
 def probabilities() -> Tensor:
@@ -29,10 +29,10 @@ def probabilities() -> Tensor:
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`confident`, `joint` and `pruned`."""
-    said, given = probabilities()[None], labels()[None]
-    joint = confident_learning.estimate_joint(said, given)
+    output, given = probabilities()[None], labels()[None]
+    joint = confident_learning.estimate_joint(output, given)
     return {
-        "confident": confident_learning.compute_confident_joint(said, given)[0].tolist(),
+        "confident": confident_learning.compute_confident_joint(output, given)[0].tolist(),
         "joint": joint[0].tolist(),
-        "pruned": confident_learning.find_pruned_rows(said, given, joint)[0].long().tolist(),
+        "pruned": confident_learning.find_pruned_rows(output, given, joint)[0].long().tolist(),
     }

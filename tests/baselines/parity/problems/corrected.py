@@ -16,9 +16,9 @@ TRANSITION = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.25, 0.05, 0.7]],
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps.py`."""
-    made = training(name, {"percentile": 100.0} | dict(settings), count=2 * toy.STEPS)
+    built = training(name, {"percentile": 100.0} | dict(settings), count=2 * toy.STEPS)
     for _ in range(toy.STEPS):
-        made.step()
-    made.stack.algorithm.transition.copy_(TRANSITION[None])  # type: ignore[operator]
-    toy.fill(made.stack.network.parameters())
-    return steps(made)
+        built.step()
+    built.stack.algorithm.transition.copy_(TRANSITION[None])  # type: ignore[operator]
+    toy.fill(built.stack.network.parameters())
+    return steps(built)

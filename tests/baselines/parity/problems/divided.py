@@ -20,7 +20,7 @@ def clean() -> Tensor:
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """The weights of both networks after each step."""
-    made = training(name, settings)
-    made.stack.algorithm.clean.copy_(clean()[None])  # type: ignore[operator]
+    built = training(name, settings)
+    built.stack.algorithm.clean.copy_(clean()[None])  # type: ignore[operator]
     with patch.object(Algorithm, "divide"):
-        return {"parameters": steps(made)["parameters"]}
+        return {"parameters": steps(built)["parameters"]}

@@ -22,9 +22,9 @@ def scores() -> tuple[Tensor, Tensor, Tensor]:
 
 def predictions() -> tuple[Tensor, Tensor, Tensor]:
     """Predicted classes and labels of 40 validation rows, and predicted classes of 25 shifted ones, of three."""
-    place = torch.arange(40)
-    labels = place % 3
-    return torch.where(place % 5 == 0, (labels + 1) % 3, labels), labels, (torch.arange(25) % 7) % 3
+    position = torch.arange(40)
+    labels = position % 3
+    return torch.where(position % 5 == 0, (labels + 1) % 3, labels), labels, (torch.arange(25) % 7) % 3
 
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,6 @@ from .steps import training
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`parameters`, all of them."""
-    made = training(name, settings)
-    (stack,) = made.run().ended
+    built = training(name, settings)
+    (stack,) = built.run().ended
     return {"parameters": toy.flat(stack.network.parameters())}

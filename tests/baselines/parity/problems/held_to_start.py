@@ -11,6 +11,6 @@ from .steps import steps, training
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps`."""
-    made = training(algorithm, settings)
-    toy.fill(made.stack.algorithm.oracle.parameters())  # type: ignore[union-attr]
-    return steps(made)
+    built = training(algorithm, settings)
+    toy.fill(built.stack.algorithm.oracle.parameters())  # type: ignore[union-attr]
+    return steps(built)

@@ -19,8 +19,8 @@ CLASSES = 2
 def held() -> tuple[Tensor, Tensor, Tensor]:
     """Inputs, labels and environments of 54 validation rows."""
     x = torch.cat([toy.inputs(phase) for phase in (1.3, 2.9, 5.1)])
-    place = torch.arange(len(x))
-    return x, (x.sum(1) + torch.sin(3.0 * place) > 0).long(), (place % 7 < 3).long()
+    position = torch.arange(len(x))
+    return x, (x.sum(1) + torch.sin(3.0 * position) > 0).long(), (position % 7 < 3).long()
 
 
 def asked() -> Tensor:
@@ -31,8 +31,8 @@ def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`first`: the probability of class 1 of the rows that are asked."""
     x, y, group = held()
     given = replace(data(y=toy.labels(CLASSES)), held_out={"id_val": replace(data(x, y), group=group)})
-    made = training(name, settings, given, sizes=Sizes(CLASSES, numbers=toy.INPUTS))
-    stack = made.stack
+    built = training(name, settings, given, sizes=Sizes(CLASSES, numbers=toy.INPUTS))
+    stack = built.stack
     stack.ready()
     stack.network.eval()
     stack.algorithm.finish(stack.network, given, stack.answer)

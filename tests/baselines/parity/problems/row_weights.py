@@ -11,5 +11,5 @@ from .steps import training
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`weights` (18)."""
-    found = training(name, settings).stack.algorithm.inverse[0][toy.labels()]  # type: ignore[index]
-    return {"weights": (found / found.sum()).tolist()}
+    result = training(name, settings).stack.algorithm.inverse[0][toy.labels()]  # type: ignore[index]
+    return {"weights": (result / result.sum()).tolist()}

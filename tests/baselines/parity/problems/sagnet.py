@@ -15,9 +15,9 @@ from .steps import batches, training
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`network`: the content head's loss plus the weighted adversary's, by all weights but the style head's; `style`: the
     style head's, by its own. Each is the loss and then its gradient."""
-    made = training(name, settings)
-    network, algorithm, batch = made.stack.network, made.stack.algorithm, next(batches(made))
-    clock = StepState(0, made.steps, 0, 0, made.stack.keys)
+    built = training(name, settings)
+    network, algorithm, batch = built.stack.network, built.stack.algorithm, next(batches(built))
+    clock = StepState(0, built.steps, 0, 0, built.stack.keys)
     features = network.encode(network.embed(*batch.inputs)).detach()
     own = [*network.style_head.parameters()]
     rest = [*network.hidden.parameters(), *network.head.parameters()]

@@ -16,7 +16,7 @@ def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`losses` (3) and `parameters` (3, all weights)."""
     nothing = torch.zeros(toy.ENVIRONMENTS * toy.ROWS, 0, dtype=torch.int64)
     given = replace(data(), unlabelled=(nothing, toy.inputs(1.7)))
-    made = training(algorithm, {"source_percent": 25, **settings}, given, toy.STEPS + 1)
-    made.step()
-    toy.fill(made.stack.network.parameters())
-    return steps(made)
+    built = training(algorithm, {"source_percent": 25, **settings}, given, toy.STEPS + 1)
+    built.step()
+    toy.fill(built.stack.network.parameters())
+    return steps(built)

@@ -19,13 +19,13 @@ def noise() -> tuple[Tensor, Tensor]:
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps.py`, and `v` after each step."""
-    made = training(name, settings)
-    algorithm = made.stack.algorithm
+    built = training(name, settings)
+    algorithm = built.stack.algorithm
     for buffer, value in zip((algorithm.u, algorithm.v), noise(), strict=True):
         buffer.copy_(value[None])  # type: ignore[operator]
-    found: dict[str, Any] = {"losses": [], "parameters": [], "v": []}
+    result: dict[str, Any] = {"losses": [], "parameters": [], "v": []}
     for _ in range(toy.STEPS):
-        for key, value in steps(made, 1).items():
-            found[key] += value
-        found["v"].append(toy.flat([algorithm.v]))  # type: ignore[list-item]
-    return found
+        for key, value in steps(built, 1).items():
+            result[key] += value
+        result["v"].append(toy.flat([algorithm.v]))  # type: ignore[list-item]
+    return result

@@ -58,11 +58,11 @@ def training(
     plain = {"optimiser": "sgd", "momentum": toy.MOMENTUM, "lr": toy.RATE, "batch_size": 0}
     if network == "mlp":
         plain |= {"width": toy.WIDTH, "depth": 1}
-    made = recipe(network, count, algorithm, **plain | dict(settings))
+    built = recipe(network, count, algorithm, **plain | dict(settings))
     stack = ReplicaStack(
         network,
         algorithm,
-        [resolve_settings(made, "toy/toy", {})],
+        [resolve_settings(built, "toy/toy", {})],
         [draws.NAME],
         sizes or Sizes(toy.CLASSES, numbers=toy.INPUTS),
         "classification",
@@ -71,11 +71,11 @@ def training(
         torch.float64,
     )
     toy.fill(stack.network.parameters())
-    found = Training(stack, given, count)
-    if found.sampler.environments:
-        whole = in_order(given, found)
-        found.sampler.batches = lambda step: iter([(whole, None)])  # type: ignore[method-assign]
-    return found
+    result = Training(stack, given, count)
+    if result.sampler.environments:
+        full = in_order(given, result)
+        result.sampler.batches = lambda step: iter([(full, None)])  # type: ignore[method-assign]
+    return result
 
 
 def in_order(given: Data, made: Training) -> Batch:

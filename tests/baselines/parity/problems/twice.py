@@ -11,8 +11,8 @@ from .steps import steps, training
 
 def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps.py`, and what each row then weighs."""
-    made = training(name, settings, count=2 * toy.STEPS)
+    built = training(name, settings, count=2 * toy.STEPS)
     for _ in range(toy.STEPS):
-        made.step()
-    toy.fill(made.stack.network.parameters())
-    return steps(made) | {"weights": made.data.weight[0].double().tolist()}
+        built.step()
+    toy.fill(built.stack.network.parameters())
+    return steps(built) | {"weights": built.data.weight[0].double().tolist()}

@@ -11,7 +11,7 @@ from .steps import steps, training
 
 def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """As `steps`, and `averages` after the last of them."""
-    made = training(algorithm, settings)
-    slow = made.stack.algorithm.slow
+    built = training(algorithm, settings)
+    slow = built.stack.algorithm.slow
     toy.fill(slow.parameters(), 8)  # type: ignore[union-attr]
-    return steps(made) | {"averages": toy.flat(slow.parameters())}  # type: ignore[union-attr]
+    return steps(built) | {"averages": toy.flat(slow.parameters())}  # type: ignore[union-attr]

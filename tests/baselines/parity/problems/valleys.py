@@ -24,14 +24,14 @@ def ours(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """For each training the look at which averaging begins, the level, the look at which it ends, and where it is
     asked for the `means`."""
     rows = losses()
-    found = LossValley([torch.zeros(len(rows), 1).double()], settings["converge"], settings["tolerance"], rows[:, 0])
-    for place, loss in enumerate(rows.unbind(1), 1):
-        found.look(
-            [torch.full((len(rows), 1), float(place)).double()],
+    result = LossValley([torch.zeros(len(rows), 1).double()], settings["converge"], settings["tolerance"], rows[:, 0])
+    for position, loss in enumerate(rows.unbind(1), 1):
+        result.look(
+            [torch.full((len(rows), 1), float(position)).double()],
             loss,
             torch.tensor(settings["ratio"], dtype=torch.float64),
         )
-    said: dict[str, Any] = {name: getattr(found, name).double().tolist() for name in ("start", "level", "end")}
+    output: dict[str, Any] = {name: getattr(result, name).double().tolist() for name in ("start", "level", "end")}
     if settings["converge"] == settings["tolerance"]:
-        said["means"] = found.mean.values[0][:, 0].tolist()
-    return said
+        output["means"] = result.mean.values[0][:, 0].tolist()
+    return output

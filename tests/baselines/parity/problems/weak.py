@@ -26,9 +26,9 @@ def ours(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """`loss`: its value, and then its gradient."""
     given = data(y=toy.labels(CLASSES))
     sizes = Sizes(CLASSES, numbers=toy.INPUTS)
-    made = training(name, dict(settings) | {"batch_size": len(given)}, given, 10, sizes=sizes)
-    stack = made.stack
+    built = training(name, dict(settings) | {"batch_size": len(given)}, given, 10, sizes=sizes)
+    stack = built.stack
     stack.algorithm.weak.copy_(taught()[None])  # type: ignore[operator]
-    batch = replace(in_order(given, made), environments=0)
+    batch = replace(in_order(given, built), environments=0)
     loss = stack.algorithm.loss(stack.network, batch, StepState(5, 10, 1, 5, stack.keys))
     return {"loss": toy.loss_and_gradient(loss, [*stack.network.parameters()])}
