@@ -110,9 +110,7 @@ def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() 
                 surprise = [-torch.log(p + 1e-8) for p in logits.softmax(0)]
                 own = -logits.log_softmax(0)[label[row]]
                 if step < 2 or own <= sum(surprise) / CLASSES:
-                    parts.append(
-                        own - b * sum(share * term for share, term in zip(prior, surprise, strict=True))
-                    )
+                    parts.append(own - b * sum(share * term for share, term in zip(prior, surprise, strict=True)))
             left_out += ROWS - len(parts)
             loss = sum(parts) / len(parts)
             descend(plain[position], loss)
