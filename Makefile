@@ -36,7 +36,7 @@ help:
 	@echo "                compare what this tree prints with what another commit prints (BOARD=--board: its board too)"
 	@echo "make statistics-report"
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
-	@echo "make attack     repeat every attack that is known on boards, draws, caches and screens, and print what held"
+	@echo "make attack     carry out every known attack on boards, draws, caches and screens, and print what held"
 	@echo "make fuzz, fuzz-guided"
 	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10;"
 	@echo "                and a hundredth of as many damaged exports, sealed answers and run folders"

@@ -61,4 +61,4 @@ def _print_rule(rule: Rule) -> None:
         print_line("example:")
         for item in example:
             print_line(f"    {item}")
-    print_line(f"used: {format_usage(rule)}")
+    print_line(f"used by: {format_usage(rule)}")

@@ -21,15 +21,15 @@ from .catalogue import list_manifests
 from .families import get_family
 
 SHARED = {
-    "seed": "the name of the random draws: another text gives other draws; by convention the split's full name.",
-    "draw": "the number of the noise draw, from 1: other noise on the same training rows.",
+    "seed": "the seed of the random draws, a string; by convention the split's full name.",
+    "draw": "the index of the noise draw, from 1: draws differ in their noise, not in their training rows.",
     "label": "the label field, integers from 0.",
     "classes": "the number of classes of the label.",
     "rate": "the share of the training labels that the noise affects, from 0 to 1.",
-    "train": 'the number of training rows, drawn by `seed`; or the field and value of them: `{ part = "train" }`.',
-    "among": "for each number field the largest allowed value; other rows are in no part.",
-    "group_words": "words; a row's group is the first of them that occurs in it.",
-    "files": "the published lists named by `[[files]]` of the definition; not given as a parameter.",
+    "train": 'the number of training rows, drawn by `seed`; or a field and its value in them: `{ part = "train" }`.',
+    "among": "for each numeric field the largest allowed value; rows that exceed it are dropped.",
+    "group_words": "words that name the groups: a row's group is the first of them that occurs in it.",
+    "files": "the published lists that `[[files]]` of the definition names; not set as a parameter.",
 }
 """The meaning of a parameter if the rule's docstring has no line for it."""
 
@@ -104,7 +104,7 @@ def format_usage(rule: Rule) -> str:
     """Describe which splits use a rule."""
     count = len(rule.splits)
     if not count:
-        return "by no split of the catalogue"
+        return "no split of the catalogue"
     more = f" and {count - _NAMED} more" if count > _NAMED else ""
     return f"{', '.join(rule.splits[:_NAMED])}{more}"
 

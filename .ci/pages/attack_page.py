@@ -1,4 +1,4 @@
-"""docs/attacks.md: the attacks that tests repeat, read from their marks `@pytest.mark.attack(who, what)`."""
+"""docs/attacks.md: the attacks that tests carry out, read from their marks `@pytest.mark.attack(who, what)`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ ATTACKERS = {
     "entrant": "someone who submits to a board",
     "operator": "someone who runs a board",
     "visitor": "someone who reads a board or sends requests to its server",
-    "host": "someone who controls a machine or network in between",
-    "disk": "no one: a faulty disk, a crash, a full file system",
+    "host": "someone who controls another machine, a server or the network",
+    "disk": "no attacker, but a faulty disk, a crash or a full file system",
 }
 """Who may attack, in the order of the page."""
 INTRODUCTION = """
-The tests repeat these attacks; `make attack` runs them and prints the result of each. What Farshift defends against,
-and what it does not: [security](security.md).
+The test suite carries out each of these attacks and checks that it fails; `make attack` runs only these tests and
+prints the result of each. The guarantees and their limits: [security](security.md).
 """
 
 
 def build_attack_page() -> str:
-    """The page: a table an attacker, with the test files that repeat each attack."""
+    """The page: one table per attacker, with the test files that carry out each attack."""
     attacks = list_marked_attacks(ROOT / "tests")
     blocks = []
     for who, description in ATTACKERS.items():
@@ -33,16 +33,16 @@ def build_attack_page() -> str:
             for (attacker, what), files in sorted(attacks.items())
             if attacker == who
         ]
-        blocks += [f"## {who.capitalize()}: {description}", format_table(("attack", "repeated in"), rows)]
+        blocks += [f"## {who.capitalize()}: {description}", format_table(("attack", "tests"), rows)]
     return join_page(
-        "# The attacks",
+        "# Attacks in the test suite",
         INTRODUCTION,
         *blocks,
     )
 
 
 def list_marked_attacks(tests: Path) -> dict[tuple[str, str], set[str]]:
-    """The test files, relative to the folder above `tests`, that repeat each attack (who, what)."""
+    """The test files, relative to the folder above `tests`, that carry out each attack (who, what)."""
     attacks: dict[tuple[str, str], set[str]] = {}
     for path in sorted(tests.rglob("test_*.py")):
         text = path.read_text("utf-8")

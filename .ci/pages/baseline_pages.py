@@ -17,33 +17,36 @@ from markdown_text import format_table, join_page
 
 NUMBERS = Path(__file__).parents[2] / "tests" / "baselines" / "parity" / "numbers"
 """A JSON file a reference: what released code computed, of which commit, and the largest difference of ours."""
-NO_REFERENCE = "Held to no released numbers:"
+NO_REFERENCE = "Not compared with released code:"
 """The first words of the last paragraph of an algorithm's docstring if no reference is stored."""
 COMPONENTS = ("optimisers", "schedules", "positions", "formats", "augmentations", "diagnostics")
 PAGES = {
-    "recipes": "the baselines: network, algorithm, and optimiser steps under each budget",
-    "algorithms": "the training algorithms: tasks, the data each one uses, a short description",
-    "parity": "the algorithms whose numbers are compared with released code, and why others are not",
-    "networks": "the networks",
+    "recipes": "baselines: network, algorithm, and optimiser steps under each budget",
+    "algorithms": "training algorithms, their tasks and the data that they use",
+    "parity": "numerical comparison of algorithms with released code, and why some are not compared",
+    "networks": "network architectures and their tasks",
     "components": "optimisers, schedules, positional encodings, formats, augmentations and diagnostics",
 }
 
 INDEX_INTRODUCTION = """
-How to run, combine and extend them: [Baselines](../baselines.md). `farshift baselines list`, `algorithms` and
-`networks` print the same lists, with settings and citations under `--json`.
+These pages list all baselines and their components. How to run, combine and extend them:
+[Baselines](../baselines.md). `farshift baselines list`, `farshift baselines algorithms` and `farshift baselines
+networks` print the same lists; `--json` adds settings and citations.
 """
 RECIPES_INTRODUCTION = """
-`farshift run NAME --on BENCHMARK` trains one. Quick and full are optimiser steps under the budgets of these names;
-scikit-learn estimators have none. The published budget is that of the paper or of its released code; it is empty where
-it was not looked up.
+A recipe is a baseline: a network and a training algorithm with their settings, or a scikit-learn estimator.
+`farshift run NAME --on BENCHMARK` trains and evaluates it. The columns *quick* and *full* are the optimiser steps under
+`--budget quick` and `--budget full`; scikit-learn estimators have none. The published budget is that of the paper or of
+its released code; it is empty if we have not looked it up.
 """
 ALGORITHMS_INTRODUCTION = """
-Data: what an algorithm uses, by the names that [Baselines](../baselines.md) explains. Compared: whether its numbers are
-[compared with released code](parity.md).
+The column *data* lists what an algorithm has access to ([Baselines](../baselines.md) explains the names); *compared*,
+whether its numbers are [compared with released code](parity.md).
 """
 PARITY_INTRODUCTION = """
-How the comparison works: [Baselines](../baselines.md). The difference is the largest one between our numbers and those
-of the released code, as last measured. A name after a dot is another form of the algorithm.
+Each algorithm is compared with released code on the same small inputs ([how](../baselines.md)). The last column is the
+largest absolute difference between our numbers (losses, gradients, weights or predictions) and those of the released
+code. A suffix after a dot is a variant of the algorithm.
 """
 
 
@@ -94,7 +97,7 @@ def _title_kind(kind: str) -> str:
 
 
 def _render_algorithms() -> str:
-    entries = list_algorithms()
+    entries, files = list_algorithms(), find_plugin_files("algorithms")
     compared = {reference["name"].partition(".")[0] for reference in read_references()}
     blocks = []
     for kind in ("any", *KINDS):
@@ -104,7 +107,7 @@ def _render_algorithms() -> str:
                 ", ".join(entry["tasks"]),
                 ", ".join(entry["touches"]),
                 "yes" if entry["name"] in compared else "",
-                entry["title"],
+                _read_first_sentence(files[entry["name"]]),
             )
             for entry in entries
             if entry["kind"] == kind
@@ -132,7 +135,7 @@ def _render_parity() -> str:
     return join_page(
         "# Algorithms compared with released code",
         PARITY_INTRODUCTION,
-        format_table(("algorithm", "released code", "largest difference"), rows),
+        format_table(("algorithm", "released code (commit, file: function)", "largest difference"), rows),
         "## Not compared",
         format_table(("algorithm", "reason"), [(f"`{name}`", reason or "") for name, reason in reasons.items()]),
     )
@@ -159,7 +162,11 @@ def read_missing_reason(file: Path) -> str | None:
 
 
 def _render_networks() -> str:
-    rows = [(f"`{entry['name']}`", ", ".join(entry["tasks"]), entry["title"]) for entry in list_networks()]
+    files = find_plugin_files("networks")
+    rows = [
+        (f"`{entry['name']}`", ", ".join(entry["tasks"]), _read_first_sentence(files[entry["name"]]))
+        for entry in list_networks()
+    ]
     return join_page("# Networks", format_table(("network", "tasks", "description"), rows))
 
 
@@ -167,12 +174,12 @@ def _render_components() -> str:
     blocks = []
     for sort in COMPONENTS:
         files = sorted(find_files_by_name(f"baselines/{sort}", ".py").items())
-        rows = [(f"`{name}`", _read_title(file)) for name, file in files if not name.startswith("_")]
+        rows = [(f"`{name}`", _read_first_sentence(file)) for name, file in files if not name.startswith("_")]
         blocks += [f"## {sort.capitalize()}", format_table((sort.removesuffix("s"), "description"), rows)]
-    return join_page("# Components", "Settings of a recipe choose among them by name.", *blocks)
+    return join_page("# Components", "A setting of the recipe selects each of them by name.", *blocks)
 
 
-def _read_title(file: Path) -> str:
+def _read_first_sentence(file: Path) -> str:
     """The first sentence of a file's docstring."""
-    text = " ".join((ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "").split())
-    return text.split(". ")[0].split(": ")[0].rstrip(".")
+    paragraph = (ast.get_docstring(ast.parse(file.read_text("utf-8"))) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()).split(". ")[0].rstrip(".")

@@ -21,24 +21,33 @@ from farshift.benchmarks.claims.measurement import format_measurement
 from markdown_text import fill_prose, format_table, join_page
 
 INTRODUCTION = """
-Which published findings about generalisation hold when they are run again? A claim is one file of `baselines/claims/`:
-what the paper says and where, what is run, and the rule that judges the result, written before the run.
+Which published findings about generalisation can be reproduced in small settings? A claim is one file of
+`baselines/claims/`: the finding of the paper and where it is stated, the experiment, and the decision rule for its
+result.
 
-- `farshift reproduce NAME` runs a claim with the same splits, harness and trainer as everything else.
-- `--quick` checks its direction in under a minute.
-- `--rescore` judges the stored predictions of the recorded run.
-- `--all --budget 30m` runs the claims that fit.
+- `farshift reproduce NAME` runs the experiment of a claim.
+- `--quick` runs a short version of it, in under a minute.
+- `--rescore` scores the stored predictions of the recorded run again.
+- `--all --budget 30m` runs all claims that fit into the time budget.
 
-A rule holds if the whole interval is on its side, fails if the whole interval is on the other side, and is open if the
-interval has parts on both. A claim is accordingly *reproduced*, *not reproduced* or *inconclusive*. A published number
-that was not seen in its source is only compared with: *comparison*. If a premise fails, such as that the model has
-learnt the training distribution, the claim is inconclusive. Brackets are 95 % intervals over test rows and, for trained
-models, training seeds; numbers without brackets are exact.
+Verdicts:
 
-The settings are small: what two CPU cores train in minutes. A verdict is about the setting that the page describes, not
-about the paper. Claims that need a GPU and have not had one are *not yet run*. Rules of claims that train models were
-written before training; rules of claims about recorded baselines were written after these were recorded. To add one: [a
-claim of your own](../own-claims.md).
+- *reproduced*: the confidence intervals of all measured quantities satisfy the rules.
+- *not reproduced*: an interval lies entirely outside a rule.
+- *inconclusive*: an interval contains values on both sides of a rule; or a premise of the claim is not met, such as
+  that the model has learned the training distribution.
+- *comparison*: the published number was not verified in its source, so the result is compared with it but not judged.
+- *not yet run*: the experiment needs a GPU and has not been run.
+
+After each published result, its source is given with *seen* if we verified it there, or *from memory* if we did not.
+Brackets are 95 % confidence intervals over test rows and, for trained models, training seeds; numbers without brackets
+are exact. ID and OOD scores are those on in-distribution and out-of-distribution test rows. With wrong training labels,
+MEMORISED is the fraction of wrongly labelled training rows for which the model predicts the wrong label, RESTORED the
+fraction for which it predicts the true one.
+
+The settings are small: experiments that two CPU cores can train in minutes. A verdict applies to the setting that the
+page describes, not to the paper. Rules of claims that train models were written before training; rules of claims about
+recorded baselines were written after these were recorded. To add one: [a claim of your own](../own-claims.md).
 """
 
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
@@ -75,7 +84,7 @@ def format_claim_table(entries: Sequence[ClaimEntry], names: Mapping[str, str], 
         for entry in entries
         for claim in (entry.claim,)
     ]
-    return format_table(("claim", "kind", "what is claimed", "verdict", "one core"), rows)
+    return format_table(("claim", "kind of shift", "finding", "verdict", "CPU time (one core)"), rows)
 
 
 def name_papers(citations: Iterable[str]) -> dict[str, str]:
@@ -122,7 +131,7 @@ def render_claim(entry: ClaimEntry, citation: str) -> str:
     claim, outcome = entry.claim, entry.outcome
     published = "\n".join(f"- Published: {format_published(result)}" for result in claim.published.values())
     if outcome is None:
-        verdict, measured = f"**{NOT_RUN.capitalize()}.** It takes {format_cost(claim)} on one core.", ""
+        verdict, measured = f"**{NOT_RUN.capitalize()}.** Estimated time on one CPU core: {format_cost(claim)}.", ""
     else:
         verdict = f"**{outcome.verdict.capitalize()}.** {outcome.reason}. {describe_evidence(claim, outcome)}"
         rows = [
@@ -132,7 +141,7 @@ def render_claim(entry: ClaimEntry, citation: str) -> str:
         measured = format_table(("quantity", "definition", "result"), rows)
     return join_page(
         f"## {claim.name}",
-        f"{claim.title} ({claim.kind}).{f' {citation}.' if citation else ''}",
+        f"{claim.title} ({claim.kind} shift).{f' {citation}.' if citation else ''}",
         published,
         measured,
         verdict,

@@ -10,10 +10,11 @@ from farshift.splits.rule_docs import Rule, format_example, format_usage, list_r
 from markdown_text import fill_prose, format_table, join_page
 
 INTRODUCTION = """
-A rule assigns the rows of a source to parts. A definition ([own splits](../own-splits.md)) names a rule by its file and
-its name, such as `length/threshold`, and sets its parameters. `farshift splits rules NAME` prints the same description
-as these pages. A rule of your own is a function of the same form in `splits/rules/FILE.py` of your folder. The outcome
-of a rule for each row (part, group, severity, weight, label) is frozen in the split's manifest.
+A rule assigns the rows of a data source to parts: `train`, `id_val`, `id_test`, `ood_val`, `ood_test`. Rows that it
+assigns to none are dropped. It may also give each row a group, a severity, a weight and a training label; the result is
+frozen in the split's manifest. The definition of a split ([own splits](../own-splits.md)) names a rule by its file and
+its name, such as `length/threshold`, and sets its parameters. `farshift splits rules NAME` prints the description of a
+rule. To add a rule, write a function of the same form in `splits/rules/FILE.py` of your folder.
 """
 
 
@@ -30,8 +31,8 @@ def build_rule_pages() -> dict[str, str]:
             (f"[{rule.name}]({file}.md#{_make_anchor(rule)})", ", ".join(rule.kinds) or "any", rule.title)
             for rule in rules
         ]
-    table = format_table(("rule", "shift", "description"), rows)
-    return {"index.md": join_page("# The rules", INTRODUCTION, table)} | pages
+    table = format_table(("rule", "kind of shift", "description"), rows)
+    return {"index.md": join_page("# Split rules", INTRODUCTION, table)} | pages
 
 
 def _make_anchor(rule: Rule) -> str:
@@ -46,11 +47,11 @@ def _render_rule(rule: Rule) -> str:
     ]
     example = next((line for line in format_example(rule) if line.startswith("parameters")), "")
     name = rule.example.get("name")
-    kinds = f" ({', '.join(rule.kinds)})" if rule.kinds else ""
+    kinds = f" ({', '.join(rule.kinds)} shifts)" if rule.kinds else ""
     return join_page(
         f"## {_make_anchor(rule)}",
         fill_prose(rule.what),
         format_table(("parameter", "type", "default", "meaning"), parameters),
         f"Example{f' ({name})' if name else ''}: `{example}`." if example else "",
-        fill_prose(f"Used{kinds}: {format_usage(rule)}."),
+        fill_prose(f"Used by{kinds}: {format_usage(rule)}."),
     )

@@ -12,15 +12,16 @@ from farshift.splits.manifest import KINDS, Manifest
 from markdown_text import fill_prose, format_table, join_page
 
 INTRODUCTION = """
-The catalogue by kind of shift. Each kind has a page that lists its data sources; each source has a page with its
-splits, their sizes and the results of their audits. `farshift splits list` searches the same catalogue, and `farshift
-splits show NAME` prints one split with its identity, rule and full audit. To define a split: [own
-splits](../own-splits.md).
+All splits, by kind of shift. Each kind has a page that lists its data sources; each source has a page with its splits,
+their sizes and the results of their audits. `farshift splits list` searches the same catalogue, and `farshift splits
+show NAME` prints one split with its identity, rule and full audit. To define a split: [own splits](../own-splits.md).
 
-- A *frozen* split has pinned rows. A *definition* describes public data whose rows are pinned when you first pull them
-  ([real data](../real-data.md)).
-- A *family* is a split with all its versions, or all rates and draws of one rule of label noise over one source.
-- An *audit* measures whether a split has the shift that it claims ([audits](../audit.md)).
+- A *frozen* split is reproducible row by row: the assignment of its rows to parts is verified by digests. A
+  *definition* is a split of public data that Farshift does not ship; its rows are frozen on your machine when you first
+  pull it ([real data](../real-data.md)).
+- A *manifest* describes one version of one split. A *family* is a split with all its versions; with label noise, it is
+  one noise rule on one source, with all its rates and random draws.
+- An *audit* measures whether a split has the shift that it claims to have ([audits](../audit.md)).
 """
 
 
@@ -46,7 +47,7 @@ def _render_index(manifests: Sequence[Manifest]) -> str:
     frozen, defined = _divide_by_state(manifests)
     rows.append(("all", _format_counts(frozen), _format_counts(defined)))
     table = format_table(("kind of shift", "frozen", "definitions"), rows)
-    return join_page("# The splits", INTRODUCTION, table)
+    return join_page("# Splits", INTRODUCTION, table)
 
 
 def _render_kind(kind: str, manifests: Sequence[Manifest], sources: dict[str, SourceDefinition]) -> str:
@@ -58,7 +59,7 @@ def _render_kind(kind: str, manifests: Sequence[Manifest], sources: dict[str, So
             rows.append((f"[{name}]({name}.md)", *counts, source.title))
     return join_page(
         f"# {kind.capitalize()} shifts",
-        "The number of families of each source: frozen ones, and definitions.",
+        "The number of split families of each data source ([terms](index.md)).",
         format_table(("source", "frozen", "definitions", "data"), rows),
         "[All kinds of shift](index.md)",
     )
@@ -89,7 +90,7 @@ def _format_counts(manifests: Sequence[Manifest]) -> str:
 
 def _render_source(source: SourceDefinition, members: Sequence[Manifest]) -> str:
     facts = [f"- Source: `{source.name}`" + (f", {source.rows:,} rows" if source.rows else "")]
-    facts += [f"- Licence: {source.licence}" + (f"; to be accepted: {source.accept}" if source.accept else "")]
+    facts += [f"- Licence: {source.licence}" + (f"; you must accept: {source.accept}" if source.accept else "")]
     facts += [f"- Reference: {source.citation}"]
     facts += [f"- Homepage: <{source.homepage}>"] if source.homepage else []
     facts += [_format_fields(source, role, name) for role, name in (("input", "Inputs"), ("label", "Labels"))]
@@ -99,10 +100,13 @@ def _render_source(source: SourceDefinition, members: Sequence[Manifest]) -> str
         "\n".join(facts),
         fill_prose(source.notes),
         "## Frozen splits" if frozen else "",
-        format_table(("split", "shift", "rows", "contents", "audit"), map(_format_frozen, _group_draws(frozen))),
+        "The last column summarises the [audit](../audit.md) of each split." if frozen else "",
+        format_table(
+            ("split", "kind of shift", "rows", "description", "audit"), map(_format_frozen, _group_draws(frozen))
+        ),
         "## Definitions" if defined else "",
-        "The first `farshift splits pull` pins their rows." if defined else "",
-        format_table(("split", "shift", "contents"), map(_format_defined, defined)),
+        "The rows of these splits are frozen on your machine by the first `farshift splits pull`." if defined else "",
+        format_table(("split", "kind of shift", "description"), map(_format_defined, defined)),
         "[All splits](index.md)",
     )
 

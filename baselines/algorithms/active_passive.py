@@ -1,5 +1,4 @@
-"""Active and passive losses: normalised cross-entropy, which learns the label, with reverse cross-entropy, which
-unlearns the others.
+"""Active and passive losses: normalised cross-entropy (active) plus reverse cross-entropy (passive).
 
     a CE_y / sum_c CE_c + b (-A) (1 - p_y),   CE_c = -log p_c,  A = log 1e-4
 

@@ -1,4 +1,4 @@
-"""AdaNPC: nearest neighbours among the training rows' features, and test rows that were predicted surely join them.
+"""AdaNPC: nearest-neighbour classification over the features of training rows and of confidently predicted test rows.
 
 Training is empirical risk. The memory holds the normalised features and labels of all training rows; with the k nearest
 of a row by cosine similarity,  p(c) = sum over those of label c of softmax(similarity / T),  and a test row whose

@@ -1,4 +1,4 @@
-"""Adaptive feature norm: features of labelled and of shifted rows are made larger, step by step.
+"""Adaptive feature norm: the feature norms of labelled and of shifted rows are increased step by step.
 
     CE + penalty x [ mean over x in S of (|z(x)| - r(x))^2 + the same over T ],    r(x) = |z(x)| + step, held fixed
 

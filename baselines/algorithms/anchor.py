@@ -1,4 +1,4 @@
-"""Anchor regression: a number predicted with errors whose mean is 0 in every environment.
+"""Anchor regression: the mean error of each environment is penalised.
 
     mean_e R_e + weight x mean_e (mean over e of the errors)^2
 
@@ -7,7 +7,7 @@ environment; its gamma is 1 + weight. 0 is least squares, and the larger the wei
 along those seen between environments, under which the error is least at worst (theorem 1). For another model than a
 linear one it is the same objective, and has no such guarantee.
 
-Held to no released numbers: the paper's estimator is a closed form, to which a test holds this one.
+Not compared with released code: the paper's estimator has a closed form; a test compares this implementation with it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""AND-mask: a step along those coordinates alone on whose sign the environments' gradients agree.
+"""AND-mask: gradient steps only along coordinates on whose sign the environments' gradients agree.
 
     g_k = mean_e g_e,k  where |mean_e sign g_e,k| >= agreement, else 0
 

@@ -1,4 +1,4 @@
-"""Backward correction: the loss of every label, weighted by how the given one may have come about.
+"""Backward correction: the loss is corrected with the inverse of the label-noise transition matrix.
 
     sum_j (T^-1)_yj CE(p, j)
 

@@ -1,4 +1,4 @@
-"""Balanced softmax: cross-entropy of logits to which each class's logarithm of its frequency is added.
+"""Balanced softmax: the log frequency of each class is added to its logit in the training loss.
 
     -log (n_y e^(z_y) / sum_c n_c e^(z_c)),  n_c the weight of all training rows with label c
 

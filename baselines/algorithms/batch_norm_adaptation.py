@@ -1,4 +1,5 @@
-"""Batch-norm adaptation: each test batch is normalised by its own moments, or by ones between them and training's.
+"""Batch-norm adaptation: test batches are normalised by their own statistics, or by a mixture of theirs and those of
+training.
 
     mean = N / (N + n) mean_train + n / (N + n) mean_batch,  and the variance alike,  of a batch of n rows
 

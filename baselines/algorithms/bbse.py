@@ -1,4 +1,5 @@
-"""Black-box shift estimation: training again with each class weighted by how often it occurs among the shifted rows.
+"""Black-box shift estimation: label shift is estimated from predictions, and the network is trained again with class
+weights.
 
 The first part of training is plain ERM. With its predictions on validation rows V and shifted rows T,
 

@@ -1,4 +1,4 @@
-"""The bi-tempered logistic loss: a heavy-tailed softmax (t2 > 1) under a bounded logarithm (t1 < 1).
+"""The bi-tempered logistic loss: a heavy-tailed softmax (t2 > 1) and a bounded logarithm (t1 < 1).
 
     p_j = exp_t2(a_j - c(a)),  with c(a) such that sum_j p_j = 1
     loss = -log_t1 p_y - (1 - sum_j p_j^(2 - t1)) / (2 - t1)

@@ -1,4 +1,4 @@
-"""Bootstrapping: the label is mixed with what the network itself believes.
+"""Bootstrapping: the target is a mixture of the label and the network's own prediction.
 
     soft: -sum_j [b y_j + (1 - b) p_j] log p_j  =  b CE + (1 - b) entropy of p
     hard: -sum_j [b y_j + (1 - b) z_j] log p_j,  z the one-hot of the largest p_j

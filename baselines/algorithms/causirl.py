@@ -1,4 +1,4 @@
-"""CausIRL with CORAL: two random mixtures of the environments whose features have equal means and covariances.
+"""CausIRL with CORAL: the means and covariances of the features of two random mixtures of environments are aligned.
 
     mean_e R_e + weight x [ |mu_1 - mu_2|^2 / d + |C_1 - C_2|^2 / d^2 ]
 

@@ -1,4 +1,4 @@
-"""Conditional domain-adversarial training: within a class, the features do not reveal the environment.
+"""Conditional domain-adversarial training: features that do not reveal the environment within a class.
 
 As dann.py, with D the mean over classes of the mean CE(environment | discriminator(z + e_y)) over the class's rows, and
 e_y a learned vector of class y. Li et al., ECCV 2018 (class priors normalised), with one discriminator that gets the

@@ -1,4 +1,4 @@
-"""Class reweighting: every row counts by the inverse of how frequent its class is among the training rows.
+"""Class reweighting: each row is weighted by the inverse frequency of its class in training.
 
     sum_i w_(y_i) CE_i / sum_i w_(y_i),  w_c = 1 / n_c,  n_c the weight of all training rows with label c
 

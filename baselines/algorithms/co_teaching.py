@@ -1,4 +1,4 @@
-"""Co-teaching: two networks, each trained on the rows of a batch that the other finds easiest.
+"""Co-teaching: two networks, each trained on the rows of a batch with the smallest loss under the other.
 
     R(t) = 1 - t_0 min(t / T, 1) is the share of a batch that is retained
 

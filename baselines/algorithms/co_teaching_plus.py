@@ -1,4 +1,4 @@
-"""Co-teaching+: co-teaching on the rows of a batch whose class the two networks disagree about.
+"""Co-teaching+: co-teaching on the rows of a batch on which the predictions of the two networks disagree.
 
 After a warm-up by co-teaching on whole batches, each network learns from those that the other finds easiest of the rows
 where their predictions differ: R(t) m of these m rows, or all of them where that is none (Yu et al., ICML 2019,

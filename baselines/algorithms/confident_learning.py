@@ -1,4 +1,5 @@
-"""Confident learning: count the labels that are probably wrong, leave out as many, and train on the rest.
+"""Confident learning: rows whose labels are probably wrong are estimated by cross-validation and removed before
+training.
 
 1. Out-of-sample probabilities p of all rows, by `assign_folds`-fold cross-validation, stratified by label.
 2. Thresholds t_j, the mean of p_j over the rows labelled j; the confident joint C_ij counts the rows labelled i whose

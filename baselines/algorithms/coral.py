@@ -1,4 +1,4 @@
-"""Correlation alignment of environments: features whose means and covariances agree.
+"""Correlation alignment (CORAL): the means and covariances of the environments' features are aligned.
 
     mean_e R_e + weight x mean_{i < j} [ |mu_i - mu_j|^2 / d + |C_i - C_j|^2 / d^2 ]
 

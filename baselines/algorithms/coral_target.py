@@ -1,4 +1,4 @@
-"""Deep CORAL: features of the labelled rows and of the shifted ones with equal means and covariances.
+"""Deep CORAL: the means and covariances of the features of labelled and of shifted rows are aligned.
 
     CE + penalty x [ |mu_S - mu_T|^2 / d + |C_S - C_T|^2 / d^2 ]
 

@@ -1,4 +1,4 @@
-"""CORES: confidence is rewarded, and rows whose label is less likely than the average one are sieved out.
+"""CORES: a confidence regulariser, and rows with a larger loss than an average label are left out.
 
     mean over {i : CE_i <= 1 / C sum_c l_ic} of  CE_i - b sum_c prior_c l_ic,   l_ic = -log(p_ic + 1e-8)
 

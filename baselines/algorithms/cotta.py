@@ -1,4 +1,5 @@
-"""CoTTA: a student learns from a slow teacher that averages over views, and some of its weights return to the start.
+"""CoTTA: a student learns at test time from a weight-averaged teacher over augmented views; some weights are restored
+at random.
 
     student:  down  -sum_c softmax(t)_c log softmax(s)_c,  one step of Adam on all weights
     teacher:  t' <- m t' + (1 - m) s',  its weights after the student's

@@ -1,4 +1,4 @@
-"""Classifier re-training (cRT): the head is fitted anew to classes in equal shares, the features stay as they were.
+"""Classifier re-training (cRT): the head is trained again with balanced classes on frozen features.
 
 1. The network is trained by empirical risk on rows as they come, for `first_percent` of the steps.
 2. The head begins with fresh weights and goes on alone; every class counts alike: a row's weight is divided by that of
@@ -7,8 +7,8 @@
 Kang et al., ICLR 2020, section 4.1. Rows are drawn by these weights, or a full batch is averaged by them; the released
 sampler draws classes in turn.
 
-Held to no released numbers: in the released code this is a configuration of a trainer, whose sampler takes classes in
-turn, drawn at random.
+Not compared with released code: in the released code this is a configuration of a trainer, whose sampler cycles through
+classes at random.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A curriculum: training begins with the easiest rows and adds harder ones at a pace.
+"""Curriculum learning: training starts with the easiest rows and adds harder ones.
 
 Bengio et al., ICML 2009: a sequence of reweighted training distributions Q_t(z) ~ W_t(z) P(z), W_t rising to 1. Here
 W_t(z) is 1 where z is among the easiest share c(t) of all weight and 0 elsewhere, with the competence function of
@@ -13,7 +13,7 @@ after a first stage of plain training, after which training begins anew ("self-t
 2019, arXiv:1904.03626). Orders `hard` and `random` are the controls that a gain must be measured against: Wu, Dyer and
 Neyshabur, ICLR 2021 (arXiv:2012.03107), found that most of it is in the growing size of the set.
 
-Held to no released numbers: no code of the paper is known; order, pace and batches come from different papers.
+Not compared with released code: no code of the paper is known; order, pace and batches are from different papers.
 """
 
 from __future__ import annotations

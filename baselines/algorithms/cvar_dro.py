@@ -1,4 +1,4 @@
-"""CVaR-DRO: the mean loss of the worst share of the rows of a batch.
+"""CVaR-DRO: the mean loss over the worst fraction of the rows of a batch.
 
     max_q sum_i q_i l_i,   0 <= q_i <= w_i / (alpha sum w),  sum_i q_i = 1
 

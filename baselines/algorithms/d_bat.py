@@ -1,4 +1,4 @@
-"""D-BAT: an ensemble whose members agree on the training rows and disagree on shifted ones.
+"""D-BAT: an ensemble whose members agree on training rows and disagree on shifted rows.
 
 Members are trained in turn. Member m minimises
 

@@ -1,11 +1,11 @@
-"""Deep ensembles: networks that differ in their initial weights and the order of their rows predict together.
+"""Deep ensembles: the mean prediction of networks with different initial weights and data orders.
 
 The prediction is the mean of the members' probabilities (Lakshminarayanan, Pritzel and Blundell, section 2.4). Members
 are trained one after the other, each on all rows, and share the steps equally: for members trained as long as a single
 network, multiply the steps by their number. The paper's smoothing by adversarial rows (section 2.3) is left out, as in
 most later work; without it the training is that of `erm`.
 
-Held to no released numbers: the authors released none; members are trained as by `erm`, which is held.
+Not compared with released code: the authors released no code; members are trained as by `erm`, which is compared.
 """
 
 from __future__ import annotations

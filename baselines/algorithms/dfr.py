@@ -1,4 +1,4 @@
-"""Deep feature reweighting: the last layer is fitted again, on validation rows that are balanced over groups.
+"""Deep feature reweighting: the last layer is retrained on group-balanced validation rows.
 
 The network is trained by empirical risk. Then the features of the in-distribution validation rows are standardised,
 and a linear head is fitted by multinomial logistic regression with an l1 penalty to as many of them from every group

@@ -1,4 +1,4 @@
-"""Diversify and disambiguate: heads that agree with the labels and with each other as little as may be elsewhere.
+"""Diversify and disambiguate: heads that agree on labelled rows and differ as much as possible on shifted rows.
 
 H linear heads on one feature extractor minimise, on labelled batches S and unlabelled shifted ones T,
 

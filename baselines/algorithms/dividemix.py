@@ -1,4 +1,4 @@
-"""DivideMix-lite: rows with wrong labels become unlabelled, and two networks learn from both as MixMatch does.
+"""DivideMix-lite: two networks treat rows with probably wrong labels as unlabelled and learn from them with MixMatch.
 
 After a warm-up of cross-entropy, then once an epoch: a mixture of two Gaussians is fitted to a network's losses on all
 rows, and w_i is the posterior that row i comes from the lower one. The *other* network uses rows with

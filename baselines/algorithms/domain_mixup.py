@@ -1,4 +1,4 @@
-"""mixup between environments: training on lines from the rows of one environment to those of another.
+"""Mixup between environments: training on interpolations between rows of two environments.
 
     mean over pairs (e, f) of loss(f(l x_e + (1 - l) x_f), l y_e + (1 - l) y_f),  l ~ Beta(alpha, alpha)
 

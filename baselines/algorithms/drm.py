@@ -1,4 +1,5 @@
-"""Domain-specific risks: one head for each environment and one for all, averaged in prediction by their certainty.
+"""Domain-specific risk minimisation: one head per environment and one for all, averaged in prediction by their
+confidence.
 
     min  mean over e of [CE(h_e(z), y) + CE(h(z), y)] / 2 on the rows of e        z = features
     prediction: sum over e of w_e softmax(h_e(z)),  w_e in proportion to H_e^-gamma,  H_e the entropy of softmax(h_e(z))

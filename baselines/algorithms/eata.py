@@ -1,4 +1,4 @@
-"""EATA: Tent on confident test rows unlike those before, with scales and shifts kept close to those of training.
+"""EATA: Tent on test rows that are confident and not redundant, with a penalty on changes of the adapted parameters.
 
     mean over S of e^(E_0 - H(x)) H(x)  +  beta sum_i F_i (w_i - w_i^0)^2,
     S = {x: H(x) < E_0 and |cos(p(x), m)| < epsilon},   m <- 0.9 m + 0.1 mean over S of p(x)

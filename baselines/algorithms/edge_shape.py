@@ -1,4 +1,4 @@
-"""A bias towards shape: images and their edge maps are both learned from, and their predictions averaged.
+"""Shape bias: training on images and their edge maps, whose predictions are averaged.
 
     min  [CE(f(x), y) + w CE(f(e(x)), y)] / 2;   prediction: [softmax f(x) + softmax f(e(x))] / 2
 
@@ -7,8 +7,7 @@ edges as a second domain, in training and prediction, from one detector; the aut
 learning rate, by validation on crafted shifts (the selection rule `crafted_shift`). Its augmentations are not part of
 this.
 
-Held to no released numbers: the released code trains under its own augmentations, which are no part of this, and was
-not compared.
+Not compared with released code: the released code trains with its own augmentations, which are not implemented here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Environment inference for invariant learning: IRM on two environments inferred from a plain network's errors.
+"""Environment inference for invariant learning: IRM on two environments inferred from the errors of an ERM network.
 
 The first part of training is plain ERM. Then each training row i gets a share q_i of a first environment, and 1 - q_i
 of a second, that violate the invariance of IRM as much as possible (Creager et al., section 3):

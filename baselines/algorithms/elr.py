@@ -1,4 +1,4 @@
-"""Early-learning regularisation: away from what the network believed before it began to memorise.
+"""Early-learning regularisation: predictions are kept close to their moving average, to prevent memorisation.
 
     CE + l mean_i log(1 - <p_i, t_i>),  t_i <- b t_i + (1 - b) p_i  whenever row i is seen
 

@@ -1,4 +1,4 @@
-"""ELR+: early-learning regularisation of two networks, each by what the other one's averaged weights believed.
+"""ELR+: early-learning regularisation of two networks, each with targets from the other's averaged weights.
 
     of each network:  CE(f(x'), y') + r(t) l mean_i log(1 - <p_i, q_i>)
     t_i <- b t_i + (1 - b) softmax g(x_i),   g the other network with a running average of its weights

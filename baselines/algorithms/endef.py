@@ -1,4 +1,4 @@
-"""Entity debiasing: what entities alone say of the label is learned beside the network, and left out in prediction.
+"""Entity debiasing: a second model predicts the label from entities alone, and is left out in prediction.
 
     min  CE(y; (1 - a) f(x) + a g(entities)) + b CE(y; g(entities));   prediction: f(x)
 
@@ -6,7 +6,7 @@ Zhu et al., SIGIR 2022, with logits of any number of classes in place of one. En
 places, shops): g is a perceptron on the sum of their vectors. While training, each entity that g is given is masked or
 dropped at random.
 
-Held to no released numbers: the released loss stands in the training loops of networks on BERT, and has one logit.
+Not compared with released code: the released loss is part of the training loops of BERT models, and has one logit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Empirical quantile risk minimisation: a small risk in most environments, neither the mean nor the worst.
+"""Empirical quantile risk minimisation: a high quantile of the environments' risks is minimised.
 
     minimise the quantile F^-1(alpha) of the environments' risks, F(t) = mean_e Phi((t - R_e) / h)   (algorithm 1)
 

@@ -1,4 +1,4 @@
-"""Empirical risk minimisation: the mean loss over the training rows, each in proportion to its weight.
+"""Empirical risk minimisation: the weighted mean loss over the training rows.
 
 The squared loss on one-hot targets is what the literature on modular arithmetic trains with (Doshi et al., ICLR 2024,
 arXiv:2310.13061). Of numbers the loss is their squared error, whatever is set.

@@ -1,4 +1,4 @@
-"""ERM++: empirical risk with a head that is trained first, averaged weights, and a rate that follows validation losses.
+"""ERM++: ERM with the head trained first, weight averaging, and a learning rate that follows the validation loss.
 
     the first `warm_percent` of the steps train the head alone (LP-FT); then all is trained
     the answer is that of the mean of the weights of all steps after `start_percent`

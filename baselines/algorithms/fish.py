@@ -1,4 +1,4 @@
-"""Gradient matching between environments, by steps through them one after the other.
+"""Fish: gradient matching between environments, by successive inner steps on each of them.
 
     theta~ = theta after one inner step on each environment in random order;  theta <- theta + epsilon (theta~ - theta)
 

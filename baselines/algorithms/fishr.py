@@ -1,4 +1,4 @@
-"""Fishr: environments whose gradients have the same variance over rows.
+"""Fishr: the variances of the gradients of rows are matched between environments.
 
     R + weight x mean_e mean_k (v_e,k - mean_e v_e,k)^2
 

@@ -1,4 +1,4 @@
-"""FixMatch: confident predictions on shifted images are the labels of strongly augmented versions of them.
+"""FixMatch: confident predictions on shifted images are pseudo-labels of strongly augmented versions of them.
 
     CE_S + weight x mean over x in T of 1[max p(x) >= threshold] CE(argmax p(x), f(A(x)))
 

@@ -1,4 +1,4 @@
-"""Focal loss: rows that are answered well already count less.
+"""Focal loss: cross-entropy in which rows that are already predicted well have less weight.
 
     mean_i (1 - p_y)^gamma (-log p_y)
 

@@ -1,4 +1,4 @@
-"""Generalised cross-entropy: between cross-entropy (q towards 0) and the mean absolute error (q = 1).
+"""Generalised cross-entropy: a loss between cross-entropy (q towards 0) and the mean absolute error (q = 1).
 
     L_q(p_y) = (1 - p_y^q) / q,  and truncated  L_q(k) where p_y <= k
 

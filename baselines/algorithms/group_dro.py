@@ -1,4 +1,4 @@
-"""Group distributionally robust optimisation: the worst group's risk, by an online game over group weights.
+"""Group distributionally robust optimisation: the worst group's risk is minimised with online group weights.
 
     q_g <- q_g exp(step_size x (R_g + C / sqrt(n_g))),  q <- q / sum q,  minimise sum_g q_g R_g     (algorithm 1)
 

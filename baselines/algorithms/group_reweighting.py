@@ -1,12 +1,12 @@
-"""Group reweighting: plain training on batches that hold as many rows of every environment, whatever their sizes.
+"""Group reweighting: ERM on batches with equally many rows of each environment.
 
     mean_e R_e,  R_e the mean loss of environment e
 
 Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled equally often, rows within a
 group uniformly. They found it to do as well as methods that are made for worst groups.
 
-Held to no released numbers: the released code has a sampler's weights, over class and environment together; here
-batches have equal shares of environments.
+Not compared with released code: the released code weights a sampler by class and environment together; here batches
+have equally many rows of each environment.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Hessian alignment by Hessian-gradient products: environments whose losses curve alike along their gradients.
+"""Hessian alignment by Hessian-gradient products: the Hessians of the environments' losses are matched along their
+gradients.
 
     R + weight / E x sum_e [ hessian |H_e g_e - H g|^2 + gradient |g_e - g|^2 ]
 

@@ -1,4 +1,4 @@
-"""Hessian alignment by Hutchinson's diagonal: environments whose losses curve alike along each parameter of the head.
+"""Hessian alignment by Hutchinson's diagonal: the diagonals of the environments' Hessians are matched.
 
     R + weight / E x sum_e [ hessian |diag H_e - diag H|^2 + gradient |g_e - g|^2 ]
 

@@ -1,4 +1,4 @@
-"""Information-bottleneck ERM: features that vary little, so that they contain no more than the label needs.
+"""Information-bottleneck ERM: ERM with a penalty on the variance of the features.
 
     mean_e R_e + weight x mean_e mean_k Var_e z_k
 

@@ -1,4 +1,4 @@
-"""Information-bottleneck IRM: features that vary little, on which one classifier is optimal in every environment.
+"""Information-bottleneck IRM: IRM with a penalty on the variance of the features.
 
     mean_e R_e + weight x mean_e |grad_{w = 1} R_e(w x logits)|^2 + bottleneck x mean_e mean_k Var_e z_k
 

@@ -1,4 +1,4 @@
-"""Inter-environmental gradient alignment: environments whose risks have the same gradient.
+"""Inter-environmental gradient alignment: the variance of the environments' gradients is penalised.
 
     mean_e R_e + weight x sum_e |grad R_e - mean_e grad R_e|^2
 

@@ -1,4 +1,4 @@
-"""Importance weighting: each training row counts by how likely its inputs are among the shifted rows.
+"""Importance weighting: training rows are weighted by an estimated density ratio between shifted and training inputs.
 
     min  mean_i w_i^flattening CE_i,    w(x) = p_T(x) / p_S(x)
 
@@ -8,7 +8,8 @@ the training rows. `flattening` between 0 (ERM) and 1 trades bias for variance (
 regression reads the network's first representation (numbers, one-hot categories, pixels), standardised, with the
 penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
 
-Held to no released numbers: no authors' code is at hand; the weights are held to scikit-learn's.
+Not compared with released code: no code of the authors was found; a test compares the weights with those of scikit-
+learn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Empirical risk, and after training the hidden neurons that memorise are cut off.
+"""Pruning by inverse participation ratio: ERM, after which hidden neurons that memorise are removed.
 
 On modular arithmetic a neuron that generalises is a wave in each of its inputs and in the classes: its weights have one
 Fourier component. One that memorises has many. With w~ the discrete Fourier transform of real weights w,

@@ -1,5 +1,4 @@
-"""Improved test-time adaptation: a consistency loss that is learned, to agree with classification, adapts elementwise
-maps at test time.
+"""Improved test-time adaptation: a learned consistency loss adapts elementwise feature maps at test time.
 
 With features z, those z' of the same rows in another style (MixStyle), and A elementwise affine maps with ReLU,
 training makes two steps on each batch (Chen et al.):
@@ -14,7 +13,8 @@ have no blocks in common, so styles are those of the embedded inputs, and there 
 ones pass it by. Known trap avoided: the released state is never reset between evaluations, here `reset` restores maps,
 moments and draws.
 
-Held to no released numbers: the released code is made of the blocks of a ResNet-18, which networks here do not have.
+Not compared with released code: the released code depends on the blocks of a ResNet-18, which networks here do not
+have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JoCoR: two networks with one joint loss, descended on the rows of a batch where it is smallest.
+"""JoCoR: two networks with one joint loss, trained on the rows of a batch where it is smallest.
 
     l_i = (1 - a) (CE_1,i + CE_2,i) + a (KL(p_1,i | p_2,i) + KL(p_2,i | p_1,i))
     the mean of l over the R(t) = 1 - t_0 min(t / T, 1) of the batch with the smallest l

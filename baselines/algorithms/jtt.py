@@ -1,4 +1,4 @@
-"""Just train twice: the rows that a first model gets wrong count more for the second.
+"""Just train twice: rows that a first model misclassifies are upweighted for a second one.
 
 Stage 1 trains a model by empirical risk for a few epochs; E = {i : argmax f1(x_i) != y_i}. Stage 2 trains a fresh one
 on lambda_up sum_{i in E} l_i + sum_{i not in E} l_i (Liu et al., algorithm 1), each row of E being taken lambda_up

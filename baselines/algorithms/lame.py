@@ -1,4 +1,4 @@
-"""LAME: the probabilities of a test batch are smoothed over similar rows; the network does not change.
+"""LAME: the predicted probabilities of a test batch are smoothed over similar rows; the network is unchanged.
 
     min over Z  sum_i KL(z_i | q_i) - sum_ij w_ij z_i . z_j,   by  z_i <- softmax(log q_i + sum_j w_ij z_j)
 

@@ -1,4 +1,4 @@
-"""LDAM: margins that are larger for rarer classes, and late in training weights for them (deferred reweighting).
+"""LDAM: larger margins for rarer classes, and class weights late in training (deferred reweighting).
 
     CE(s (c - m_y 1_y), y),  c the cosines of features and the head's weights,  m_j = max_margin (min_k n_k / n_j)^(1/4)
 

@@ -1,4 +1,4 @@
-"""Learning from failure: rows that an intentionally biased network finds hard count more for the other network.
+"""Learning from failure: rows with a large loss under an intentionally biased network are upweighted for a second one.
 
 The biased network minimises the generalised cross-entropy (1 - p_y^q) / q, which amplifies what is easy; the debiased
 one minimises mean W CE_D with W = CE_B / (CE_B + CE_D) (Nam et al., algorithm 1). As in their code,

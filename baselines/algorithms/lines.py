@@ -1,5 +1,5 @@
-"""Layer-increasing scaling (LiNeS): the change since early training is preserved in the last layer, and scaled down
-towards the first.
+"""Layer-increasing scaling (LiNeS): the weight change since an early checkpoint is scaled down, most in the first
+layers.
 
 theta_l = theta_early_l + (alpha + beta l / (L - 1)) (theta_last_l - theta_early_l) for the layers l = 0 .. L - 1 (Wang
 et al.). alpha + beta = 1 keeps the last layer as trained. A layer is a module with parameters of its own,

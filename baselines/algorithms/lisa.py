@@ -1,4 +1,4 @@
-"""LISA: training on mixtures of two rows of one class and two environments, or of one environment and two classes.
+"""LISA: mixup of rows of one class and two environments, or of one environment and two classes.
 
     CE(f(l x_i + (1 - l) x_j), l y_i + (1 - l) y_j),    l ~ Beta(alpha, alpha) for each pair
 

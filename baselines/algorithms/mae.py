@@ -1,4 +1,4 @@
-"""Mean absolute error: a loss whose sum over all labels is constant, so that symmetric noise does not move its minimum.
+"""Mean absolute error: a loss that is robust to symmetric label noise, as its sum over all labels is constant.
 
     sum_c |p_c - 1[c = y]| = 2 (1 - p_y)
 

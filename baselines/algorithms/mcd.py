@@ -1,4 +1,4 @@
-"""Maximum classifier discrepancy: heads that disagree on shifted rows, and features on which they cannot.
+"""Maximum classifier discrepancy: two heads maximise their disagreement on shifted rows, and the features minimise it.
 
 Two heads c_1, c_2 on one feature extractor g. Each step takes, on the same rows,
 

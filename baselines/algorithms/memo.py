@@ -1,4 +1,5 @@
-"""MEMO: before predicting a row, the network steps towards one confident prediction for all its views, then resets.
+"""MEMO: for each test row, the entropy of the mean prediction over augmented views is minimised, then the network is
+reset.
 
     down  H(1 / B sum_b p(view_b(x))),  one step of gradient descent on all weights, of a copy for each row
 

@@ -1,4 +1,4 @@
-"""Meta-learning to generalise compositionally: a step on a batch must help with rows that share its parts.
+"""Meta-learning for compositional generalisation: a step on a batch must reduce the loss on similar rows.
 
 Conklin, Wang, Smith and Titov, ACL 2021 (arXiv:2106.04252), equations 1 and 2, after Li et al., AAAI 2018
 (arXiv:1710.03463):
@@ -14,8 +14,8 @@ The update is first-order if `second_order` is off: the gradient of L_test is co
 The values of a, eta and `pool_rows` are this project's: the inner step is a plain one, at a rate near that of the
 outer.
 
-Held to no released numbers: the paper's kernel of subsequences is another one here, and so are its pool of rows and its
-rates.
+Not compared with released code: the subsequence kernel, the pool of rows and the learning rates differ from those of
+the paper.
 """
 
 from __future__ import annotations

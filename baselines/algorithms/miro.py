@@ -1,4 +1,4 @@
-"""MIRO: features that stay informative about those of the network at the start of training.
+"""MIRO: mutual-information regularisation with the features of the initial network.
 
     CE + penalty x sum over layers of 1/2 mean [ (f - f_0)^2 / v + log v ],    v = softplus(b) + 1e-5
 

@@ -1,4 +1,4 @@
-"""mixup: training on lines between rows.
+"""Mixup: training on convex combinations of pairs of rows and of their labels.
 
     loss(f(l x_i + (1 - l) x_j), l y_i + (1 - l) y_j),  l ~ Beta(alpha, alpha),  j a random partner of i
 

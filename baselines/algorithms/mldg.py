@@ -1,4 +1,5 @@
-"""Meta-learning: a step that lowers the risk of some environments should lower the risk of the others too.
+"""Meta-learning for domain generalisation: a step that lowers the risk of some environments should lower that of the
+others.
 
     min  F(theta) + beta G(theta - alpha grad F(theta))
 

@@ -1,4 +1,4 @@
-"""Maximum mean discrepancy of environments: features with one distribution under a sum of Gaussian kernels.
+"""Maximum mean discrepancy: the environments' feature distributions are matched under a sum of Gaussian kernels.
 
     mean_e R_e + weight x mean_{i < j} MMD^2(features_i, features_j),  k(x, y) = sum_g exp(-g |x - y|^2)
 

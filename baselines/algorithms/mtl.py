@@ -1,4 +1,4 @@
-"""Marginal transfer learning: a classifier that is given the mean features of a row's environment beside its own.
+"""Marginal transfer learning: a classifier whose input includes the mean features of the row's environment.
 
     min  mean_e mean over x in e of CE(h([z(x), m_e]), y),    m_e <- ema mean over x in e of z(x) + (1 - ema) m_e
 

@@ -1,4 +1,4 @@
-"""Frozen weights, and groups of low-rank updates that are kept orthogonal to them and to each other.
+"""PEGO: frozen weights with groups of low-rank updates that are kept orthogonal to them and to each other.
 
 Every linear layer W but the head becomes W + sum over i of B_i A_i, of rank r each. The objective is
 

@@ -1,4 +1,4 @@
-"""The progressive loss of networks that think in iterations.
+"""The progressive loss for recurrent networks that iterate longer on harder inputs (deep thinking).
 
 Bansal et al., NeurIPS 2022 (arXiv:2202.05826), algorithm 1, for at most m iterations in training:
 

@@ -1,4 +1,4 @@
-"""Progressive self-knowledge distillation: the label is mixed with the network's own answer of the epoch before.
+"""Progressive self-knowledge distillation: the label is mixed with the network's own prediction of the previous epoch.
 
     CE(p_t, (1 - a_t) y + a_t p_(t - 1)),  a_t = a t / T
 

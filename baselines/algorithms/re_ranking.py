@@ -15,7 +15,8 @@ hard ones. Here, in the simplest form of theirs (an outcome reward model and bes
 Known limits: the judge sees the writer's errors on rows that the writer was trained on, so that a temperature is needed
 to have any errors; the paper's judges are large pretrained models, and it judges steps too.
 
-Held to no released numbers: the released code trains large language models as judges; this is the simplest form of it.
+Not compared with released code: the released code trains large language models as judges; this is the simplest form of
+the method.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Representation self-challenging: the features that the prediction depends on most are muted in training.
+"""Representation self-challenging: the features with the largest gradients are muted in training.
 
 Of each row, the share f of features with the largest gradient of the true class's logit are muted; of a batch, in the
 share b of rows whose true class loses most probability by it. The loss is the cross-entropy after that. Huang et al.,

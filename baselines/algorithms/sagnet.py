@@ -1,4 +1,4 @@
-"""Style-agnostic features: the label is read from the content of features, whatever their style.
+"""Style-agnostic networks (SagNet): the label is predicted from the content of features, with randomised style.
 
 Style is the mean and deviation of a row's feature vector, content what is left without them.
 

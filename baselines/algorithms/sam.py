@@ -1,4 +1,4 @@
-"""Sharpness-aware minimisation: the mean loss at the worst point within rho of the parameters, to first order.
+"""Sharpness-aware minimisation: the loss at the worst point within a radius rho of the parameters, to first order.
 
     minimise L(w + rho grad L(w) / |grad L(w)|)                                          (equation 2)
 

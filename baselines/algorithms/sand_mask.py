@@ -1,4 +1,4 @@
-"""SAND-mask: a step whose coordinates count by how far the environments' gradients agree, in sign and in size.
+"""SAND-mask: gradient coordinates are weighted by the agreement of the environments' gradients in sign and size.
 
     g_k = m_k mean_e g_e,k,  m_k = max(0, tanh(k (|mean_e sign g_e,k| - agreement) / var_e g_e,k))
 

@@ -1,4 +1,4 @@
-"""SAR: Tent on confident test rows, by sharpness-aware steps, with a reset when it collapses.
+"""SAR: Tent on confident test rows with sharpness-aware steps, and a reset if the model collapses.
 
     g = grad of the mean of H(x) over {H(x) < E_0};   at w + rho g / |g|, the mean of H(x) over those of them that are
     below E_0 there too: w moves down its gradient, with momentum 0.9

@@ -1,4 +1,4 @@
-"""Symmetric cross-entropy: cross-entropy plus reverse cross-entropy, with A in place of log 0.
+"""Symmetric cross-entropy: cross-entropy plus reverse cross-entropy, with a constant A for log 0.
 
     a CE + b RCE,  RCE = -sum_j p_j log y_j = -A (1 - p_y)
 

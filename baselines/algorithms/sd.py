@@ -1,4 +1,4 @@
-"""Spectral decoupling: small logits, so that the feature learned first does not starve the others of gradient.
+"""Spectral decoupling: a penalty on the squared logits, against gradient starvation.
 
     mean [ cross-entropy + weight x mean_c z_c^2 ]                                       (equation 25)
 

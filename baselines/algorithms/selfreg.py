@@ -1,4 +1,5 @@
-"""SelfReg: rows are pulled towards other rows of their class, and to mixtures of two of them, in logits and features.
+"""SelfReg: self-supervised contrastive regularisation that pulls together rows of a class, and mixtures of them, in
+logits and features.
 
     CE + min(1, CE) x [ l (a_1 + f_1) + (1 - l) (a_2 + f_2) ],    l ~ Beta(1/2, 1/2)
     a_1 = |o - o'|^2    f_1 = .3 |z - g(z')|^2    a_2, f_2: the same with l o' + (1 - l) o'', l g(z') + (1 - l) g(z'')

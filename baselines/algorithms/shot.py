@@ -1,4 +1,4 @@
-"""SHOT: with a frozen head, the features adapt to the shifted rows' inputs, by information and pseudo-labels.
+"""SHOT: the features adapt to shifted inputs by information maximisation and pseudo-labels, with a frozen head.
 
 1. The network is trained with label smoothing, for `source_percent` of the steps.
 2. All but its head then descends on batches of shifted test rows alone, by

@@ -1,4 +1,4 @@
-"""Sparse over-parameterisation: every row has its own noise term, which fits its label where the network does not.
+"""Sparse over-parameterisation: every row has its own sparse term that models the noise in its label.
 
     s_i = u_i^2 y_i - v_i^2 (1 - y_i),  u_i a number, v_i a number for each class, both squares at most 1
     q_i = [p_i + s_i]_+ / its sum

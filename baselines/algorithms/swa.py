@@ -1,4 +1,4 @@
-"""Stochastic weight averaging: the network of the mean of the weights along the end of training.
+"""Stochastic weight averaging: the mean of the weights over the last part of training.
 
 theta_SWA <- (n theta_SWA + theta) / (n + 1) every `every` steps of the last part of training (Izmailov et al.,
 algorithm 1), under any schedule of the learning rate; at the end the statistics of batch normalisation are recomputed

@@ -1,4 +1,4 @@
-"""SWAD: the mean of the weights over the part of training in which validation losses are low.
+"""SWAD: the mean of the weights over the part of training with a low validation loss.
 
 The steps between two evaluations on the validation rows are a segment, whose weights are averaged densely, one set a
 step. With losses E_i at the evaluations (Cha et al., algorithm 1):

@@ -1,4 +1,4 @@
-"""T3A: each class's weights are replaced by the mean of the test features confidently predicted as that class.
+"""T3A: the head's class weights are replaced by the mean features of test rows confidently predicted as the class.
 
 Training is empirical risk. Each class k has a support set, at first w_k of the linear head alone; a test row with
 features z joins that of its predicted class. The `supports` of least entropy are retained, and predictions are made by

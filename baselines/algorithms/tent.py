@@ -1,4 +1,4 @@
-"""Tent: the affine parameters of normalisation layers follow the test batches to lower entropy.
+"""Tent: entropy minimisation on test batches, over the affine parameters of normalisation layers.
 
 Training is empirical risk. Each test batch is normalised by its own moments, predicted, and then the scales and shifts
 of the normalisation layers make a step of Adam down the mean entropy of these predictions (Wang et al., section 3.2;

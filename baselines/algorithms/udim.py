@@ -1,4 +1,5 @@
-"""Flat minima for unknown domains: inputs are moved to where the loss is sharp, and inconsistency there is penalised.
+"""Unknown domain inconsistency minimisation (UDIM): inputs are perturbed to where the loss is sharp, and inconsistency
+there is penalised.
 
     x~ = x + r d / |d|,  d = grad_x [CE(x) + rho |grad_theta CE(x)|]
     step along  grad CE(x) at theta + rho g / |g|  +  lambda grad [ mean (v(x) - v(x~))^2 / 4 + mean g_i(x~)^2 ]
@@ -14,8 +15,8 @@ avoided:
 The mean of g_i^2 is over the head's weights and biases together; in the released code each has a mean of its own, so
 that biases, which are few, count for more (0.52 where it is 0.31 here, on an example).
 
-Held to no released numbers: the released code is followed otherwise in the four points that the docstring lists, so
-that steps differ.
+Not compared with released code: this implementation differs from the released code in the four points of the docstring,
+so that steps differ.
 """
 
 from __future__ import annotations

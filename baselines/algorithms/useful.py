@@ -1,4 +1,4 @@
-"""USEFUL: features that a network learns late are learned earlier if their rows count twice.
+"""USEFUL: rows that a network learns late are counted twice when it is trained again.
 
 Stage 1 trains a network for a small share of the steps. The rows of each class are parted in two clusters by the
 network's outputs, and of each class the cluster with the higher mean loss counts twice when stage 2 trains a fresh
@@ -6,7 +6,7 @@ network (Nguyen et al.). The paper's clusters are those of k-means; here its two
 class's mean along the direction of greatest variance, so that nothing is random. It goes with sharpness-aware steps too
 (the setting `sharpness`). Known trap: rows are doubled once, by the outputs of one early network, not again and again.
 
-Held to no released numbers: the authors' code is not at hand, and its k-means begins at random.
+Not compared with released code: the authors' code was not available, and its k-means starts at random.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Risk extrapolation: environments whose risks differ little.
+"""Risk extrapolation (V-REx): the variance of the environments' risks is penalised.
 
     mean_e R_e + weight x Var_e R_e
 

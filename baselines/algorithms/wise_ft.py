@@ -1,4 +1,4 @@
-"""Weight-space interpolation (WiSE-FT): the network halfway between its early and its last weights.
+"""Weight-space interpolation (WiSE-FT): the mean of early and final weights.
 
 theta = (1 - alpha) theta_early + alpha theta_last (Wortsman et al., section 3), and alpha = 0.5 unless
 something is known. There the early end is a pretrained zero-shot model. Of the network `pretrained` it is the

@@ -1,4 +1,4 @@
-"""AugMix: an image mixed with a mixture of chains of operations on it.
+"""AugMix: an image is mixed with a mixture of chains of operations on it.
 
     m x + (1 - m) sum_i w_i chain_i(x),   w ~ Dirichlet(1, .., 1),   m ~ Beta(1, 1)
 

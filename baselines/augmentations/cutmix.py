@@ -1,4 +1,4 @@
-"""CutMix: a rectangle of each image is replaced by a partner's, and the same share of its label.
+"""CutMix: a rectangle of each image is replaced by that of another one, and its label by the same share.
 
 Yun, Han, Oh, Chun, Choe and Yoo, ICCV 2019 (arXiv:1905.04899), algorithm A1: the rectangle has the image's aspect and
 1 - l of its area, l ~ Beta(alpha, alpha), about a uniform centre; the part outside the image is cut off, and the

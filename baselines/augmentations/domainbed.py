@@ -1,4 +1,5 @@
-"""DomainBed's augmentation: a window of at least 0.7 of the image, a flip, colour jitter, grey one time in ten.
+"""DomainBed's augmentation: a random crop of at least 0.7 of the image, horizontal flips, colour jitter, and greyscale
+with probability 0.1.
 
 Gulrajani and Lopez-Paz, In Search of Lost Domain Generalization, ICLR 2021 (arXiv:2007.01434), appendix B; the
 transforms and their order are those of `MultipleEnvironmentImageFolder` in its domainbed/datasets.py. There a window is

@@ -1,4 +1,4 @@
-"""Flips and shifts: the usual augmentation of images of 32 pixels.
+"""Random flips and crops: the usual augmentation of images of 32 pixels.
 
 Four black pixels are put around an image of 32, a window of its size is cut there, and it is flipped one time in two
 (He, Zhang, Ren and Sun, CVPR 2016, arXiv:1512.03385, section 4.2; before AugMix's own in its released cifar.py).

@@ -1,4 +1,4 @@
-"""mixup: each row mixed with another of its batch, and so are their labels.
+"""Mixup: each row and its label are mixed with those of another row of the batch.
 
     l x_i + (1 - l) x_j,   l y_i + (1 - l) y_j,   l ~ Beta(alpha, alpha),   j a random partner of i
 

@@ -1,4 +1,4 @@
-"""Primitive augmentation: every row again, `copies` times, with its primitives renamed.
+"""Primitive augmentation: `copies` copies of each row with renamed primitives.
 
 Zhou, Jiang and Bansal, "Data factors for better compositional generalization", EMNLP 2023 (arXiv:2311.04420), section
 3: with 20 or 200 times as many primitives a Transformer can no longer learn what to do with each by heart, and SCAN's

@@ -1,4 +1,4 @@
-"""RandAugment: some of fourteen operations one after the other, all at one magnitude.
+"""RandAugment: some of fourteen operations in sequence, all at one magnitude.
 
 Cubuk, Zoph, Shlens and Le, NeurIPS 2020 (arXiv:1909.13719): the operations are those of its section 3, each drawn with
 the same probability; the magnitude is on AutoAugment's scale from 0 to 10 (Cubuk et al., CVPR 2019, arXiv:1805.09501,

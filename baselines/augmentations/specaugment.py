@@ -1,4 +1,4 @@
-"""SpecAugment: stretches of time and bands of frequency of a spectrogram are masked, and time is warped.
+"""SpecAugment: masks over time and frequency of a spectrogram, and time warping.
 
 Park, Chan, Zhang, Chiu, Zoph, Cubuk and Le, Interspeech 2019 (arXiv:1904.08779), section 2: a point of the middle line
 is moved along time by up to `time_warp` steps, and both sides are stretched to meet it; then bands of up to

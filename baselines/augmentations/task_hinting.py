@@ -1,4 +1,4 @@
-"""Task hinting: a simpler task about the same inputs, mixed into the training rows.
+"""Task hinting: a simpler auxiliary task about the same inputs, mixed into the training rows.
 
 Awasthi and Gupta, "Improving length-generalization in Transformers via task hinting", 2023 (arXiv:2310.00726): sorting
 learned together with "which element comes next" generalises from 20 to 100 elements, while filling in and counting help

@@ -1,4 +1,4 @@
-"""WILDS' weak augmentation: a flip, and a random window where images are stored larger than the training size.
+"""WILDS' weak augmentation: a flip, and a random crop if images are stored larger than the training size.
 
 Sagawa et al., Extending the WILDS Benchmark for Unsupervised Adaptation, ICLR 2022 (arXiv:2112.05090); the transform
 `weak` of its examples/transforms.py. WILDS' images are trained at their stored size, so that a window is the whole

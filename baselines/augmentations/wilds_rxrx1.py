@@ -1,4 +1,4 @@
-"""WILDS' augmentation of cells: a turn by 0, 90, 180 or 270 degrees, and a flip.
+"""WILDS' augmentation of cell images: a rotation by 0, 90, 180 or 270 degrees, and a flip.
 
 The transform `rxrx1` of examples/transforms.py of Koh et al., WILDS, ICML 2021 (arXiv:2012.07421), without the
 standardising of each image that follows there in training and in testing alike.

@@ -1,4 +1,4 @@
-"""WILDS' strong augmentation: a flip, a window, two random operations of fourteen, and a rectangle of one colour.
+"""WILDS' strong augmentation: a flip, a crop, two random operations of fourteen, and a cutout.
 
 The transform `randaugment` of examples/transforms.py of Sagawa et al., ICLR 2022 (arXiv:2112.05090), which their
 supervised networks with augmentation and their adapted ones are trained with: RandAugment with magnitudes drawn for

@@ -1,4 +1,4 @@
-"""Linear factorisation: how well features are a sum of vectors, one for each factor of the input.
+"""Linear factorisation: how well features are a sum of one vector for each factor of the input.
 
     R^2 of  f(x) = b + sum_i v_i(x_i)
 

@@ -1,4 +1,4 @@
-"""Adaptive sharpness: the rise of the loss when each weight is moved in proportion to its size.
+"""Adaptive sharpness: the increase of the loss when each weight is perturbed in proportion to its size.
 
     average:  E L(w + |w| d) - L(w),  d ~ N(0, sigma^2)
     worst:    max L(w + |w| d) - L(w)  over |d|_2 <= rho

@@ -1,5 +1,5 @@
-"""The inverse participation ratio of weights: 1 where one component has all of a neuron's weight, small where the
-weight is spread evenly.
+"""The inverse participation ratio of weights: 1 if one component has all of a neuron's weight, small if the weight is
+spread evenly.
 
     IPR(w) = sum_j |w_j|^4 / (sum_j |w_j|^2)^2
 

@@ -1,4 +1,4 @@
-"""Index hints: a mark before every token of the input and of the answer that gives its position.
+"""Index hints: a marker of the position before every token of the input and of the answer.
 
 Zhou et al., "What algorithms can transformers learn?", ICLR 2024 (arXiv:2310.16028), section 5: `a 3 b 6 + a 3 b 9`,
 marks being consecutive members of a longer ordered set that begin anywhere in it, so that all are seen in training at

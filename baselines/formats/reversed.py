@@ -1,4 +1,4 @@
-"""Answers written backwards: the last token first.
+"""Reversed answers: the last token first.
 
 Carries run from the last digit to the first, so a reversed sum needs no look-ahead (Lee et al., ICLR 2024,
 arXiv:2307.03381; Zhou et al., ICLR 2024, arXiv:2310.16028, where it makes addition a short RASP-L program).

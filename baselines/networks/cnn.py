@@ -1,4 +1,4 @@
-"""A small convolutional network: convolutions, each pooled to half the size, then one dense layer over all places.
+"""A small convolutional network: convolutions, each pooled to half the size, and one dense layer.
 
 LeCun, Bottou, Bengio and Haffner, Proc. IEEE 1998 (LeNet-5), with ReLU and maxima in place of its sigmoids and means;
 initial weights as He et al., ICCV 2015 (arXiv:1502.01852).

@@ -1,4 +1,4 @@
-"""A network of sets: each element is read by itself, the readings are summed, and the sum is classified.
+"""Deep sets: each element is embedded by itself, the embeddings are summed, and the sum is classified.
 
 Zaheer et al., "Deep sets", NeurIPS 2017 (arXiv:1703.06114), theorem 2: rho(sum of phi(x) over the elements x), which no
 order of the elements changes.

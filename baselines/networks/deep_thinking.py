@@ -1,4 +1,4 @@
-"""A recurrent network that thinks in iterations, with recall: the same convolutions are applied repeatedly.
+"""A recurrent convolutional network with recall (deep thinking): the same convolutions are applied repeatedly.
 
 Schwarzschild et al., NeurIPS 2021 (arXiv:2106.04537); recall, the input given to every iteration anew, Bansal et al.,
 NeurIPS 2022 (arXiv:2202.05826), figure 2: a projection, then each iteration one convolution of the state and the input

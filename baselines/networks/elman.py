@@ -1,4 +1,4 @@
-"""A plain recurrent encoder-decoder with attention: the comparison for the gates of an LSTM or a GRU.
+"""A plain (Elman) recurrent encoder-decoder with attention, to compare with gated cells (LSTM, GRU).
 
 Elman, Cognitive Science 1990; attention as Luong et al., EMNLP 2015 (arXiv:1508.04025). Lake and Baroni, ICML 2018
 (arXiv:1711.00350) have it beside the gated ones, as "SRN".

@@ -1,4 +1,4 @@
-"""A multi-layer perceptron on an image's brightness only: the sum of its channels at each pixel.
+"""A multi-layer perceptron on greyscale images: the sum of the channels at each pixel.
 
 On ColoredMNIST, where a digit is in one of two channels, it cannot know the colour: the oracle of Arjovsky, Bottou,
 Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893), section 5.2.

@@ -1,4 +1,4 @@
-"""Softmax regression: a linear classifier of one-hot categories and numbers, whose features are its inputs.
+"""Softmax regression: a linear classifier over one-hot categories and numbers.
 
 Cox, "The regression analysis of binary sequences", JRSS B 1958; its weights are 0 at first, as the loss is convex.
 """

@@ -1,4 +1,4 @@
-"""An LSTM that gives one output token for each input token: a transducer, for tasks whose outputs are aligned.
+"""An LSTM transducer: one output token for each input token.
 
 Graves, "Supervised sequence labelling with recurrent neural networks", 2012. Recurrent networks generalise regular
 languages such as parity to any length where Transformers do not (Delétang et al., ICLR 2023, arXiv:2207.02098).

@@ -1,4 +1,4 @@
-"""Message passing between tokens: one output for each, after as many rounds as the row is long.
+"""Message passing between tokens: one output for each token, after as many rounds as the row has tokens.
 
 Gilmer et al., "Neural message passing for quantum chemistry", ICML 2017 (arXiv:1704.01212), equations 1 and 2; messages
 by the kind of edge and a gated update as Li et al., ICLR 2016 (arXiv:1511.05493); what a node read is given to every

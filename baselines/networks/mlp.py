@@ -1,4 +1,4 @@
-"""A multi-layer perceptron with ReLU on one-hot categories and numbers.
+"""A multi-layer perceptron with ReLU over one-hot categories and numbers.
 
 Rumelhart, Hinton and Williams, Nature 1986; initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
 """

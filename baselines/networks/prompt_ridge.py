@@ -1,4 +1,4 @@
-"""Ridge regression on each row's own pairs: only the penalty is learned from other rows.
+"""In-context ridge regression on the pairs of each prompt; only the penalty is trained.
 
 With X and y the pairs of a prompt and x the query, the output is x . (X'X + penalty I)^-1 X'y. Where weights are normal
 of variance t and noise of variance s, this is the posterior mean at a penalty of s / t, and no prediction has a lower

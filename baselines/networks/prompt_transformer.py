@@ -1,4 +1,4 @@
-"""A Transformer encoder over the lines of a prompt: pairs (x, y) as tokens, and a query whose y is predicted.
+"""A Transformer encoder for in-context regression: pairs (x, y) as tokens, and a query whose y is predicted.
 
 The question of Garg et al., "What Can Transformers Learn In-Context?" (NeurIPS 2022, arXiv:2208.01066). There a decoder
 reads x and y as separate tokens and is trained to predict each y from the tokens before it; here a pair is one token,

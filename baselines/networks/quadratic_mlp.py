@@ -1,4 +1,4 @@
-"""Two layers, no bias, the square as activation: the network in which grokking of modular addition is solvable.
+"""A two-layer network without biases with the square as activation, known from grokking of modular addition.
 
 Doshi, Das, He and Gromov, "To grok or not to grok", ICLR 2024 (arXiv:2310.13061), section 2: the one-hot inputs,
 concatenated, to N = 500 squared units to the classes; every weight drawn from N(0, (0.5 / (2 N)^(1/3))^2).

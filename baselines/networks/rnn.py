@@ -1,4 +1,4 @@
-"""A recurrent network that reads its input once, then writes from its state alone: no attention, no external memory.
+"""A recurrent network without attention or external memory: it reads its input once, then writes from its state alone.
 
 The "RNN" and the "LSTM" of Delétang et al., ICLR 2023 (arXiv:2207.02098): after the input the network is fed blanks, so
 that its information about the input is in a state of fixed size. This makes it a finite automaton (Elman, Cognitive

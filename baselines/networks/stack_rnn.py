@@ -1,4 +1,4 @@
-"""A recurrent network with a differentiable stack: push, pop, or leave it.
+"""A recurrent network with a differentiable stack: push, pop or no-op.
 
 Joulin and Mikolov, NeurIPS 2015 (arXiv:1503.01007), with vectors on the stack as Delétang et al., ICLR 2023
 (arXiv:2207.02098), where it learns deterministic context-free tasks that an LSTM does not. The stack grows with every

@@ -1,4 +1,4 @@
-"""Syntactic attention: context decides where to attend, the attended words alone decide the output.
+"""Syntactic attention: context determines where to attend, the attended words alone determine the output.
 
 Russin, Jo, O'Reilly and Bengio, "Compositional generalization in a deep seq2seq model by separating syntax and
 semantics", 2019 (arXiv:1904.09708), equations 1-6. The semantic stream embeds each word without context; the

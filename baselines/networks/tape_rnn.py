@@ -1,4 +1,4 @@
-"""A recurrent network with a differentiable tape: write, then stay or move, by a cell or by the input's length.
+"""A recurrent network with a differentiable tape: write, then stay, or move by one cell or by the input's length.
 
 Delétang et al., ICLR 2023 (arXiv:2207.02098), whose approximation of a Turing machine it is; here the written value is
 linear in the hidden state. Their tape is a circle of a fixed number of cells. Here it never has less than twice the

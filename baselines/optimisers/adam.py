@@ -1,4 +1,4 @@
-"""Adam, its weight decay added to the gradient. Kingma and Ba, ICLR 2015 (arXiv:1412.6980).
+"""Adam with weight decay added to the gradient (L2 penalty). Kingma and Ba, ICLR 2015 (arXiv:1412.6980).
 
 DomainBed and WILDS train with it. Without weight decay it is equal to `adamw`.
 """

@@ -1,4 +1,4 @@
-"""A learned vector for each place, added to the input.
+"""A learned vector for each position, added to the input.
 
 Gehring et al., ICML 2017 (arXiv:1705.03122); Radford et al. 2018 (GPT). A place that no training row reached keeps its
 random initial vector; a place beyond `position_range` raises an error.

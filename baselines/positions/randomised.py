@@ -1,4 +1,4 @@
-"""Randomised positions: in training, sinusoids at random increasing places of a range longer than any text.
+"""Randomised positions: in training, sinusoids at random increasing positions from a range longer than any text.
 
 Ruoss et al., ACL 2023 (arXiv:2305.16843): at each step as many places as a replica's rows have columns are drawn from
 `position_range` without replacement, and sorted; all rows share them. Places of long texts are thus met in training.

@@ -1,4 +1,4 @@
-"""Rotary position embedding: queries and keys are rotated by their places, so that scores depend on distances alone.
+"""Rotary position embedding: queries and keys are rotated by their positions, so that scores depend on distances alone.
 
 Su et al. 2021 (arXiv:2104.09864), equation 15, with a feature of the first half paired with one of the second instead
 of neighbours: another order of the same features.

@@ -1,4 +1,4 @@
-"""Half a cosine down to 0 (Loshchilov and Hutter, ICLR 2017, arXiv:1608.03983, without restarts)."""
+"""Cosine annealing to 0 (Loshchilov and Hutter, ICLR 2017, arXiv:1608.03983, without restarts)."""
 
 from __future__ import annotations
 

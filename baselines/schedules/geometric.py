@@ -1,4 +1,4 @@
-"""Multiplied by the same factor at the end of each of `decays` equal parts of training: for example its epochs."""
+"""Geometric decay: multiplied by the same factor at the end of each of `decays` equal parts of training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Down to 0 in a straight line."""
+"""Linear decay to 0."""
 
 from __future__ import annotations
 

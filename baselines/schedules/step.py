@@ -1,4 +1,4 @@
-"""Multiplied by `decay` at each of the `milestones` (percent of all steps), as residual networks are trained: He et
+"""Step decay: multiplied by `decay` at each of the `milestones` (percent of all steps), as for residual networks: He et
 al., CVPR 2016 (arXiv:1512.03385)."""
 
 from __future__ import annotations

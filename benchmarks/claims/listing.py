@@ -77,26 +77,26 @@ def describe_quantity(claim: Claim, quantity: Quantity) -> str:
     """Describe a quantity of a claim."""
     if isinstance(quantity, Score):
         run = claim.runs[quantity.run]
-        what = "gap" if quantity.view == "gap" else f"{quantity.view.upper()} score"
-        by = f" by {quantity.metric}" if quantity.metric else ""
-        group = f", rows of {quantity.group} alone" if quantity.group else ""
-        tried = f", {run.search} settings tried" if run.search else ""
+        what = "gap between ID and OOD score" if quantity.view == "gap" else f"{quantity.view.upper()} score"
+        by = f" ({quantity.metric})" if quantity.metric else ""
+        group = f", group {quantity.group} only" if quantity.group else ""
+        selected = f", selected among {run.search} settings" if run.search else ""
         rule = quantity.rule or run.selection or ""
-        chosen = f", chosen by {rule}" if run.search and rule else ""
-        return f"{what}{by} of {run.recipe} on {run.on}{group}{tried}{chosen}"
+        criterion = f" by {rule}" if run.search and rule else ""
+        return f"{what}{by} of {run.recipe} on {run.on}{group}{selected}{criterion}"
     if isinstance(quantity, Difference):
         return f"{quantity.left} minus {quantity.right}"
     if isinstance(quantity, BestScore):
-        return f"the best of {', '.join(quantity.scores)} for each seed, chosen by the labels of these rows"
+        return f"the best of {', '.join(quantity.scores)} for each seed, selected on the scored rows"
     if isinstance(quantity, RecoveredShare):
-        return f"share of the way from {quantity.floor} to {quantity.ceiling} that {quantity.score} goes"
+        return f"fraction of the gap between {quantity.floor} and {quantity.ceiling} that {quantity.score} recovers"
     if isinstance(quantity, Slope):
-        return f"slope of {', '.join(quantity.scores)} along {', '.join(f'{x:g}' for x in quantity.x)}"
+        return f"slope of {', '.join(quantity.scores)} over x = {', '.join(f'{x:g}' for x in quantity.x)}"
     if isinstance(quantity, RankCorrelation):
-        left, right = (f"{side.view.upper()} on {side.on}" for side in (quantity.left, quantity.right))
-        return f"Kendall's tau-b of {left} and {right}"
+        left, right = (f"the {side.view.upper()} score on {side.on}" for side in (quantity.left, quantity.right))
+        return f"Kendall's tau-b between {left} and {right}"
     if isinstance(quantity, DiagnosticCorrelation):
-        return f"Kendall's tau-b of {quantity.diagnostic} and OOD on {quantity.on}"
+        return f"Kendall's tau-b between {quantity.diagnostic} and the OOD score on {quantity.on}"
     assert isinstance(quantity, Fact), "the claim's schema says so"
     given = ", ".join(str(value) for value in quantity.arguments.values())
     return f"{quantity.measure.replace('_', ' ')} of {quantity.split}{f' ({given})' if given else ''}"
@@ -105,7 +105,7 @@ def describe_quantity(claim: Claim, quantity: Quantity) -> str:
 def format_cost(claim: Claim) -> str:
     """Format the cost in minutes of a CPU core, and of a GPU if known."""
     cpu = f"{claim.cost.cpu_minutes:g} min"
-    return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU {claim.cost.gpu_minutes:g})"
+    return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU: {claim.cost.gpu_minutes:g} min)"
 
 
 def format_published(published: PublishedResult) -> str:
@@ -124,9 +124,9 @@ def describe_evidence(claim: Claim, outcome: Outcome) -> str:
     """Describe the evidence for an outcome."""
     shipped = sum("recorded" in run for run in outcome.runs.values())
     own = len(outcome.runs) - shipped
-    parts = [f"{own} run{'s' if own > 1 else ''} of its own"] if own else []
+    parts = [f"{own} run{'s' if own > 1 else ''} for this claim"] if own else []
     parts += [f"{shipped} recorded baseline{'s' if shipped > 1 else ''}"] if shipped else []
     sorts = {quantity.sort for quantity in claim.quantities.values()}
-    parts += ["the rows of the split"] if "fact" in sorts else []
+    parts += ["the data of the split"] if "fact" in sorts else []
     parts += ["all recorded baselines"] if sorts & {"rank_correlation", "diagnostic_correlation"} else []
-    return f"Rests on {' and '.join(parts)}; {outcome.date[:10]}, farshift {outcome.environment['farshift']}."
+    return f"Based on {' and '.join(parts)}; {outcome.date[:10]}, Farshift {outcome.environment['farshift']}."

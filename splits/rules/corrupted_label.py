@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def symmetric_exclusive(
     table: pa.Table, *, label: str, classes: int, rate: float, train_rows: int, seed: str
 ) -> Assignment:
-    """`train_rows` rows, drawn by `seed`, train; the others are `id_test`. An exact share `rate` of the training labels
-    is redrawn uniformly among the *other* classes, so that the stated rate is the true one (the inclusive form, over
-    all classes, leaves 1/classes of the "corrupted" labels correct: Doshi et al. 2024, arXiv 2310.13061, as released).
-    The corrupted rows are drawn at random.
+    """Symmetric label noise over the other classes. `train_rows` rows, drawn by `seed`, train; the others are
+    `id_test`. An exact share `rate` of the training labels is redrawn uniformly among the *other* classes, so that the
+    stated rate is the true one (the inclusive form, over all classes, leaves 1/classes of the "corrupted" labels
+    correct: Doshi et al. 2024, arXiv 2310.13061, as released). The corrupted rows are drawn at random.
 
     Parameters:
         rate: the share of the training labels that become wrong, from 0 to 1.

@@ -26,9 +26,9 @@ _PARTS = {
 def corrupted(
     table: pa.Table, *, published: str = "published", corruption: str = "corruption", level: str = "level"
 ) -> Assignment:
-    """Rows are train, validation or test (`published`), and clean or corrupted (`corruption` is none, or a name): clean
-    rows are `train`, `id_val` and `id_test`, corrupted rows `ood_val` and `ood_test`. The corruption is the group, its
-    level (0 for clean rows) the severity.
+    """Train on clean rows, test on corrupted ones. Rows are train, validation or test (`published`), and clean or
+    corrupted (`corruption` is none, or a name): clean rows are `train`, `id_val` and `id_test`, corrupted rows
+    `ood_val` and `ood_test`. The corruption is the group, its level (0 for clean rows) the severity.
 
     Parameters:
         published: the field with the values train, validation or test.

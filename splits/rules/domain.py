@@ -26,8 +26,9 @@ def hold_out(
     id_test: float = 0.0,
     seed: str = "",
 ) -> Assignment:
-    """Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `ood_val` are `ood_val`, those of one
-    of `dropped` are in no part, the others train; the domain is the group. Domains may be text or whole numbers.
+    """Hold out domains. Rows whose domain (`field`) is one of `ood` are `ood_test`, those of one of `ood_val` are
+    `ood_val`, those of one of `dropped` are dropped, the others train; the domain is the group. Domains may be text or
+    whole numbers.
 
     The shares `id_val` and `id_test` (rounded to rows) of each training domain are drawn by `seed` and the domain's
     name, as in DomainBed (Gulrajani and Lopez-Paz 2021, section 3).
@@ -35,7 +36,7 @@ def hold_out(
     Parameters:
         field: the domain field, text or integers.
         ood: the domains in `ood_test`.
-        dropped: domains in no part.
+        dropped: domains whose rows are dropped.
         ood_val: the domains in `ood_val`.
         id_val: the share of each training domain in `id_val`, from 0 to 1.
         id_test: the share of each training domain in `id_test`, from 0 to 1.

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int, seed: str) -> Assignment:
-    """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution
-    test and the others train; harder rows are `ood_test`. Severity is the field, and each value is a group.
+    """Train on rows up to a difficulty, test on harder ones. Rows with `field` <= `easy_at_most` are easy: `id_test` of
+    them, drawn by `seed`, are the in-distribution test and the others train; harder rows are `ood_test`. Severity is
+    the field, and each value is a group.
 
     Parameters:
         field: the number field that measures difficulty.

@@ -36,7 +36,7 @@ def levels(
         hard: the levels in `ood_test`.
         task: the field with a row's task.
         id_test: the number of tasks in `id_test`, at the easy levels.
-        without: tasks in no part.
+        without: tasks that are dropped.
     """
     level = read_numeric_column(table, field)
     names = np.asarray(read_text_column(table, task).to_pylist(), dtype=np.str_)

@@ -98,9 +98,10 @@ def drawn(
 
 
 def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: int, seed: str) -> Assignment:
-    """`field` is a sequence of words, such as the skills that a row applies. Rows of fewer than `size` words train; a
-    share of the distinct sequences of `size` words, drawn by `seed`, is `ood_test`, and the others train; longer rows
-    are dropped. Every shorter n-gram of a held-out sequence must occur in training. The group is the sequence.
+    """Hold out sequences of words, such as the skills that a row applies, listed in `field`. Rows of fewer than `size`
+    words train; a share of the distinct sequences of `size` words, drawn by `seed`, is `ood_test`, and the others
+    train; longer rows are dropped. Every shorter n-gram of a held-out sequence must occur in training. The group is the
+    sequence.
 
     `id_test` rows with a trained sequence of `size` words are the in-distribution test: they have the same length as
     those of `ood_test`, so that the two differ only in whether the sequence was seen. One row of each sequence always

@@ -30,8 +30,9 @@ def drawn(
     only: Conditions | None = None,
     group: str | None = None,
 ) -> Assignment:
-    """Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by `seed`, are the in-distribution test
-    and the others train. Rows with `field` >= `hard_at_least` are `ood_test`, those between `ood_val`.
+    """Train on easy rows, test on hard ones. Rows with `field` <= `easy_at_most` are easy: `id_test` of them, drawn by
+    `seed`, are the in-distribution test and the others train. Rows with `field` >= `hard_at_least` are `ood_test`,
+    those between `ood_val`.
 
     Severity is the field. Rows that do not meet the conditions `only` are dropped. The groups are the values of
     `group`.
@@ -59,8 +60,9 @@ def drawn(
 def published(
     table: pa.Table, *, field: str, easy_at_most: float, hard_at_least: float, part: str, train: str, test: str
 ) -> Assignment:
-    """Easy rows of the published training part train. In the published test part, easy rows (`field` <= `easy_at_most`)
-    are `id_test`, those with `field` >= `hard_at_least` `ood_test`, those between `ood_val`.
+    """Train on the easy rows of the published training part, test on the published test part. In the published test
+    part, easy rows (`field` <= `easy_at_most`) are `id_test`, those with `field` >= `hard_at_least` `ood_test`, those
+    between `ood_val`.
 
     Harder rows of the published training part are dropped, so that no published training row is tested. Severity is
     `field`.

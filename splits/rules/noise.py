@@ -52,8 +52,8 @@ def symmetric_inclusive(
 def pair_flip(
     table: pa.Table, *, label: str, classes: int, rate: float, train: int | dict[str, str], seed: str, draw: int
 ) -> Assignment:
-    """An exact share `rate` of each class becomes the next class, the last one the first (Han et al. 2018, Co-teaching,
-    arXiv 1804.06872). At a rate of 0.5 and more the wrong class is as frequent as the right one."""
+    """Pair-flip noise. An exact share `rate` of each class becomes the next class, the last one the first (Han et al.
+    2018, Co-teaching, arXiv 1804.06872). At a rate of 0.5 and more the wrong class is as frequent as the right one."""
     rows = select_training(table, label=label, classes=classes, train=train, seed=seed, draw=draw)
     rank, size = _rank_in_class(rows)
     wrong = rows.rows[rank < np.rint(check_rate(rate) * size)]

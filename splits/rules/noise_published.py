@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 def relabelled(table: pa.Table, *, label: str, given: str, field: str, parts: dict[str, str]) -> Assignment:
-    """`parts` maps each published part (`field`) to a part; rows of other published parts are dropped. Training rows
-    have the label of the field `given` if it differs from the true one; validation and test rows keep the true labels.
-    Labels may be numbers or texts, such as the tags of a sentence.
+    """Train on published wrong labels, test on the true ones. `parts` maps each published part (`field`) to a part;
+    rows of other published parts are dropped. Training rows have the label of the field `given` if it differs from the
+    true one; validation and test rows keep the true labels. Labels may be numbers or texts, such as the tags of a
+    sentence.
 
     Parameters:
         given: the field with the observed label.

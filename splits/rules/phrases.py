@@ -26,14 +26,14 @@ def held_out(
 ) -> Assignment:
     """Rows whose `field` contains one of `phrases` are `ood_test`, the others train; severity counts the phrases.
 
-    Rows with one of `dropped` are in no part; rows with one of `untrained` and none of `phrases` are not in training.
+    Rows with one of `dropped` are dropped; rows with one of `untrained` and none of `phrases` are not in training.
     This is how the templates and fillers of Loula, Baroni and Lake 2018 (arXiv 1807.07545) were published: `turn around
     right`, for instance, is in neither the training nor the test file of `around right`.
 
     Parameters:
         field: the text field; phrases match whole words.
         phrases: the held-out phrases.
-        dropped: phrases whose rows are in no part.
+        dropped: phrases whose rows are dropped.
         untrained: phrases whose rows are not in training.
     """
     counted = _count_phrases(table, field, phrases)

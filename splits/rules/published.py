@@ -29,7 +29,8 @@ def parts(
     severity: str | None = None,
     weight: str | None = None,
 ) -> Assignment:
-    """`parts` maps each published part (`field`) to a part; rows of other published parts are dropped.
+    """The published split. `parts` maps each published part (`field`) to a part; rows of other published parts are
+    dropped.
 
     Parameters:
         field: the field with the published part.

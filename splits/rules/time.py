@@ -53,17 +53,18 @@ def periods(
     id_val: float = 0.0,
     seed: str = "",
 ) -> Assignment:
-    """`per` steps of `field` (integers: hours, rows of a stream) are a period; period 0 begins at 0. Those from `first`
-    to `last` train, except the shares `id_test` and `id_val` of them, drawn by `seed` as complete periods, so that no
-    test row has neighbours of the same day in training. Periods more than `gap` after `last` are `ood_test`, all others
-    are dropped. Severity counts the periods since `last`, and each period is a group.
+    """Train on some periods of time, test on later ones. `field` counts steps (integers: hours, rows of a stream), of
+    which `per` are a period; period 0 begins at 0. Periods from `first` to `last` train, except the shares `id_test`
+    and `id_val` of them, drawn by `seed` as complete periods, so that no test row has neighbours of the same day in
+    training. Periods more than `gap` after `last` are `ood_test`, all others are dropped. Severity counts the periods
+    since `last`, and each period is a group.
 
     Parameters:
         field: the integer field with the step.
         per: the number of steps in a period.
         last: the last period that trains.
         first: the first period that trains.
-        gap: the number of periods after `last` that are in no part.
+        gap: the number of periods after `last` that are dropped.
         id_test: the share of the training periods in `id_test`, from 0 to 1.
         id_val: the share of the training periods in `id_val`.
     """
@@ -99,9 +100,10 @@ def before(
     id_val: float = 0.0,
     seed: str = "",
 ) -> Assignment:
-    """Split at a time: `field` is a timestamp, and rows from `since` (default: the first row) until before `until`
-    train. Those from `until` on are `ood_test`, or `ood_val` if they are before `ood_val_until`; those before `since`
-    are in no part. Times are in ISO 8601 ("2024-05-31", "2024-05-31T12:30:00+02:00"); without a zone they are UTC.
+    """Train on rows before a time, test on later ones. `field` is a timestamp; rows from `since` (default: the first
+    row) until before `until` train. Those from `until` on are `ood_test`, or `ood_val` if they are before
+    `ood_val_until`; those before `since` are dropped. Times are in ISO 8601 ("2024-05-31",
+    "2024-05-31T12:30:00+02:00"); without a zone they are UTC.
 
     Each calendar `period` ("day", "month" or "year") is a group, cut in two if `until` is inside it. The shares
     `id_test` and `id_val` of the training periods (rounded to periods) are drawn by `seed`, so that no test row has

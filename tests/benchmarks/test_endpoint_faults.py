@@ -53,7 +53,7 @@ def server(cache, monkeypatch):
         yield site
 
 
-@pytest.mark.attack("host", "an endpoint that redirects prompts and key elsewhere")
+@pytest.mark.attack("host", "a model endpoint that redirects prompts and key to another server")
 def test_prompts_and_key_go_to_no_other_place_that_an_endpoint_names(server):
     with llm() as other:
         server.faults_of = {"one": ["always", f"moved {other.url}/chat/completions"]}
@@ -213,7 +213,7 @@ def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server)
         model(server.url, Waits()).predict(words("a", "b"))
 
 
-@pytest.mark.attack("host", "an endpoint that repeats the key in its answers")
+@pytest.mark.attack("host", "a model endpoint that repeats the key in its answers")
 def test_a_key_that_the_endpoint_repeats_is_in_no_message(server):
     server.faults_of = {"one": ["always", "key"]}
     result = model(server.url).predict(words("one", "two"))

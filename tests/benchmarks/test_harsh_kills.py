@@ -24,7 +24,7 @@ from warm_python import Python
 sys.path.insert(0, str(Path(__file__).parent))
 import models
 
-pytestmark = pytest.mark.attack("disk", "kill -9 of an evaluation at any step; damaged shards of answers")
+pytestmark = pytest.mark.attack("disk", "kill -9 of an evaluation at any step; damaged answer files")
 
 ON = "modadd97/xi35"
 

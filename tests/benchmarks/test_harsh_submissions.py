@@ -35,7 +35,7 @@ def test_a_run_as_the_harness_wrote_it_is_taken(tmp_path):
     assert len(validate_submission(submission(tmp_path, {})).entries) == 1
 
 
-@pytest.mark.attack("entrant", "numbers and texts of a card that are none")
+@pytest.mark.attack("entrant", "invalid numbers and strings in a run card")
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
@@ -53,7 +53,7 @@ def test_what_a_card_says_was_spent_and_touched_is_held_to_its_form(tmp_path, ch
         validate_submission(submission(tmp_path, changes))
 
 
-@pytest.mark.attack("entrant", "numbers and texts of a card that are none")
+@pytest.mark.attack("entrant", "invalid numbers and strings in a run card")
 def test_a_number_of_thousands_of_digits_is_no_card(tmp_path):
     import zipfile
 

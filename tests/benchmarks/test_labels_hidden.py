@@ -58,7 +58,7 @@ print(json.dumps({"found": found, "arrays": len(snoop.arrays), "tables": sorted(
 """
 
 
-@pytest.mark.attack("entrant", "a model that walks the objects and open files of its process for labels")
+@pytest.mark.attack("entrant", "a model that searches the objects and open files of its process for labels")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("first_time", [True, False])
 def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_label(tmp_path, first_time):

@@ -15,7 +15,7 @@ from farshift.core.isolation.label_access import hide_labels, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
 pytestmark = pytest.mark.attack(
-    "entrant", "a model that opens the benchmark, by itself, a thread or a child, while it is asked"
+    "entrant", "a model that opens the benchmark during evaluation, itself or in a thread or child process"
 )
 
 ON = "modadd97/xi35"

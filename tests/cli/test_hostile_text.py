@@ -20,9 +20,7 @@ from farshift.core.progress import log_message, report_progress
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
 
-pytestmark = pytest.mark.attack(
-    "visitor", "escape sequences and directions of writing in the names and messages of strangers"
-)
+pytestmark = pytest.mark.attack("visitor", "escape sequences and bidirectional text in names and messages of others")
 
 ON = "modadd97/xi35"
 NAME = "best\x1b[2J\x1b]0;owned\x07\nboard: 9 entries: 9 verified\r\u202egnp.exe\u2066\x9b1m"

@@ -173,7 +173,7 @@ def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(mo
         find_token("https://board.example.org")
 
 
-@pytest.mark.attack("host", "a server that sends a token on to another")
+@pytest.mark.attack("host", "a server that redirects a request, to pass its token to another server")
 def test_a_token_follows_no_redirect(intake, file):
     intake.faults = [(307, {"Location": "http://127.0.0.1:1/"}, b"")]
     with pytest.raises(FarshiftError, match="has moved to") as refused:

@@ -172,7 +172,7 @@ LEDGER = {
 }
 
 
-@pytest.mark.attack("host", "an exported ledger, edited in every way")
+@pytest.mark.attack("host", "an edited export of a ledger")
 @pytest.mark.parametrize("what", LEDGER)
 def test_every_change_of_an_exported_ledger_is_named(exported, what):
     change, complaint = LEDGER[what]
@@ -181,7 +181,7 @@ def test_every_change_of_an_exported_ledger_is_named(exported, what):
     assert any(complaint in item for item in result), result
 
 
-@pytest.mark.attack("operator", "the last records cut off")
+@pytest.mark.attack("operator", "removal of the last records")
 def test_records_that_were_cut_off_are_found_with_a_head_from_an_earlier_look(exported, monkeypatch, tmp_path):
     head = verify_at(str(exported)).head
     assert differences(exported, head=head) == []
@@ -202,7 +202,7 @@ def forged(exported: Path, made: Path, tmp_path: Path) -> Path:
     return export_board(other, tmp_path / "forged-export").out
 
 
-@pytest.mark.attack("host", "another board, with another key, under the address of the first")
+@pytest.mark.attack("host", "another board, with another key, at the address of the first")
 def test_a_board_signed_with_another_key_is_told_by_the_key_from_an_earlier_look(board, exported, made, tmp_path):
     copy = forged(exported, made, tmp_path)
     assert differences(copy) == []
@@ -304,7 +304,7 @@ def resubmitted(board, score=dict, body=None, item=None, entry=""):
     again.enter([("submitted", output), ("scored", scored | {"files": compute_digests(files)})], zipped | files)
 
 
-@pytest.mark.attack("operator", "false scores, teams and names, signed")
+@pytest.mark.attack("operator", "false scores, teams and names with a valid signature")
 @pytest.mark.parametrize("what", SIGNED)
 def test_what_a_dishonest_board_signs_is_found_too(board, what):
     tamper, complaint = SIGNED[what]
@@ -352,7 +352,7 @@ def test_an_export_behind_a_url_is_verified_from_there(board, exported, cache):
     assert {path for path, _ in site.requests} == {f"/boards/ours/{name}" for name in served(exported)}
 
 
-@pytest.mark.attack("host", "other files behind the address of an export")
+@pytest.mark.attack("host", "other files at the address of an export")
 def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch):
     files = served(exported)
     gone, other = sorted(name for name in files if name.startswith("scores"))[:2]
@@ -380,7 +380,7 @@ def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, p
     assert (tmp_path / "outside.txt").read_text() == "not the board's"
 
 
-@pytest.mark.attack("host", "an export without end")
+@pytest.mark.attack("host", "an endless export")
 def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.storage.readers.MAX_FETCHED", 20_000)
     with servers.web(**served(exported)) as site:

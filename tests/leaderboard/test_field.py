@@ -87,7 +87,7 @@ def missing_seeds():
         yield made(f"short {k}", answers(0.7, seeds=1 + k % 3))
 
 
-@pytest.mark.attack("entrant", "junk, failed and missing seeds to widen others' rank sets")
+@pytest.mark.attack("entrant", "nonsense, failed and missing seeds, to widen the rank sets of others")
 @pytest.mark.parametrize("attack", [junk, failed_seeds, missing_seeds])
 def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
     alone = ranks(shown(honest()))
@@ -103,7 +103,7 @@ def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
     assert all(row.record()["unranked"] == row.unranked for row in left_out)
 
 
-@pytest.mark.attack("entrant", "twenty tries of one team")
+@pytest.mark.attack("entrant", "twenty submissions of one team")
 def test_twenty_tries_of_one_team_are_one_entry():
     tries = [made(f"try {k}", answers(0.72), team="tireless") for k in range(20)]
     alone = shown([*honest(), tries[0]])

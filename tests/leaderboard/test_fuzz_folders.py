@@ -18,7 +18,7 @@ from fuzz.folders import CASES, bound, failures, verified
 sys.path.insert(0, str(Path(__file__).parent))
 from remembering import remembering
 
-pytestmark = pytest.mark.attack("disk", "files of runs and exports, damaged by the hundred")
+pytestmark = pytest.mark.attack("disk", "hundreds of damaged files of runs and exports")
 
 
 @pytest.fixture(scope="module")

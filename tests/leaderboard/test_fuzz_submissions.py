@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.attack(
-    "entrant", "submissions mutated at every layer, 300 of them (10,000 in processes under limits)"
+    "entrant", "300 submissions with mutations at every layer (10,000 in processes under limits)"
 )
 
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

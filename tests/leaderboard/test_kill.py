@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent / "sealed"))
 import models
 from sealed_cases import answered, draw_folder, make_home
 
-pytestmark = pytest.mark.attack("disk", "kill -9 of a board that enters records and submissions, 1,000 times")
+pytestmark = pytest.mark.attack("disk", "1,000 times kill -9 of a board that writes records and submissions")
 
 KILLING = Path(__file__).parent / "killing.py"
 ON = "modadd97/xi35"

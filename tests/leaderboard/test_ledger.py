@@ -348,7 +348,7 @@ def test_a_database_of_an_older_schema_is_migrated_and_of_a_newer_one_refused(tm
             use()
 
 
-@pytest.mark.attack("host", "passwords in messages")
+@pytest.mark.attack("host", "passwords exposed in messages")
 def test_a_password_is_in_no_message(tmp_path, server):
     database = server.database()
     wrong = Store(database.replace(postgres.PASSWORD, "hunter2-wrong"))

@@ -10,7 +10,7 @@ from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
 
 
-@pytest.mark.attack("disk", "bytes changed in the cache of who verifies: the board is not accused")
+@pytest.mark.attack("disk", "changed bytes in the verifier's cache, for which the board must not be blamed")
 def test_labels_that_a_disk_changed_in_the_cache_accuse_no_board(runs, cache, tmp_path, farshift):
     """The attack: other labels under an equal size and time, by which the entry's score would be another."""
     board = Board.init(tmp_path / "board", "A test board")

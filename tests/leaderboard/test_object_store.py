@@ -65,7 +65,7 @@ def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_p
     assert "files" not in tomllib.loads((tmp_path / "out" / "board.toml").read_text())
 
 
-@pytest.mark.attack("host", "another object put in the place of one that the ledger names, or none left")
+@pytest.mark.attack("host", "a stored object that the ledger names, replaced or removed")
 def test_verification_reads_the_store_and_not_the_copies_of_the_folder(kept, file, stores):
     submit_runs(kept, file)
     first, last, *_ = named(kept)

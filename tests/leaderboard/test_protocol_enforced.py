@@ -50,7 +50,7 @@ def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back
     assert (again.odd, again.floor) == (rows.odd, rows.floor)
 
 
-@pytest.mark.attack("entrant", "training that touched what the protocol does not open")
+@pytest.mark.attack("entrant", "training on data that the protocol does not allow")
 def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
     odd = compute_entry_rows(valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled")))).odd
     assert odd == tuple(
@@ -58,7 +58,7 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
     )
 
 
-@pytest.mark.attack("entrant", "more steps than the table is of")
+@pytest.mark.attack("entrant", "training with more steps than the board's budget allows")
 def test_a_run_of_more_steps_than_its_table_says_is_named(run):
     budget = run.card.budget
     short = BudgetTable(budget.name, budget.seeds, 7, budget.device)

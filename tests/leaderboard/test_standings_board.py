@@ -162,7 +162,7 @@ def test_rows_are_read_back_as_they_were_kept(board):
         assert serialise_rows(deserialise_rows(path.read_bytes())) == path.read_bytes()
 
 
-@pytest.mark.attack("disk", "a flipped byte in kept rows of a board")
+@pytest.mark.attack("disk", "a flipped byte in a board's stored rows")
 def test_a_flipped_byte_of_kept_rows_is_found_wherever_it_is(board):
     """Also one in a member's name in the archive's directory, which its checksums do not cover."""
     path = min((board.path / "derived" / "rows").iterdir())

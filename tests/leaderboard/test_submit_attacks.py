@@ -24,7 +24,7 @@ def file(runs, tmp_path_factory) -> Path:
     return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
-@pytest.mark.attack("entrant", "one file handed in by three at once")
+@pytest.mark.attack("entrant", "one file submitted three times at once")
 def test_the_same_file_from_three_at_once_gives_all_three_the_same_entries(board, file, remembered, monkeypatch):
     together, real = Barrier(3), submitting.score_entry
 
@@ -40,7 +40,7 @@ def test_the_same_file_from_three_at_once_gives_all_three_the_same_entries(board
     assert len(board.records()) == 3
 
 
-@pytest.mark.attack("host", "a limit on the size of files (ulimit -f)")
+@pytest.mark.attack("host", "a limit on file sizes (ulimit -f)")
 @pytest.mark.slow
 @pytest.mark.parametrize("blocks", [8, 40])
 def test_a_limit_on_the_size_of_files_is_told_in_a_line_and_loses_nothing(board, file, blocks):
@@ -67,7 +67,7 @@ def read_only(board, monkeypatch):
     board.path.chmod(0o755)
 
 
-@pytest.mark.attack("disk", "a board that may only be read")
+@pytest.mark.attack("disk", "a read-only board")
 def test_a_board_that_may_only_be_read_is_read(board, file, remembered, cache, monkeypatch, request):
     submit_runs(board, file)
     before = sorted(board.path.rglob("*"))

@@ -71,7 +71,7 @@ def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submiss
     assert verify_board(board).differences == []
 
 
-@pytest.mark.attack("entrant", "the name of a team with a key")
+@pytest.mark.attack("entrant", "unsigned submissions under the name of a team that has a key")
 def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, key, board, tmp_path):
     submit_runs(board, pack_runs(runs[:1], tmp_path / "s.zip", team="Mean Team", key=key))
     for number, name in enumerate(("mean  team", "Mean Team", "ＭＥＡＮ team")):
@@ -85,7 +85,7 @@ def test_an_unsigned_submission_cannot_take_the_name_of_a_team_with_a_key(runs, 
     }
 
 
-@pytest.mark.attack("entrant", "names of others in another case, width or spacing")
+@pytest.mark.attack("entrant", "names of other teams in another case, character width or spacing")
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -16,9 +16,7 @@ from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
 from fuzz.raw_zip import Entry, written
 
-pytestmark = pytest.mark.attack(
-    "entrant", "archives that lie: bombs, links, paths out of the folder, overlapping entries"
-)
+pytestmark = pytest.mark.attack("entrant", "malicious archives: zip bombs, links, path traversal, overlapping entries")
 
 CARD, RUN, ROWS = "submission.toml", "runs/0.toml", "predictions/0.parquet"
 

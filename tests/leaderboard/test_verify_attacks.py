@@ -105,7 +105,7 @@ EDITS = {
 }
 
 
-@pytest.mark.attack("operator", "anything that is stated, edited: times, cards, triggers, derived files")
+@pytest.mark.attack("operator", "edits of times, cards, triggers and derived files")
 @pytest.mark.parametrize("what", EDITS)
 def test_what_is_stated_and_was_edited_is_named(board, what):
     edit, complaint = EDITS[what]
@@ -126,7 +126,7 @@ def at_times(board: Board, *times: str) -> list[str]:
     return verify_board(board).differences
 
 
-@pytest.mark.attack("operator", "records with times of the past or the future")
+@pytest.mark.attack("operator", "records with false times, in the past or the future")
 def test_records_out_of_the_order_of_their_times_or_yet_to_come_are_named(board):
     last = board.records()[-1].seq
     assert at_times(board, "2020-02-02T00:00:00Z", "2999-01-01T00:00:00Z") == [
@@ -143,7 +143,7 @@ def test_a_clock_that_is_set_back_writes_no_earlier_record(board, monkeypatch):
     assert verify_board(board).differences == []
 
 
-@pytest.mark.attack("operator", "scores that cannot be recomputed, passed off as verified")
+@pytest.mark.attack("operator", "scores that cannot be recomputed, presented as verified")
 def test_scores_of_another_scorer_are_not_verified_and_are_no_difference(board):
     with newer_scorer(SCORER + 1):
         result = verify_board(board)
@@ -182,7 +182,7 @@ def test_a_history_rewritten_with_the_same_key_is_refused_by_who_saw_the_first(b
         pass
 
 
-@pytest.mark.attack("host", "another board, with another key, under the address of the first")
+@pytest.mark.attack("host", "another board, with another key, at the address of the first")
 def test_an_address_that_gets_another_board_with_another_key_is_told(board, exported, tmp_path, cache):
     with servers.web(**served(exported)) as site:
         assert verify_at(site.url).is_complete
@@ -229,7 +229,7 @@ def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_pa
         assert take_snapshot(view).views[0].baseline == "good"
 
 
-@pytest.mark.attack("host", "archives passed off as exports")
+@pytest.mark.attack("host", "other archives presented as exports")
 def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
     (tmp_path / "x.zip").write_bytes(b"PK nothing")
     with pytest.raises(BadData, match="is not a zip file"):
@@ -244,7 +244,7 @@ def test_an_archive_that_is_no_export_is_refused(exported, tmp_path):
         verify_at(str(tmp_path / "z.zip"))
 
 
-@pytest.mark.attack("disk", "a forged or damaged note of what was verified before")
+@pytest.mark.attack("disk", "a forged or damaged record of an earlier verification")
 def test_a_verification_goes_on_where_one_was_cut_off_and_trusts_no_file_blindly(board, monkeypatch, cache):
     shutil.rmtree(board.path / "derived")
     assert (verify_board(board).before, verify_board(board).before, verify_board(board, fresh=True).before) == (0, 1, 0)

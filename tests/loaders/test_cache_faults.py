@@ -208,7 +208,7 @@ def unwritable(folder: Path) -> list[str]:
     return begin
 
 
-@pytest.mark.attack("disk", "a copied cache, and one that may only be read")
+@pytest.mark.attack("disk", "a copied cache, and a read-only one")
 def test_a_copied_cache_that_may_only_be_read_is_read_and_what_it_lacks_is_one_line(tmp_path, monkeypatch):
     """Other times, other inodes, another path: nothing is built, nothing is written."""
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "made"))

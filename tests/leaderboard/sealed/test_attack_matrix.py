@@ -138,14 +138,14 @@ def test_whoever_knows_a_published_seed_has_every_row_and_label(under):
     assert found_by(under, under.published_seed, published) == 1
 
 
-@pytest.mark.attack("entrant", "guessed seeds of a draw, of every generator")
+@pytest.mark.attack("entrant", "guessed seeds of a draw, for every generator")
 @EVERY
 def test_no_guessed_seed_gives_the_rows_of_a_draw(under):
     for guess in (under.published_seed, SEED.hex()[:16], *GUESSES):
         assert found_by(under, guess, under.sealed) < 0.05, guess
 
 
-@pytest.mark.attack("entrant", "a dictionary of seeds of a draw, of every generator")
+@pytest.mark.attack("entrant", "a dictionary attack on the seed of a draw, for every generator")
 @pytest.mark.slow
 @EVERY
 def test_no_seed_of_a_dictionary_gives_the_rows_of_a_draw(under):
@@ -168,7 +168,7 @@ def known_of(under: Attacked) -> NDArray[np.float64]:
     return np.concatenate(seen, axis=1)
 
 
-@pytest.mark.attack("entrant", "labels from places, ids and lowest bits, of every generator")
+@pytest.mark.attack("entrant", "labels inferred from positions, ids and lowest bits, for every generator")
 @EVERY
 def test_places_ids_and_lowest_bits_of_a_draw_tell_no_label(under):
     truth = under.bit(under.sealed)
@@ -184,7 +184,7 @@ def test_the_counter_of_a_published_row_of_slabs_tells_its_label(made):
         assert share_right(bits_of(np.arange(rows.num_rows), 11), slabs.bit(rows)) == 1
 
 
-@pytest.mark.attack("entrant", "counters from the order of a draw, of every generator")
+@pytest.mark.attack("entrant", "counters inferred from the order of a draw, for every generator")
 @EVERY
 def test_the_order_of_a_draw_does_not_show_the_counters(under):
     """Which would tell the labels of slabs, and the blocks of every generator."""
@@ -194,7 +194,7 @@ def test_the_order_of_a_draw_does_not_show_the_counters(under):
     assert abs(np.corrcoef(places, counters)[0, 1]) < 4 / np.sqrt(len(counters))
 
 
-@pytest.mark.attack("entrant", "a 64-bit key behind a draw, of every generator")
+@pytest.mark.attack("entrant", "brute force of a 64-bit key from a draw, for every generator")
 @EVERY
 def test_every_number_of_a_draw_comes_from_the_cipher(under, monkeypatch):
     """Of a stream that is not mixed there is no 64-bit key to recover, by any budget."""

@@ -70,7 +70,7 @@ def test_the_key_of_a_published_stream_is_found_from_three_rows_and_gives_all_ot
     assert np.isin(shown, draws._mix_bits(inner ^ np.uint64(key))).all()
 
 
-@pytest.mark.attack("entrant", "the key of a sealed stream from whole draws")
+@pytest.mark.attack("entrant", "recovery of the key of a sealed stream from complete draws")
 def test_the_same_attack_on_a_draw_finds_no_key(sums, sums_drawn):
     texts = select_inputs(sums_drawn.rows, sums)["bits"].to_pylist()
     shown = words_of([text for text in texts if len(text) == 64])
@@ -93,7 +93,7 @@ def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
     return float(model.score(known[half:], truth[half:]))
 
 
-@pytest.mark.attack("entrant", "labels of slabs from lowest bits and the order of ids")
+@pytest.mark.attack("entrant", "labels of slabs inferred from lowest bits and the order of ids")
 def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     benchmark = find_benchmark("slabs_5/shuffled")
     drawn = draw_sealed_rows(benchmark, SEED)
@@ -109,7 +109,7 @@ def test_neither_lowest_bits_nor_the_order_of_ids_tell_the_labels_of_slabs():
     assert share_right(of_id, truth) < bound
 
 
-@pytest.mark.attack("entrant", "a draw foretold by the mixing function of published streams")
+@pytest.mark.attack("entrant", "prediction of a draw with the mixing function of published streams")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_OF_EACH_GENERATOR)
 def test_no_number_of_a_draw_of_any_sort_of_generator_comes_from_the_mixing_function(name, monkeypatch):

@@ -42,7 +42,7 @@ def test_a_window_that_was_closed_early_is_found(revealed):
     ]
 
 
-@pytest.mark.attack("operator", "a seed revealed while answers are taken")
+@pytest.mark.attack("operator", "a seed revealed while answers are accepted")
 def test_a_seed_that_was_revealed_early_is_found(revealed):
     """An operator who lets a friend see the seed while answers are taken."""
     time = "2031-01-05T00:00:00Z"
@@ -51,7 +51,7 @@ def test_a_seed_that_was_revealed_early_is_found(revealed):
         assert any(f"was {what} at {time}" in line for line in result)
 
 
-@pytest.mark.attack("operator", "answers taken before the opening or after the close")
+@pytest.mark.attack("operator", "answers accepted before a window opens or after it closes")
 @pytest.mark.parametrize("time", ["2030-12-31T23:59:59Z", "2031-01-08T00:01:00Z"])
 def test_answers_before_the_opening_or_after_the_close_are_found(revealed, time):
     result = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
@@ -75,7 +75,7 @@ def test_a_window_that_is_never_closed_is_found_by_the_clock(opened):
     assert f"was never closed and its seed revealed (due by {REVEALS})" in result
 
 
-@pytest.mark.attack("operator", "a window that is never closed, to a verifier whose clock is wrong")
+@pytest.mark.attack("operator", "a window that is never closed, for a verifier whose clock is wrong")
 def test_a_window_that_is_never_closed_is_found_by_later_records(opened, clock):
     """A verifier's clock may be wrong: the board itself went on after the deadline."""
     clock.set("2031-02-01T00:00:00Z")
@@ -97,7 +97,7 @@ def test_a_window_that_was_opened_late_is_found(revealed):
     assert f"was opened at 2031-01-01T01:00:01Z (due by {OPENS})" in result
 
 
-@pytest.mark.attack("operator", "times of a window that go back")
+@pytest.mark.attack("operator", "times of a window that decrease")
 def test_times_that_go_back_within_a_window_are_found(revealed):
     result = problems(revealed, at(revealed, seed_committed="2030-12-31T00:05:00Z"))
     assert any("has window_opened at 2030-12-31T00:00:00Z, before seed_committed at" in item for item in result)

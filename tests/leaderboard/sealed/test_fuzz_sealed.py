@@ -14,7 +14,7 @@ from fuzz.draw import Draw
 from fuzz.folders import CASES, bound, failures, outcome_of, verified
 from sealed_cases import WINDOW, kinds
 
-pytestmark = pytest.mark.attack("entrant", "sealed answers and exports of windows, damaged by the hundred")
+pytestmark = pytest.mark.attack("entrant", "hundreds of damaged sealed answers and exports of windows")
 
 
 def members(archive: bytes) -> dict[str, bytes] | None:

@@ -74,7 +74,7 @@ def served(folder: Path, clock, handed, odd_ones: list[Path]) -> dict[str, objec
     return output
 
 
-@pytest.mark.attack("entrant", "labels from any byte that is served before the close")
+@pytest.mark.attack("entrant", "labels in anything that is served before a window closes")
 def test_every_byte_served_before_the_close_is_the_same_whatever_the_labels(handed, clock, tmp_path, monkeypatch):
     answers = handed.answers["ann"]
     odd_ones = [
@@ -138,7 +138,7 @@ def benchmark_draw(coins):
     return draw_sealed_rows(find_benchmark(ON), SEED)
 
 
-@pytest.mark.attack("entrant", "the seed of a draw in records, pages, exports or logs")
+@pytest.mark.attack("entrant", "search for the seed of a draw in records, pages, exports and logs")
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     export_board(opened, tmp_path / "export")

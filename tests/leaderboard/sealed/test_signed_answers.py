@@ -45,7 +45,7 @@ def packed_again(answers, out, key=None, **changes):
     return out
 
 
-@pytest.mark.attack("entrant", "answers to a window twice, under two names")
+@pytest.mark.attack("entrant", "answers to a window, submitted twice under two names")
 def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, handed, clock, tmp_path):
     """A team that answers again under another name, once it has thought again."""
     ann = handed.answers["ann"]
@@ -58,7 +58,7 @@ def test_one_submission_is_taken_of_each_key_whatever_name_it_gives(opened, hand
     assert kinds(opened).count("submitted") == 1
 
 
-@pytest.mark.attack("entrant", "answers to a window under another team's name, to lock it out")
+@pytest.mark.attack("entrant", "answers to a window under another team's name, to lock that team out")
 def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
     """A stranger who answers first under the name of a team that is known."""
     bob, key = handed.answers["bob"], key_of(tmp_path, "stranger")
@@ -72,7 +72,7 @@ def test_a_squatter_of_a_name_locks_nobody_out(opened, handed, clock, tmp_path):
     assert verify_board(opened).differences == []
 
 
-@pytest.mark.attack("entrant", "answers unsigned, or with another team's signature")
+@pytest.mark.attack("entrant", "answers without a signature, or with another team's")
 def test_answers_that_nobody_signed_or_whose_signature_is_another_s_are_refused(opened, handed, clock, tmp_path):
     ann = handed.answers["ann"]
     with pytest.raises(FarshiftError, match="is not signed: create your team's key with farshift team --create"):
@@ -109,7 +109,7 @@ def copied(opened, handed, clock, tmp_path):
     return opened
 
 
-@pytest.mark.attack("entrant", "the same answers to a window again, under another key")
+@pytest.mark.attack("entrant", "the same answers to a window, submitted again under another key")
 def test_equal_answers_are_one_whoever_sends_them(copied):
     """A friend who sends a team's answers once more, under another key: shown as equal, and counted once."""
     ann, eve, cheat = make_window_results(copied, WINDOW)["entries"]
@@ -120,7 +120,7 @@ def test_equal_answers_are_one_whoever_sends_them(copied):
     assert verify_board(copied).differences == []
 
 
-@pytest.mark.attack("operator", "equal answers passed off as different, or under another key")
+@pytest.mark.attack("operator", "equal answers presented as different, or under another key")
 def test_a_board_that_makes_equal_answers_different_is_found(copied):
     records = changed(copied, "scored", predictions="0" * 64)
     differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
@@ -153,7 +153,7 @@ def test_a_receipt_is_signed_and_names_what_was_taken(taken, handed):
     assert find_receipt_problems(receipt, board.ledger.records(), board.ledger.key) == []
 
 
-@pytest.mark.attack("entrant", "a changed receipt, to accuse a board")
+@pytest.mark.attack("entrant", "an altered receipt, to accuse a board falsely")
 @pytest.mark.parametrize("name", ["team", "window", "submission", "time", "board", "hash", "record"])
 def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
     """An entrant who accuses a board."""
@@ -165,7 +165,7 @@ def test_a_receipt_that_an_entrant_changed_is_refused(taken, name):
         read_receipt(file)
 
 
-@pytest.mark.attack("entrant", "a receipt of its own making, to accuse a board")
+@pytest.mark.attack("entrant", "a forged receipt, to accuse a board falsely")
 def test_a_receipt_of_another_key_is_refused(taken, tmp_path):
     board, file = taken
     stranger = key_of(tmp_path, "stranger")
@@ -209,7 +209,7 @@ def test_answers_that_a_board_dropped_are_proved_by_the_receipt(taken, clock, ha
     assert "is missing in the ledger, which has records after" in problem
 
 
-@pytest.mark.attack("entrant", "an older or forged ledger, to accuse a board")
+@pytest.mark.attack("entrant", "an outdated or forged ledger, to accuse a board falsely")
 def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
     board, file = taken
     receipt, records = read_receipt(file), board.ledger.records()
@@ -222,7 +222,7 @@ def test_an_older_or_forged_copy_of_the_ledger_proves_nothing(taken, tmp_path):
         find_receipt_problems(receipt, other.ledger.records(), other.ledger.key)
 
 
-@pytest.mark.attack("operator", "answers taken and never scored")
+@pytest.mark.attack("operator", "answers accepted and never scored")
 def test_answers_that_were_taken_and_never_scored_are_named(taken, clock):
     board, file = taken
     clock.set(CLOSES)

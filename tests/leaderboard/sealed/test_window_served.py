@@ -117,7 +117,7 @@ def test_a_window_from_its_announcement_to_its_verification(
 
 
 @pytest.mark.attack(
-    "entrant", "the draw of a window before it opens, from an export or from the files behind the pages"
+    "entrant", "access to a window's draw before it opens, in an export or in the files behind the pages"
 )
 def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     board: Board, site: Running, clock: Clock, tmp_path: Path
@@ -141,7 +141,7 @@ def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
     assert (result.differences, result.not_recomputed) == ([], [])
 
 
-@pytest.mark.attack("operator", "a draw that is kept back after its window opened")
+@pytest.mark.attack("operator", "a draw that is withheld after its window opened")
 def test_a_draw_that_is_missing_once_the_ledger_went_on_after_the_opening_is_a_difference(
     board: Board, clock: Clock, tmp_path: Path
 ) -> None:

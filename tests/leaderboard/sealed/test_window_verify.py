@@ -64,7 +64,7 @@ def changed(board, kind, **body):
     ]
 
 
-@pytest.mark.attack("operator", "another seed than the committed one")
+@pytest.mark.attack("operator", "a seed other than the committed one")
 def test_a_seed_other_than_the_committed_one_is_found(revealed):
     records = changed(revealed, "seed_revealed", seed="00" * 32)
     differences, _ = verify_sealed(Folder(revealed.path), records)
@@ -78,7 +78,7 @@ def test_terms_that_were_changed_after_the_commitment_are_found(revealed):
     assert any("the terms or the commitment in draw.toml differ" in line for line in differences)
 
 
-@pytest.mark.attack("operator", "rows of the board's choice, and the committed seed")
+@pytest.mark.attack("operator", "rows chosen by the board, with the committed seed")
 def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     """A board that hands out rows of its own choice and reveals the committed seed."""
     window = read_windows(revealed.ledger.records())[WINDOW]
@@ -93,7 +93,7 @@ def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
     assert any("gives a draw that differs from the published one" in line for line in differences)
 
 
-@pytest.mark.attack("operator", "a score that the answers do not give")
+@pytest.mark.attack("operator", "a score that does not follow from the answers")
 def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):
     shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
     path = min((tmp_path / "sealed" / WINDOW / "scores").iterdir())

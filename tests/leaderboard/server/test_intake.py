@@ -132,7 +132,7 @@ def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, 
     assert str(tmp_path.parent) not in result["reason"]
 
 
-@pytest.mark.attack("entrant", "submissions under another team's name, with a token of one's own")
+@pytest.mark.attack("entrant", "submissions under another team's name, with one's own token")
 def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tmp_path):
     theirs = post(client, pack_runs(runs[:1], tmp_path / "theirs.zip", team="them").read_bytes()).json()
     keyed, _ = create_token(intake.board.ledger.store, "us", key="ab" * 32)
@@ -146,7 +146,7 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
     assert intake.board.standings() == []
 
 
-@pytest.mark.attack("entrant", "no token, made-up, revoked and expired tokens, and tokens for something else")
+@pytest.mark.attack("entrant", "missing, invented, revoked and expired tokens, and tokens for another purpose")
 def test_only_a_valid_token_hands_in(intake, client, file):
     store = intake.board.ledger.store
     revoked, built = create_token(store, "us")
@@ -181,7 +181,7 @@ def test_an_id_is_not_guessed(intake, client):
     assert all(len(id) == 64 for id in ids)
 
 
-@pytest.mark.attack("visitor", "bodies that are too large, of another type or another digest, empty or cut off")
+@pytest.mark.attack("visitor", "request bodies that are too large, empty, truncated, or of a wrong type or digest")
 def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board, file):
     with taking_in(board, ScoredHere, submission_bytes=1000) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
@@ -231,7 +231,7 @@ def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intak
     assert post(client, content).status_code == 202
 
 
-@pytest.mark.attack("visitor", "bodies that come slowly, or never")
+@pytest.mark.attack("visitor", "request bodies that arrive slowly, or never")
 def test_a_body_that_does_not_come_is_given_up(board):
     with taking_in(board, ScoredHere, silence_seconds=0.2, slowest_bytes_a_second=1000) as intake:
         for pieces in ([], [b"x"] * 1000):

@@ -46,7 +46,7 @@ def test_what_a_refused_client_still_sends_is_read_before_it_is_answered():
     assert read_before_the_answer([b"x" * 100] * 10) == 10
 
 
-@pytest.mark.attack("visitor", "refused bodies without an end")
+@pytest.mark.attack("visitor", "endless bodies of refused requests")
 def test_a_refused_body_is_read_to_a_bound_of_bytes_and_time():
     assert read_before_the_answer([b"x" * 100] * 1000, most=1000) == 10
     assert read_before_the_answer([], seconds=0.01) == 0

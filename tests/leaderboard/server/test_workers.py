@@ -36,7 +36,7 @@ def many(tmp_path_factory) -> list[Path]:
 
 
 @pytest.mark.slow
-@pytest.mark.attack("disk", "kill -9 of workers and of a server in the midst of submissions")
+@pytest.mark.attack("disk", "kill -9 of workers and of a server during submissions")
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 def test_what_was_acknowledged_is_entered_once_though_workers_and_a_server_are_killed(where, many, request, tmp_path):
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
