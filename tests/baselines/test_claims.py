@@ -269,15 +269,9 @@ def test_there_are_claims_of_all_five_kinds():
 
 def test_a_claim_without_an_outcome_says_what_it_takes():
     section = render_claim(listing.ClaimEntry(made(), None), "")
-<<<<<<< HEAD
-    assert "**Not yet run.** It takes 1 min on one core." in section
+    assert "**Not yet run.** Estimated time on one CPU core: 1 min." in section
     result = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
     assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), result), "")
-=======
-    assert "**Not yet run.** Estimated time on one CPU core: 1 min." in section
-    found = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
-    assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), found), "")
->>>>>>> docs-c
 
 
 @pytest.mark.parametrize("name", ["disagreement-tells-error", "manifold-dimension-foretells", "sharpness-says-little"])
@@ -289,15 +283,9 @@ def test_a_diagnostic_against_the_scores_is_what_was_recorded(name):
 def test_a_diagnostic_is_named_in_words_and_one_that_there_is_not_is_refused():
     quantity = {"sort": "diagnostic_correlation", "diagnostic": "disagreement.ood", "on": "colored_mnist_irm/color"}
     rules = [{"shape": "positive", "quantity": "tau"}]
-<<<<<<< HEAD
     item = made(runs={}, quantities={"tau": quantity}, rules=rules)
-    assert "disagreement.ood and OOD on colored_mnist_irm/color" in listing.describe_quantity(
-        item, item.quantities["tau"]
-=======
-    one = made(runs={}, quantities={"tau": quantity}, rules=rules)
     assert "disagreement.ood and the OOD score on colored_mnist_irm/color" in listing.describe_quantity(
-        one, one.quantities["tau"]
->>>>>>> docs-c
+        item, item.quantities["tau"]
     )
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
     with pytest.raises(UnknownName, match="disagreement"):
