@@ -151,4 +151,4 @@ def _require_utf8(column: pa.ChunkedArray, where: str) -> None:
         column.validate(full=True)  # a file may declare bytes as text without checking them
     except pa.ArrowInvalid as error:
         message = get_first_line(error)
-        raise BadDefinition(f"{where} is not UTF-8: decode it again, or store it as binary ({message})") from error
+        raise BadDefinition(f"{where} is not UTF-8: re-encode it, or store it as binary ({message})") from error

@@ -148,7 +148,7 @@ def test_hints_that_cannot_be_asked_are_an_error() -> None:
         grown(PARITY, bits(4, 4).numpy(), augment="task_hinting")
     with pytest.raises(ModelError, match="use successor, fill, count"):
         grown(COPY, pairs(("a", "a")), augment="task_hinting", hint_task="sort")
-    with pytest.raises(ModelError, match="holds '→'"):
+    with pytest.raises(ModelError, match="contains '→'"):
         grown(COPY, pairs(("a → b", "a")), augment="task_hinting")
 
 

@@ -146,7 +146,7 @@ def test_pieces_that_there_are_not_and_texts_that_hold_the_marks_are_refused() -
     for pieces in ("", "ix"):
         with pytest.raises(ModelError, match="use letters of 'icovr'"):
             made("scratchpad", COPY, pairs(("a", "a")), pieces=pieces)
-    with pytest.raises(ModelError, match="hold '=>'"):
+    with pytest.raises(ModelError, match="contain '=>'"):
         made("scratchpad", COPY, pairs(("a => b", "a => b")))
     with pytest.raises(ModelError, match="hold 'i3'"):
         made("index_hints", COPY, pairs(("i3 a", "a")))

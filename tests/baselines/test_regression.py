@@ -175,7 +175,7 @@ def test_rows_are_mixed_by_an_augmentation_with_their_numbers() -> None:
 def test_networks_of_classes_do_numbers_and_those_of_texts_do_not() -> None:
     assert {"linear", "mlp", "deep_sets"} <= set(find_networks_for(NUMBER, images=False))
     with pytest.raises(
-        ModelError, match="the network lstm is for sequence tasks, and this is a regression task: --netw"
+        ModelError, match="the network lstm is for sequence tasks, and this is a regression task: use --netw"
     ):
         check_task(recipe("lstm"), NUMBER)
 

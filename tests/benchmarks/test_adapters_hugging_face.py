@@ -238,7 +238,7 @@ def test_weights_of_another_kind_than_the_task_needs_are_refused(weights):
         model(weights["decoder"], ANSWER)
     with pytest.raises(ModelError, match="is a GPT2LMHeadModel: a classification task needs a prompt"):
         model(weights["decoder"], WAY)
-    with pytest.raises(ModelError, match="is a BertForSequenceClassification: on a regression task"):
+    with pytest.raises(ModelError, match="is a BertForSequenceClassification: a regression task needs a prompt"):
         model(weights["plain"], Task("regression", ("text",), "value"))
     with pytest.raises(
         ModelError, match=r"lacks weights for BertLMHeadModel \(cls.predictions.*\): the model was not trained for this"

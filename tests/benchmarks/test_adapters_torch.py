@@ -271,7 +271,7 @@ def test_the_code_of_a_module_from_files_is_both_files(saved):
         ({"out.weight": torch.zeros(3, 7)}, "does not fit Net: .*size mismatch for out.weight"),
         ({"out.weight": 3}, "does not fit Net: "),
         (torch.zeros(3), "has a Tensor, not a state dict: save only module.state_dict"),
-        ({1: torch.zeros(3)}, "holds a dict, not a state dict"),
+        ({1: torch.zeros(3)}, "has a dict, not a state dict"),
     ],
 )
 def test_weights_that_are_no_state_dict_of_the_module_are_one_clear_line(saved, state, complaint):

@@ -91,5 +91,7 @@ def test_occlusion_covers_a_quarter():
 
 @pytest.mark.parametrize("values", [np.array(["a", "b"], object), np.zeros((2, 5))], ids=["text", "a vector"])
 def test_what_is_no_picture_is_refused(values):
-    with pytest.raises(BadDefinition, match="the augmentation noise is for images, and the input 'pixels' is none"):
+    with pytest.raises(
+        BadDefinition, match="the augmentation noise is for images, and the input 'pixels' is not an image"
+    ):
         under("noise", values, np.arange(2, dtype=np.uint64))

@@ -118,7 +118,7 @@ def test_values_are_stated_so_that_other_values_are_stated_otherwise():
     [
         ({"a": 3}, "setting 'a': give its values by name"),
         ({"a": {1: 2}}, "setting 'a': give its values by name"),
-        (["a"], "settings: give at most 1000 by name"),
+        (["a"], "settings: give at most 1000, by name"),
         ({3: {}}, "setting 3: its name must be 1 to 100 printable characters"),
         ({"a\nb": {}}, r"setting 'a\\nb': its name must be"),
         ({"a": {"seed": 3}}, "'seed' is set by the harness and cannot be in a setting"),

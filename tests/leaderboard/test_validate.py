@@ -292,7 +292,7 @@ def test_what_is_not_as_listed_is_refused(look, good):
     absent = dataclasses.replace(good, card=good.card | {"runs": [listed, listed]})
     for submission, name, complaint in (
         (edited, "run-edited", "its digest does not match its content"),
-        (other, "run-not-listed", "another model"),
+        (other, "run-not-listed", "differs from submission.toml in model"),
         (swapped, "digest-differs", "its digest differs from that in runs/0.toml"),
         (absent, "entry-missing", "is missing"),
     ):

@@ -144,7 +144,7 @@ def test_pixels_that_have_no_white_are_refused_when_they_are_read_and_when_they_
     where = folder(tmp_path / "scans", {"cat/deep.tif": saved(pixels), "cat/grey.tif": saved(RAMP)})
     options = {"pattern": "{kind}/{file}", "files": {"scans": tmp_path / "scans"}}
     assert where.is_dir()
-    with pytest.raises(BadData, match=rf"cat/deep.tif is a TIFF of {what}, .*: save it with 8 or 16 bits; or `accept`"):
+    with pytest.raises(BadData, match=rf"cat/deep.tif is a TIFF of {what}, .*: save it with 8 or 16 bits, or `accept`"):
         read(**options)
     result = read(**options, accept=["deep.tif"])
     assert result.num_rows == 2

@@ -140,7 +140,7 @@ def test_folders_that_differ_by_case_only_are_named(tmp_path):
     [
         ({"pattern": "{domain}/{domain}"}, r"names \{domain\} twice"),
         ({"pattern": "{Domain}/{file}"}, r"a part is \{name\} or \{name:REGEX\}"),
-        ({"pattern": "{a:[}/{file}"}, "is none: unterminated character set"),
+        ({"pattern": "{a:[}/{file}"}, "unterminated character set"),
         ({"fields": {"label": "klass"}}, r"has no part \{klass\}"),
         (
             {"maps": {"label": "sorted"}},

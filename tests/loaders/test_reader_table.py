@@ -223,7 +223,7 @@ def test_rows_are_kept_by_value_by_range_and_named_by_their_place(tmp_path):
     ranges = {"half": {"first": [0, 5], "second": [5, 10]}}
     result = rows(files, kinds, where={"k": ["a", "c"]}, without={"n": 4}, between={"n": [2, 8]}, ranges=ranges)
     assert result == {"n": [2, 6, 8], "half": ["first", "second", "second"]}
-    with pytest.raises(BadData, match=r"^people\.csv, line 11: no range of 'half' holds row 9"):
+    with pytest.raises(BadData, match=r"^people\.csv, line 11: no range of 'half' contains row 9"):
         rows(files, kinds, ranges={"half": {"first": [0, 9]}})
 
 
