@@ -145,7 +145,7 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on(tmp_path, monkeypatch):
 
     fs.load(ON)
     monkeypatch.setattr("farshift.loaders.cache.store.os.fsync", full)
-    with pytest.raises(FarshiftError, match="no space left for .*name another --out"):
+    with pytest.raises(FarshiftError, match="no space left for .*choose another --out"):
         fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r")
     monkeypatch.undo()
     assert fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "r").seeds == (0, 1)

@@ -135,7 +135,7 @@ def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
     base = runs["echo"].parent
     output = one_line_error(farshift("score", base))
     assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in output
-    assert "is not a run: it holds 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
+    assert "is not a run: it has 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
     assert "is not a run: the folder does not exist" in one_line_error(farshift("score", base / "absent"))
 
 
