@@ -43,7 +43,7 @@ def read_cached_response(key: str) -> Response | None:
             return response
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    log_message(f"{path} is truncated or changed: sending the prompt again")
+    log_message(f"{path} is truncated or modified: sending the prompt again")
     return None
 
 

@@ -130,7 +130,7 @@ def write_model_inputs(benchmark: Benchmark, folder: Path) -> None:
             _to_json_row(row) for row in draw_shots(definition.prompt, benchmark.name, shown, benchmark.task)
         ]
     if (folder / f"{CARD}.ok").exists() and not is_intact(folder / CARD):
-        log_message(f"{folder / CARD} is truncated or changed: writing it again")
+        log_message(f"{folder / CARD} is truncated or modified: building it again")
     store_bytes(folder / CARD, to_canonical_json(card))
 
 
