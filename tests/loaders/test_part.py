@@ -71,7 +71,7 @@ def test_single_rows_and_selections():
     row = part[0]
     assert row["command"] == part.numpy(["command"])["command"][0]
     assert part[-1]["row_id"] == part.row_ids[-1]
-    with pytest.raises(IndexError, match="row 3920 of a part of 3920 rows"):
+    with pytest.raises(IndexError, match="row 3920 is out of range for a part of 3920 rows"):
         part[3920]
     long = part.select(part.row_metadata["severity"] == 48)
     assert 0 < len(long) < len(part)
