@@ -180,13 +180,16 @@ def _load_rows(benchmark: Benchmark) -> ModelInputs | None:
 
 
 def _count_rows(benchmark: Benchmark, blind: ModelInputs | None) -> dict[str, int]:
-    """Rows by part; from the manifest if the data are not in the cache."""
+    """Count rows by part: in the cache, else in the manifest or the published counts. Of a definition without either
+    only `predicted` is given, 0."""
     if blind is not None:
         parts = sorted({"train", *benchmark.predicted_parts, *(n for n in ("id_val", "ood_val") if blind.has_part(n))})
         rows = {name: blind.stored(name).num_rows for name in parts}
     else:
-        rows = {name: pin.rows for name, pin in benchmark.manifest.definition.parts.items()}
-        for holdout in benchmark.definition.holdouts:
+        definition = benchmark.manifest.definition
+        rows = {name: pin.rows for name, pin in definition.parts.items()}
+        rows = rows or dict(definition.published.rows if definition.published else {})
+        for holdout in (holdout for holdout in benchmark.definition.holdouts if holdout.part in rows):
             count = round(holdout.share * rows[holdout.part])
             rows[holdout.part] -= count
             rows[holdout.to] = rows.get(holdout.to, 0) + count

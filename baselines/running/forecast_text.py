@@ -68,6 +68,8 @@ def _describe_training(forecast: Forecast) -> str:
 
 def _describe_rows(forecast: Forecast) -> str:
     rows = forecast.rows
+    if "train" not in rows:
+        return "not known: the split is frozen when it is first pulled"
     text = f"{rows['train']:,} for training"
     if rows.get("id_val"):
         text += f", {rows['id_val']:,} for validation"

@@ -225,6 +225,12 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
     assert result["rows"]["train"] > 0
 
 
+def test_rows_of_a_definition_that_was_never_pulled_are_not_known(farshift, tmp_path):
+    done = farshift("run", "cnn", "--on", "wilds_camelyon17/official", "--dry-run", FARSHIFT_CACHE=str(tmp_path / "empty"))
+    assert done.returncode == 0, done.stderr
+    assert "not known: the split is frozen when it is first pulled" in done.stdout
+
+
 def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):
     monkeypatch.setattr(resources, "get_free_bytes", lambda place, device: {"disk": 100, "memory": 10_000}[place])
     some = [
