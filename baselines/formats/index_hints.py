@@ -33,7 +33,7 @@ class Format(WordFormat):
         self.marks = [f"i{number}" for number in range(self.range)]
         self._marks = set(self.marks)
         if clashes := self._marks & self.vocabulary(train):
-            raise ModelError(f"format index_hints: the training texts contain {min(clashes)!r}: they have hints already")
+            raise ModelError(f"format index_hints: the training texts have hints already: {min(clashes)!r}")
         inputs = [self.words(text) for text in train[task.inputs[0]]]
         self.separators = _find_separators(inputs)
         longest = [self._longest(words) for words in inputs]

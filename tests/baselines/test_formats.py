@@ -148,7 +148,7 @@ def test_pieces_that_there_are_not_and_texts_that_hold_the_marks_are_refused() -
             made("scratchpad", COPY, pairs(("a", "a")), pieces=pieces)
     with pytest.raises(ModelError, match="contain '=>'"):
         made("scratchpad", COPY, pairs(("a => b", "a => b")))
-    with pytest.raises(ModelError, match="contain 'i3'"):
+    with pytest.raises(ModelError, match="already: 'i3'"):
         made("index_hints", COPY, pairs(("i3 a", "a")))
     with pytest.raises(UnknownName, match="no format named 'scratch'"):
         made("scratch", COPY, pairs(("a", "a")))

@@ -54,11 +54,11 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
         run = evaluate(model, ON, seeds=1, budget="quick", limit=40, out=tmp_path / "r")
     assert set(parts(run).values()) == {40}
     assert model.asked == run.predictions().num_rows
-    assert any("asked 40 rows of each part" in line for line in heard.lines)
+    assert any("predicting 40 rows of each part" in line for line in heard.lines)
     assert run.card.model.extra["limit"] == 40
     result = score(run)
     assert result.answers["ood"].rows == 40
-    assert "asked 40 rows of each part" in str(result)
+    assert "predicting 40 rows of each part" in str(result)
     with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
@@ -106,5 +106,5 @@ def test_a_limited_run_is_not_compared_with_a_whole_one(tmp_path):
 
     few = evaluate(External(), ON, seeds=1, budget="quick", limit=5, out=tmp_path / "few")
     full = evaluate(External(), ON, seeds=1, budget="quick", out=tmp_path / "whole")
-    with pytest.raises(FarshiftError, match="asked 5 rows of each part and all rows"):
+    with pytest.raises(FarshiftError, match="evaluated on 5 rows of each part and all rows"):
         fs.compare(few, full)

@@ -202,7 +202,9 @@ def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path)
 
     with pytest.raises(ModelError, match="gone"):
         fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
-    with pytest.raises(BadRun, match=r"unfinished run of another plan \(512 predictions stored; other model batch_size\)"):
+    with pytest.raises(
+        BadRun, match=r"unfinished run of another plan \(512 predictions stored; other model batch_size\)"
+    ):
         fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m", batch_size=100)
     with pytest.raises(ModelError, match="id_test, batch 2 "):
         fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")

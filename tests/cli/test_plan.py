@@ -226,7 +226,9 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
 
 
 def test_rows_of_a_definition_that_was_never_pulled_are_not_known(farshift, tmp_path):
-    done = farshift("run", "cnn", "--on", "wilds_camelyon17/official", "--dry-run", FARSHIFT_CACHE=str(tmp_path / "empty"))
+    done = farshift(
+        "run", "cnn", "--on", "wilds_camelyon17/official", "--dry-run", FARSHIFT_CACHE=str(tmp_path / "empty")
+    )
     assert done.returncode == 0, done.stderr
     assert "not known: the split is frozen when it is first pulled" in done.stdout
 
