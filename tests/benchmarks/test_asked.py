@@ -58,7 +58,7 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     assert run.card.model.extra["limit"] == 40
     result = score(run)
     assert result.answers["ood"].rows == 40
-    assert "predicting 40 rows of each part" in str(result)
+    assert "asked 40 rows of each part" in str(result)
     with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):
         pack_runs([run], tmp_path / "s.zip", team="t")
     assert not (tmp_path / "s.zip").exists()
