@@ -36,13 +36,22 @@ def write_text(text: str) -> None:
         _buffered_lines.append(text)
 
 
+def is_listing(arguments: list[str]) -> bool:
+    """Return whether a command lists a catalogue, such as `splits list` or `reproduce --list`."""
+    group, command = [*arguments[:2], "", ""][:2]
+    if group in ("splits", "benchmarks", "baselines", "cache"):
+        return command in ("list", "rules", "algorithms", "networks", "results")
+    return group == "reproduce" and "--list" in arguments
+
+
 @contextmanager
 def page_output() -> Iterator[None]:
-    """Within the context `write_text` buffers its text; at its end the text is printed, or shown by the pager if it is
-    longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`. If stdout is
-    not a terminal, nothing is buffered."""
+    """Within the context `write_text` buffers the text of a listing; at its end the text is printed, or shown by the
+    pager if it is longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`.
+    Other commands are never paged: a pager would block a shell's loop of runs. If stdout is not a terminal, nothing is
+    buffered."""
     global _buffered_lines
-    if not sys.stdout.isatty():
+    if not sys.stdout.isatty() or not is_listing(sys.argv[1:]):
         yield
         return
     _buffered_lines = []

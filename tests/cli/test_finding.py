@@ -51,6 +51,12 @@ def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(tmp_path):
     assert len(in_a_terminal("splits", "list", PAGER="").splitlines()) > 100
 
 
+def test_only_listings_are_paged(tmp_path):
+    file = tmp_path / "paged"
+    assert len(in_a_terminal("splits", "show", "scan/length", PAGER=f"cat > {file}").splitlines()) > 24
+    assert not file.exists()
+
+
 def test_a_pager_that_is_not_there_loses_nothing():
     assert "families" in in_a_terminal("splits", "list", PAGER="no-such-pager 2> /dev/null").splitlines()[-1]
 
