@@ -14,6 +14,7 @@ from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scores, rea
 from .terminal import Json, emit_json, forbid_network, print_block, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
+    from ..baselines.recipe import Budget
     from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.forecast import Forecast
     from ..baselines.running.plan import Plan
@@ -167,11 +168,8 @@ class RunOptions:
     def plans(self, out: Path) -> list[Plan]:
         """The plans of all runs, each in its own folder of `out`; a single run uses `out` itself. Refuses options
         that exclude each other; opens no data."""
-        from ..baselines.recipe import find_recipe
-        from ..baselines.running.search import draw_settings
         from ..baselines.running.suite import make_suite_plans
-        from ..baselines.running.sweep import make_budget, make_plan, make_plans
-        from ..benchmarks.blind.streamed import find_streamed_benchmark
+        from ..baselines.running.sweep import make_budget, make_plans
         from ..core.errors import FarshiftError
 
         if bool(self.on) == bool(self.suite) or (self.on and not self.names):
@@ -189,16 +187,26 @@ class RunOptions:
                 raise FarshiftError(f"run --suite: {', '.join(options)} goes with one benchmark (--on)")
             return make_suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
         if len(self.names) > 1:
-            if self.settings or self.search or self.diagnose:
-                raise FarshiftError("run: --settings, --search and --diagnose go with one baseline")
+            if self.settings or self.diagnose:
+                raise FarshiftError("run: --settings and --diagnose go with one baseline")
+            if self.search:
+                return [self._plan_one(name, out / name, budget) for name in dict.fromkeys(self.names)]
             return make_plans(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, self.changes)
-        (name,) = self.names
+        return [self._plan_one(self.names[0], out, budget)]
+
+    def _plan_one(self, name: str, out: Path, budget: Budget) -> Plan:
+        """Plan one baseline, with its settings or its search."""
+        from ..baselines.recipe import find_recipe
+        from ..baselines.running.search import draw_settings
+        from ..baselines.running.sweep import make_plan
+        from ..benchmarks.blind.streamed import find_streamed_benchmark
+
         chosen = read_settings(self.settings)
         if self.search:
             changed_recipe = self.changes.of(find_recipe(name), find_streamed_benchmark(self.on, self.stream))
             chosen = (chosen or {}) | draw_settings(name, self.on, self.search, changed_recipe)
         plan_options = chosen, self.selection, self.stack, self.diagnose, self.changes
-        return [make_plan(name, self.on, out, budget, self.seeds, *plan_options)]
+        return make_plan(name, self.on, out, budget, self.seeds, *plan_options)
 
 
 DryRun = Annotated[

@@ -84,6 +84,8 @@ def print_catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], capti
     the terminal is narrow a row is one line of its name and as much of its title as there is room for, under a heading
     for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
     `grep` finds as a whole."""
+    if not rows:
+        return write_text(f"{caption}: every search word must occur in a name, a title or another field of an entry")
     wide = paging.count_terminal_columns()
     if wide >= paging.NARROW and paging.has_screen_width():
         return print_table("", columns, rows, caption)

@@ -87,6 +87,9 @@ class Run(RunLike):
 
     path: Path
 
+    def __repr__(self) -> str:
+        return f"Run({self.card.model.name} on {self.benchmark}, budget {self.card.budget.name}: {self.path})"
+
     @property
     def benchmark(self) -> str:
         return self.card.benchmark.name

@@ -317,6 +317,11 @@ class Score:
         ]
         return to_data_frame(rows)
 
+    def __repr__(self) -> str:
+        views = (("id", self.id), ("ood", self.ood), ("gap", self.gap))
+        estimates = ", ".join(f"{name} {format_estimate(item)}" for name, item in views)
+        return f"Score({self.model} on {self.benchmark}: {estimates})"
+
     def __str__(self) -> str:
         chosen = "" if self.candidates == 1 else f", {self.candidates} candidates, chosen by {self.selection}"
         lines = [f"{self.model} on {self.benchmark} ({self.metric}, {self.kind}{chosen})"]

@@ -41,6 +41,9 @@ class Snapshot:
     windows: tuple[dict[str, Any], ...]
     entries: int
 
+    def __repr__(self) -> str:
+        return f"Snapshot({self.name}: {self.entries} entries, {len(self.views)} tables, record {self.head.seq})"
+
     def record(self) -> dict[str, Any]:
         """Return plain JSON."""
         return {

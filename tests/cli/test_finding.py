@@ -51,6 +51,13 @@ def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(tmp_path):
     assert len(in_a_terminal("splits", "list", PAGER="").splitlines()) > 100
 
 
+def test_a_search_that_matches_nothing_says_what_a_search_is(farshift):
+    for group in ("splits", "benchmarks"):
+        done = farshift(group, "list", "no-such-word")
+        assert done.returncode == 0
+        assert "every search word must occur in a name, a title or another field" in done.stdout
+
+
 def test_only_listings_are_paged(tmp_path):
     file = tmp_path / "paged"
     assert len(in_a_terminal("splits", "show", "scan/length", PAGER=f"cat > {file}").splitlines()) > 24

@@ -225,6 +225,11 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
     assert result["rows"]["train"] > 0
 
 
+def test_several_baselines_are_searched_each_in_its_own_ranges(farshift_json):
+    command = ("run", "erm", "irm", "--on", "vowel/speakers", "--search", "3", "--dry-run")
+    assert [(plan["baseline"], plan["settings"]) for plan in farshift_json(*command)] == [("erm", 3), ("irm", 3)]
+
+
 def test_rows_of_a_definition_that_was_never_pulled_are_not_known(farshift, tmp_path):
     done = farshift(
         "run", "cnn", "--on", "wilds_camelyon17/official", "--dry-run", FARSHIFT_CACHE=str(tmp_path / "empty")
