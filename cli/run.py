@@ -14,10 +14,10 @@ from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scores, rea
 from .terminal import Json, emit_json, forbid_network, print_block, print_line, print_note, print_table, show_progress
 
 if TYPE_CHECKING:
-    from ..baselines.recipe import Budget
     from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.forecast import Forecast
     from ..baselines.running.plan import Plan
+    from ..benchmarks.model import Budget
 
 Named = Annotated[
     Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
