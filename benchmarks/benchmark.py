@@ -268,8 +268,8 @@ def find_benchmark(name: str) -> Benchmark:
     """Return the benchmark of this name; `UnknownName` suggests similar ones.
 
     >>> import farshift as fs
-    >>> found = fs.benchmark("modadd97/xi35")
-    >>> found.kind, found.task.type, found.task.inputs
+    >>> benchmark = fs.benchmark("modadd97/xi35")
+    >>> benchmark.kind, benchmark.task.type, benchmark.task.inputs
     ('corrupted-label', 'classification', ('a', 'b'))
     """
     known = load_benchmarks()

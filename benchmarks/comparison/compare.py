@@ -95,8 +95,8 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
     >>> import farshift as fs
     >>> names = "quadratic-mlp", "quadratic-mlp-weight-decay"
     >>> plain, decayed = (fs.baseline("modadd97/xi35", name) for name in names)
-    >>> found = fs.compare(plain, decayed)
-    >>> round(found.ood.value, 2), found.ood.distinguishable
+    >>> difference = fs.compare(plain, decayed)
+    >>> round(difference.ood.value, 2), difference.ood.distinguishable
     (-1.0, True)
     """
     return Comparison.from_dict(compare_sides(*read_sides(left, right)))

@@ -28,8 +28,8 @@ def replicates(*runs: Run | Path | str) -> dict[str, Any]:
     benchmarks.
 
     >>> import farshift as fs
-    >>> found = fs.replicates(fs.baseline("modadd97/xi35", "quadratic-mlp"))
-    >>> found["replicates"], len(found["views"]["ood"]["values"])
+    >>> result = fs.replicates(fs.baseline("modadd97/xi35", "quadratic-mlp"))
+    >>> result["replicates"], len(result["views"]["ood"]["values"])
     ('5 seeds', 5)
     """
     if not runs:

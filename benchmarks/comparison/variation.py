@@ -30,8 +30,8 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     unless they are of one model on different draws of one family, with the same protocol.
 
     >>> import farshift as fs
-    >>> found = fs.variation(fs.baseline("modadd97/xi35", "quadratic-mlp"))
-    >>> found["model"], sorted(found)
+    >>> result = fs.variation(fs.baseline("modadd97/xi35", "quadratic-mlp"))
+    >>> result["model"], sorted(result)
     ('quadratic-mlp', ['benchmark', 'draws', 'meaning', 'metric', 'model', 'seeds', 'views'])
     """
     if not runs:

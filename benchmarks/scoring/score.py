@@ -46,10 +46,10 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
     made for another version of the benchmark, or does not have exactly one prediction per row, seed and candidate.
 
     >>> import farshift as fs
-    >>> found = fs.score(fs.baseline("modadd97/xi35", "quadratic-mlp-weight-decay"))
-    >>> round(found.id.value, 2), round(found.ood.value, 2)
+    >>> score = fs.score(fs.baseline("modadd97/xi35", "quadratic-mlp-weight-decay"))
+    >>> round(score.id.value, 2), round(score.ood.value, 2)
     (1.0, 1.0)
-    >>> sorted(found.to_dict())[:4]
+    >>> sorted(score.to_dict())[:4]
     ['answers', 'benchmark', 'better', 'bounds']
     """
     if not isinstance(run, Run):

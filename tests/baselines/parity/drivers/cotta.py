@@ -32,12 +32,12 @@ def views(stack: Any) -> Iterator[Callable[[Tensor], Tensor]]:
     for requested in range(3):
         for view in range(VIEWS):
 
-            def one(x: Tensor, view: int = view, asked: int = requested) -> Tensor:
+            def augment(x: Tensor, view: int = view, asked: int = requested) -> Tensor:
                 rows = torch.arange(len(x))[None]
                 given = stack.keys, rows, asked, stack.hyperparameters, pictures.SIZES
                 return augment_flat_rows(domainbed, f"view {view}", x.flatten(1)[None], *given).view_as(x)
 
-            yield one
+            yield augment
 
 
 def drawn(stack: Any, count: int) -> Iterator[Callable[[Any], Tensor]]:
