@@ -60,7 +60,14 @@ def add_plugin_folder(home: Path) -> Iterator[None]:
 def find_plugin_files(folder: str, pattern: str) -> Iterator[Path]:
     """The files matching `pattern` under `folder` (such as "loaders/sources") of every home, sorted."""
     for home in list_plugin_folders():
-        yield from sorted((home / folder).glob(pattern))
+        yield from _list_package_files(folder, pattern) if home == PACKAGE else sorted((home / folder).glob(pattern))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _list_package_files(folder: str, pattern: str) -> tuple[Path, ...]:
+    """Listed once a process: an installed package does not change under it, and a catalogue looks thousands of names
+    up."""
+    return tuple(sorted((PACKAGE / folder).glob(pattern)))
 
 
 def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from warm_python import COMMAND, Python, warm_python
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -25,6 +27,19 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # Tables are as wide as these say, and who imports readline has them set.
 for _name in ("COLUMNS", "LINES"):
     os.environ.pop(_name, None)
+
+
+# The same examples on every run, so that a test that fails fails again, and few of them. To look for new ones:
+# make test ARGS="--hypothesis-profile=search".
+settings.register_profile("default", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("search", max_examples=500, deadline=None)
+settings.load_profile("default")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: to look through it at every collection of garbage takes a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

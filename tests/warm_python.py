@@ -235,8 +235,20 @@ def _import_all() -> None:
             importlib.import_module(name)
 
 
+def _read_catalogues() -> None:
+    """Definitions are cached by the text of their files: what a process reads of them was parsed before it began."""
+    from farshift.benchmarks.benchmark import load_benchmarks
+    from farshift.loaders.acquire.source import load_sources
+    from farshift.splits.catalogue import list_manifests
+
+    list_manifests()
+    load_sources()
+    load_benchmarks()
+
+
 if __name__ == "__main__":
     _import_all()
+    _read_catalogues()
     gc.collect()
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -12,7 +12,7 @@ import torch
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.sampler import Data, Order, Sampler
 from farshift.core.errors import ModelError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from torch import Tensor
@@ -38,7 +38,6 @@ def sampler(given: Data, by_environment: bool = False, some: Tensor = KEYS, **ow
     epoch=st.integers(0, 5),
     cuts=st.lists(st.integers(0, 24), max_size=3),
 )
-@settings(max_examples=60, deadline=None)
 def test_each_epoch_has_each_row_as_often_as_its_weight_says(weight: list[int], epoch: int, cuts: list[int]) -> None:
     order = Order(torch.tensor([weight], dtype=torch.float64), KEYS, "o")
     length = sum(weight)
@@ -49,7 +48,6 @@ def test_each_epoch_has_each_row_as_often_as_its_weight_says(weight: list[int], 
 
 
 @given(weight=st.lists(st.sampled_from([0.0, 1.0, 2.0, 0.5]), min_size=2, max_size=6).filter(any), data_=st.data())
-@settings(max_examples=40, deadline=None)
 def test_a_batch_is_a_function_of_its_step(weight: list[float], data_: st.DataObject) -> None:
     """In whatever order the steps are asked for, by whichever object."""
     table = torch.tensor([weight], dtype=torch.float64)
@@ -102,7 +100,6 @@ def test_a_batch_holds_the_inputs_targets_and_groups_of_its_rows() -> None:
 
 
 @given(size=st.integers(1, 5), step=st.integers(0, 30), per_replica=st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_environments_have_equal_shares_in_their_order(size: int, step: int, per_replica: bool) -> None:
     group = torch.tensor([0] * 10 + [1] * 3 + [2] * 5)
     weight = torch.ones(3 if per_replica else 1, 18)
@@ -126,7 +123,6 @@ def test_a_full_batch_by_environment_has_as_many_rows_of_each_as_the_smallest_ha
 
 
 @given(pool=st.integers(2, 6), size=st.integers(1, 4))
-@settings(max_examples=30, deadline=None)
 def test_pooled_batches_lose_no_row_and_hold_rows_of_like_length(pool: int, size: int) -> None:
     rows = pool * size
     built = sampler(data(rows, lengths=1 + torch.arange(rows) % 7), pool=pool, batch_size=size)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms.cvar_dro import compute_cvar
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 from torch import Tensor
@@ -150,7 +150,6 @@ def test_cvar_is_the_mean_of_the_worst_rows() -> None:
         stack("cvar_dro", [{"alpha": 0.0}], rows())
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     errors=st.lists(st.floats(0, 10), min_size=1, max_size=8),
     alpha=st.floats(0.01, 1.0),

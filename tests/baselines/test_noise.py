@@ -84,7 +84,6 @@ def test_beta_draws_are_of_their_distribution_and_of_their_key() -> None:
 
 
 @given(count=st.integers(0, 40), seed=st.integers(0, 2**40))
-@settings(max_examples=40, deadline=None)
 def test_permutations_are_permutations(count: int, seed: int) -> None:
     result = draw_permutations(derive_stream(MANY[:3], "p", seed), count)
     assert result.shape == (3, count)
@@ -99,7 +98,6 @@ def test_every_permutation_is_as_likely() -> None:
 
 
 @given(shape=st.lists(st.integers(1, 5), max_size=3), more=st.lists(st.integers(0, 3), min_size=3, max_size=3))
-@settings(max_examples=40, deadline=None)
 def test_a_draw_does_not_depend_on_how_long_its_axes_are(shape: list[int], more: list[int]) -> None:
     longer = [length + extra for length, extra in zip(shape, more, strict=False)]
     corner = (slice(None), *(slice(length) for length in shape))
@@ -107,7 +105,7 @@ def test_a_draw_does_not_depend_on_how_long_its_axes_are(shape: list[int], more:
 
 
 @given(which=st.lists(st.integers(0, 63), min_size=1, max_size=5))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_a_replica_draws_the_same_alone_or_among_many(which: list[int]) -> None:
     for draw in (
         lambda some: draw_uniform(some, (3, 2)),

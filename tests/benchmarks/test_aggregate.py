@@ -47,7 +47,6 @@ def of(found, entry: str) -> dict:
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=15))
-@settings(max_examples=100, deadline=None)
 def test_the_interquartile_mean_of_four_times_as_many_scores_is_scipys_trimmed_mean(scores):
     four = np.array(scores * 4)
     weights = np.full(len(four), 1 / len(four))
@@ -75,7 +74,7 @@ def test_the_mean_is_of_normalised_scores_and_a_loss_turns_round():
 
 
 @given(seeds_of)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_who_else_enters_never_changes_a_number(seed):
     full = table(seed, entries=4)
     some = {name: {entry: result[entry] for entry in ("e1", "e3")} for name, result in full.items()}
@@ -84,7 +83,7 @@ def test_who_else_enters_never_changes_a_number(seed):
 
 
 @given(seeds_of)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_order_of_rows_seeds_benchmarks_and_entries_never_shows(seed):
     rng = np.random.default_rng(seed)
     plain = table(seed)

@@ -8,7 +8,7 @@ from farshift.benchmarks.augmentations import augment_inputs
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition
 from farshift.core.plugins import find_files_by_name
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 FAMILIES = sorted(find_files_by_name("benchmarks/augmentations", ".py"))
@@ -36,7 +36,6 @@ def test_the_families_of_the_shipped_protocol_are_there():
     channels=st.sampled_from([0, 1, 3]),
     kind=st.sampled_from([np.uint8, np.int64, np.float32]),
 )
-@settings(max_examples=25, deadline=None)
 def test_shape_type_and_range_stay(family, height, width, channels, kind):
     values = pictures(4, height, width, channels, kind)
     before = values.copy()

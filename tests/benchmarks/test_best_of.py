@@ -12,7 +12,7 @@ from farshift.benchmarks.statistics.best_of import (
     compute_expected_maximum,
     estimate_optimism,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 # Harter, Biometrika 1961, table 1: the expected largest of n standard normal numbers.
@@ -43,7 +43,6 @@ def test_of_unequal_attempts_it_is_what_simulation_gives(errors, correlation):
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=6), st.floats(0, 0.99), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
 def test_independent_attempts_are_the_harsher_bound_and_order_is_of_no_matter(errors, correlation, shuffler):
     result = estimate_optimism(errors, correlation)
     assert -1e-9 <= result.optimism <= result.independent + 2e-3 * max(errors)

@@ -7,7 +7,7 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.harness.checked_model import TASKS, CheckedModel, change_labels, find_differences, make_columns
 from farshift.benchmarks.model import Task
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 PAIRS = Task("classification", ("a", "b"), "sum", classes=7)
@@ -56,7 +56,6 @@ def test_another_label_is_another_and_as_good_for_the_task(task):
 
 
 @given(st.integers(2, 5), st.integers(1, 20), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
 def test_answers_differ_where_status_prediction_or_probability_does_and_nowhere_else(classes, rows, draw):
     rng = np.random.default_rng(draw)
     task = Task("classification", ("a",), "b", classes=classes)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.concurrence import compute_concurrence, compute_concurrences, compute_tau_interval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=7, max_size=40))
-@settings(max_examples=150, deadline=None)
 def test_tau_b_is_scipys_with_any_ties(pairs):
     x, y = np.array(pairs, float).T
     tau, low, high = compute_tau_interval(x, y, 50)

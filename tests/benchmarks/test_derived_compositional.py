@@ -8,7 +8,7 @@ from farshift.benchmarks.derived.compositional import estimate_compositionality_
 from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 answers = st.tuples(st.integers(1, 4), st.integers(1, 30), st.integers(1, 3), st.integers(0, 2**32 - 1))
@@ -31,7 +31,6 @@ def test_a_gap_by_hand():
 
 
 @given(answers)
-@settings(max_examples=100, deadline=None)
 def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
     full, parts = drawn(*shape)
     wrong = [
@@ -48,7 +47,6 @@ def test_the_gap_is_the_share_of_wrong_wholes_among_right_parts(shape):
 
 
 @given(answers)
-@settings(max_examples=60, deadline=None)
 def test_where_all_parts_are_right_it_is_the_mean_of_wrong_wholes(shape):
     full, parts = drawn(*shape)
     result = estimate_compositionality_gap(full, np.ones_like(parts)).gap
@@ -60,7 +58,6 @@ def test_where_all_parts_are_right_it_is_the_mean_of_wrong_wholes(shape):
 
 
 @given(answers)
-@settings(max_examples=60, deadline=None)
 def test_rows_whose_parts_are_never_right_change_nothing(shape):
     full, parts = drawn(*shape)
     assume(parts.all(axis=2).any())

@@ -10,7 +10,7 @@ from farshift.benchmarks.statistics.half_samples import estimate_half_sample_var
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.benchmarks.statistics.jackknife import estimate_jackknife_variance
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 from sklearn.isotonic import IsotonicRegression
@@ -119,7 +119,6 @@ def test_a_seed_that_never_falls_leaves_the_values_by_seed_out():
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=40))
-@settings(max_examples=200, deadline=None)
 def test_the_fit_is_scikit_learns(points):
     score, rows = np.array(points, np.float64).T
     fit, weights = fit_isotonic(score, rows.astype(np.int64))
@@ -130,7 +129,6 @@ def test_the_fit_is_scikit_learns(points):
 
 
 @given(st.data(), st.integers(2, 40), st.integers(1, 4))
-@settings(max_examples=60, deadline=None)
 def test_the_area_is_scipys_trapezoid_over_the_means(data, rows, seeds):
     severity = np.array(data.draw(st.lists(st.integers(0, 12), min_size=rows, max_size=rows)), np.float64)
     scores = np.random.default_rng(rows * seeds).integers(0, 2, (seeds, rows)).astype(float)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.groups import compute_group_quantiles, find_worst_group
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats.mstats import mquantiles
 
@@ -38,14 +38,12 @@ def test_the_worst_decile_of_a_loss_is_its_high_end():
 
 
 @given(scores, st.floats(0, 1))
-@settings(max_examples=100, deadline=None)
 def test_quantiles_are_scipys_of_type_seven(values, share):
     result = compute_group_quantiles(np.array(values), (share,))[f"{share:g}"]
     assert result == pytest.approx(mquantiles(values, [share], alphap=1, betap=1)[0], abs=2e-6)
 
 
 @given(scores, st.floats(0, 1))
-@settings(max_examples=100, deadline=None)
 def test_turning_the_scale_around_turns_the_quantiles_around(values, share):
     higher = compute_group_quantiles(np.array(values), (share,), "higher")
     lower = compute_group_quantiles(-np.array(values), (share,), "lower")

@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.derived.label_errors import compute_f1_at_noise_rate, estimate_label_error_detection
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
@@ -44,7 +44,6 @@ def test_all_three_are_means_over_seeds_of_scikit_learns():
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=9))
-@settings(max_examples=150, deadline=None)
 def test_f1_is_the_mean_over_all_ways_to_break_ties(rows):
     doubt, corrupted = np.array([item for item, _ in rows], float), np.array([bad for _, bad in rows])
     count = int(corrupted.sum())
@@ -56,7 +55,6 @@ def test_f1_is_the_mean_over_all_ways_to_break_ties(rows):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
 def test_only_the_order_of_doubt_counts(seed):
     rng = np.random.default_rng(seed)
     doubt, corrupted = rng.integers(0, 30, (2, 60)) / 30, rng.uniform(size=60) < 0.3

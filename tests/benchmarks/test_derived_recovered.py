@@ -8,7 +8,7 @@ from farshift.benchmarks.derived.recovered import Recovered, compute_gap_recover
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
@@ -56,7 +56,6 @@ def test_equal_scores_without_errors_are_no_gap():
 
 
 @given(st.floats(0, 1), st.floats(0, 0.4), st.floats(0.6, 1), st.integers(0, 2**32 - 1), st.floats(3, 500))
-@settings(max_examples=100, deadline=None)
 def test_the_ends_are_where_a_t_test_just_rejects(x, floor, ceiling, seed, df):
     factor = np.random.default_rng(seed).normal(size=(3, 3)) * 0.02
     covariance = factor @ factor.T + 1e-6 * np.eye(3)
@@ -88,7 +87,6 @@ def test_rows_that_are_hard_for_all_three_narrow_a_paired_interval():
 
 
 @given(st.integers(10, 200), st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
 def test_the_row_covariance_is_that_of_the_differences(rows, seed):
     """With two rows at the ends of the scale added to each difference, as everywhere (`mean_spread`)."""
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from farshift.benchmarks.derived.robustness import Point, compute_effective_robu
 from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.core.errors import FarshiftError
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special, stats
 
@@ -51,7 +51,6 @@ def test_a_baseline_on_the_line_has_none():
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 300)), min_size=3, max_size=12))
-@settings(max_examples=100, deadline=None)
 def test_the_line_is_scipys_through_the_empirical_logits(right):
     assume(len({a for a, _ in right}) >= 3 and len({b for _, b in right}) > 1)
     line = fit_line([Point(a / 200, b / 300, 200, 300) for a, b in right])

@@ -20,7 +20,7 @@ from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import FarshiftError, ModelError, Unavailable, UnknownName
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import llm
 
@@ -283,7 +283,6 @@ def code(options, name="tiny", url="http://h/v1"):
 
 
 @given(st.sampled_from(sorted(DECIDES)), st.sampled_from(sorted(DOES_NOT)))
-@settings(deadline=None)
 def test_the_code_changes_with_what_decides_an_answer_and_with_nothing_else(decides, does_not):
     assert code({}) != code({decides: DECIDES[decides]})
     assert code({}) == code({does_not: DOES_NOT[does_not]})

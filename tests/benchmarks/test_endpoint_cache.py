@@ -165,14 +165,14 @@ def test_two_requests_share_a_key_only_if_they_are_the_same(one, other):
 
 
 @given(responses, st.text("0123456789abcdef", min_size=64, max_size=64))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_kept_is_given_back(cache, response, key):
     cache_response(key, response)
     assert read_cached_response(key) == response
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_file_is_no_response(cache, place, damage):
     key = compute_response_key({"prompt": "a"})
     cache_response(key, Response("the answer is 5", "stop", 7, 3))

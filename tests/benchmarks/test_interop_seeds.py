@@ -35,7 +35,7 @@ def log(sitting, sheet, said) -> Log:
 
 
 @given(st.data(), st.integers(1, 4), st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes, one_by_one):
     benchmark, built = task
     logs = [
@@ -52,7 +52,6 @@ def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes,
 
 
 @given(st.lists(texts), texts)
-@settings(max_examples=200, deadline=None)
 def test_any_text_comes_back_from_a_task_file(stop, title):
     assert yaml.safe_load(_format_yaml({"until": stop, "deep": {"title": title}})) == {
         "until": stop,

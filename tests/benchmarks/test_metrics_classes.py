@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.answers import ABSTAINED, FAILED, Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from hypothesis import given, settings
+from hypothesis import given
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
 
@@ -21,7 +21,6 @@ def of(truth: list[int], prediction: list[int], classes: int = 3) -> Case:
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_accuracy_is_scikit_learns(case):
     expected = sklearn.accuracy_score(case.truth, case.settled.prediction)
     assert case.value(ACCURACY) == pytest.approx(expected, rel=1e-12)
@@ -29,14 +28,12 @@ def test_accuracy_is_scikit_learns(case):
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true", "ignore:A single label was found")
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_balanced_accuracy_is_scikit_learns(case):
     expected = sklearn.balanced_accuracy_score(case.truth, case.settled.prediction)
     assert case.value(BALANCED) == pytest.approx(expected, rel=1e-12)
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_macro_f1_is_scikit_learns(case):
     given = case.settled.prediction
     occurring = np.setdiff1d(np.union1d(case.truth, given), [-1])

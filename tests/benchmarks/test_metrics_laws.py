@@ -11,7 +11,7 @@ from farshift.benchmarks.answers import FAILED, Answers
 from farshift.benchmarks.metrics import Metric, find_metric
 from farshift.core.errors import FarshiftError
 from farshift.core.plugins import find_files_by_name
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_cases import CASES, NUMBERS, OPTIONS, TEXTS, Case, probabilities_of, scored
 
@@ -41,38 +41,35 @@ def loss(measure: Metric, case: Case) -> float:
 
 @every_metric
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_shards_merged_in_any_order_give_the_value_of_the_whole(measure, data):
+def test_a_value_does_not_depend_on_shards_or_order_and_is_best_of_right_answers_and_worst_of_none(measure, data):
     case = data.draw(cases(measure))
+    value = case.value(measure)
+    assert np.isnan(value) or measure.bounds[0] <= value <= measure.bounds[1]
     shard_of = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(case), max_size=len(case))))
-    states = [case[shard_of == shard].state(measure) for shard in data.draw(st.permutations(range(4)))]
+    check_shards(
+        measure, case, [case[shard_of == shard].state(measure) for shard in data.draw(st.permutations(range(4)))]
+    )
+    assert case[np.array(data.draw(st.permutations(range(len(case)))))].value(measure) == same(value)
+    check_right_answers(measure, case)
+    check_all_rows_lost(measure, case)
+    assert np.isnan(case[:0].value(measure)), "no rows have no value"
+    if measure.needs == "scores":
+        classes_only = replace(case, answers=Answers.all_given(case.answers.prediction))
+        with pytest.raises(FarshiftError, match="probabilities"):
+            classes_only.value(measure)
+    if measure.needs == "prediction":
+        assert replace(case, answers=replace(case.answers, scores=None)).value(measure) == same(value)
+
+
+def check_shards(measure: Metric, case: Case, states: list[dict[str, np.ndarray]]) -> None:
+    """States merged one after the other, or in pairs, give the value of the whole."""
     full = same(case.value(measure))
     assert measure.compute(reduce(measure.merge, states)) == full
     first, second, third, fourth = states
     assert measure.compute(measure.merge(measure.merge(first, second), measure.merge(third, fourth))) == full
 
 
-@every_metric
-@given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_the_order_of_rows_does_not_move_the_value(measure, data):
-    case = data.draw(cases(measure))
-    assert case[np.array(data.draw(st.permutations(range(len(case)))))].value(measure) == same(case.value(measure))
-
-
-@every_metric
-@given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_values_are_within_the_bounds(measure, data):
-    value = data.draw(cases(measure)).value(measure)
-    assert np.isnan(value) or measure.bounds[0] <= value <= measure.bounds[1]
-
-
-@every_metric
-@given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_right_answers_have_the_best_value(measure, data):
-    case = data.draw(cases(measure))
+def check_right_answers(measure: Metric, case: Case) -> None:
     value = case.right().value(measure)
     if measure.name in OF_A_CONSTANT:
         given = loss(measure, case)
@@ -82,9 +79,18 @@ def test_right_answers_have_the_best_value(measure, data):
     assert np.isnan(value) or value == same(best if np.isfinite(best) else 0.0)
 
 
+def check_all_rows_lost(measure: Metric, case: Case) -> None:
+    nothing = replace(case.answers, status=np.full(len(case), FAILED, np.int8))
+    value = replace(case, answers=nothing).value(measure)
+    if measure.name in OF_A_CONSTANT:
+        assert np.isnan(value) or value >= case.value(measure) - 1e-12
+        return
+    worst = measure.bounds[0] if measure.better == "higher" else measure.bounds[1]
+    assert np.isnan(value) or value == same(worst) or np.isinf(worst)
+
+
 @every_metric
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_lost_row_is_never_better_than_any_answer_to_it(measure, data):
     """Or than the right one, where a wrong class (box, entity) costs the precision of that class as well."""
     if measure.name == "relative_corruption_error":
@@ -114,42 +120,3 @@ def giving(case: Case, row: int, answer: object, scores: np.ndarray | None = Non
         given = replace(given, scores=given.scores.copy())
         given.scores[row] = scores
     return replace(case, answers=given)
-
-
-@every_metric
-@given(data=st.data())
-@settings(max_examples=20, deadline=None)
-def test_all_rows_lost_have_the_worst_value_or_none(measure, data):
-    case = data.draw(cases(measure))
-    nothing = replace(case.answers, status=np.full(len(case), FAILED, np.int8))
-    value = replace(case, answers=nothing).value(measure)
-    if measure.name in OF_A_CONSTANT:
-        assert np.isnan(value) or value >= case.value(measure) - 1e-12
-        return
-    worst = measure.bounds[0] if measure.better == "higher" else measure.bounds[1]
-    assert np.isnan(value) or value == same(worst) or np.isinf(worst)
-
-
-@every_metric
-@given(data=st.data())
-@settings(max_examples=5, deadline=None)
-def test_no_rows_have_no_value(measure, data):
-    assert np.isnan(data.draw(cases(measure))[:0].value(measure))
-
-
-@pytest.mark.parametrize("measure", [m for m in METRICS if m.needs == "scores"], ids=lambda measure: measure.name)
-@given(data=st.data())
-@settings(max_examples=5, deadline=None)
-def test_probabilities_that_a_model_did_not_give_are_asked_for(measure, data):
-    case = data.draw(cases(measure))
-    classes_only = replace(case, answers=Answers.all_given(case.answers.prediction))
-    with pytest.raises(FarshiftError, match="probabilities"):
-        classes_only.value(measure)
-
-
-@pytest.mark.parametrize("measure", [m for m in METRICS if m.needs == "prediction"], ids=lambda measure: measure.name)
-@given(data=st.data())
-@settings(max_examples=10, deadline=None)
-def test_metrics_of_predictions_do_not_read_probabilities(measure, data):
-    case = data.draw(cases(measure))
-    assert replace(case, answers=replace(case.answers, scores=None)).value(measure) == same(case.value(measure))

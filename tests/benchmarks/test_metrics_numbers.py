@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_cases import Case, measured
 from scipy import stats
@@ -23,14 +23,12 @@ def of(prediction: list[float] | np.ndarray, truth: list[float] | np.ndarray) ->
 
 
 @given(measured(losses=False))
-@settings(max_examples=100, deadline=None)
 def test_rmse_is_scikit_learns(case):
     expected = sklearn.root_mean_squared_error(case.truth, case.answers.prediction)
     assert case.value(RMSE) == pytest.approx(expected, rel=1e-12)
 
 
 @given(measured(losses=False))
-@settings(max_examples=100, deadline=None)
 def test_pearsons_correlation_is_scipys(case):
     prediction, truth = case.answers.prediction, case.truth
     if np.ptp(prediction) == 0 or np.ptp(truth) == 0:
@@ -51,7 +49,6 @@ def test_correlation_does_not_cancel_far_from_zero(offset):
 
 
 @given(st.floats(-1e6, 1e6), st.lists(st.integers(0, 3), min_size=2, max_size=40))
-@settings(max_examples=60, deadline=None)
 def test_a_constant_has_no_correlation_however_it_was_sharded(value, shard_of):
     shard_of = np.array(shard_of)
     case = of(np.full(len(shard_of), value), np.arange(len(shard_of)))
@@ -73,7 +70,6 @@ def test_rounding_never_leads_past_a_whole_correlation():
 
 @pytest.mark.parametrize("measure", [RMSE, PEARSON], ids=lambda measure: measure.name)
 @given(measured())
-@settings(max_examples=40, deadline=None)
 def test_a_lost_number_leaves_no_value(measure, case):
     assert np.isnan(case.losing(len(case) - 1).value(measure))
 
@@ -92,7 +88,6 @@ def test_numbers_too_large_to_square_are_infinitely_wrong_and_have_no_correlatio
 
 
 @given(measured(losses=False), st.integers(0, 20))
-@settings(max_examples=100, deadline=None)
 def test_spearmans_correlation_is_scipys_with_ties_and_however_it_was_sharded(case, cut):
     prediction, truth = case.answers.prediction, case.truth
     rows = np.arange(len(case))

@@ -11,7 +11,7 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
@@ -27,7 +27,6 @@ def binary(confidence: list[float], right: list[bool]) -> Case:
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_nll_is_scikit_learns_log_loss(case):
     expected = sklearn.log_loss(case.truth, case.settled.scores, labels=np.arange(case.task.classes))
     # scikit-learn takes certainty for one minus epsilon.
@@ -41,7 +40,6 @@ def test_certainty_costs_nothing_where_it_is_right_and_a_bounded_amount_where_it
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_the_brier_score_sums_squares_over_all_classes(case):
     rows = [
         sum((float(p) - (k == true)) ** 2 for k, p in enumerate(row)) if answered else 2.0
@@ -51,7 +49,6 @@ def test_the_brier_score_sums_squares_over_all_classes(case):
 
 
 @given(classified(classes=2))
-@settings(max_examples=60, deadline=None)
 def test_of_two_classes_the_brier_score_is_twice_scikit_learns(case):
     expected = 2 * sklearn.brier_score_loss(case.truth, case.settled.scores[:, 1].astype(float), labels=[0, 1])
     assert case.value(BRIER) == pytest.approx(expected, rel=1e-6, abs=1e-7)
@@ -80,13 +77,11 @@ def guo(case: Case) -> float:
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_ece_is_that_of_guo_et_al(case):
     assert case.value(ECE) == pytest.approx(guo(case), rel=1e-12, abs=1e-15)
 
 
 @given(st.lists(st.tuples(st.integers(7, 15), st.integers(-2, 2), st.booleans()), min_size=1, max_size=30))
-@settings(max_examples=100, deadline=None)
 def test_a_confidence_at_the_edge_of_a_bin_is_placed_by_its_exact_value(rows):
     """Float32's nearest values to the edges k/15, and their neighbours."""
     near = np.array([edge / 15 for edge, _, _ in rows], np.float32)

@@ -10,7 +10,7 @@ import pytest
 from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
@@ -37,13 +37,11 @@ def precision_at_each_row(own: np.ndarray, scores: np.ndarray) -> float:
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_auroc_is_scikit_learns(case):
     assert case.value(AUROC) == pytest.approx(macro(case, sklearn.roc_auc_score, True), rel=1e-12, nan_ok=True)
 
 
 @given(classified())
-@settings(max_examples=60, deadline=None)
 def test_auroc_is_the_share_of_pairs_in_the_right_order(case):
     def pairs(own, scores):
         apart = scores[own][:, None] - scores[~own][None, :]
@@ -53,14 +51,12 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(case):
 
 
 @given(classified(losses=False))
-@settings(max_examples=100, deadline=None)
 def test_average_precision_is_scikit_learns(case):
     expected = macro(case, sklearn.average_precision_score, False)
     assert case.value(AP) == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
 @given(classified())
-@settings(max_examples=100, deadline=None)
 def test_average_precision_is_the_mean_precision_at_the_rows_of_the_class(case):
     expected = macro(case, precision_at_each_row, False)
     assert case.value(AP) == pytest.approx(expected, rel=1e-12, nan_ok=True)
@@ -100,7 +96,6 @@ def test_a_single_class_has_no_auroc():
 
 
 @given(classified(classes=2), st.data())
-@settings(max_examples=40, deadline=None)
 def test_a_negative_zero_is_a_zero(case, data):
     scores = case.answers.scores.copy()
     flipped = np.array(data.draw(st.lists(st.booleans(), min_size=len(case), max_size=len(case))))
@@ -111,7 +106,6 @@ def test_a_negative_zero_is_a_zero(case, data):
 
 
 @given(classified(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_merging_shards_leaves_no_trace_in_the_bits(case, data):
     first = np.array(data.draw(st.lists(st.booleans(), min_size=len(case), max_size=len(case))))
     for measure in (AUROC, AP):

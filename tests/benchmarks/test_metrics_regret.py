@@ -11,7 +11,7 @@ from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import estimate_mean
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from metric_cases import Case, classified, measured
 
@@ -35,7 +35,6 @@ def of_classes(groups: list, truth: list, prediction: list, task: Task = TWO) ->
 
 
 @given(classified())
-@settings(max_examples=150, deadline=None)
 def test_regret_of_classes_is_that_against_every_constant_tried(case):
     given, truth = case.settled.prediction, case.truth
     regrets = [
@@ -47,7 +46,6 @@ def test_regret_of_classes_is_that_against_every_constant_tried(case):
 
 
 @given(measured(losses=False))
-@settings(max_examples=150, deadline=None)
 def test_regret_of_numbers_is_that_against_the_mean_of_each_group(case):
     given, truth = case.answers.prediction, case.truth
     regrets = [np.mean((given[mask] - truth[mask]) ** 2) - truth[mask].var() for mask in groups_of(case)]
@@ -56,7 +54,6 @@ def test_regret_of_numbers_is_that_against_the_mean_of_each_group(case):
 
 
 @given(measured(losses=False), st.floats(-2, 2))
-@settings(max_examples=60, deadline=None)
 def test_no_constant_has_a_regret_below_0_in_any_group(case, constant):
     same = Case(Answers.all_given(np.full(len(case), constant)), case.truth, case.task, case.columns)
     value = same.value(NUMBERS)
@@ -96,7 +93,6 @@ def test_regret_of_numbers_does_not_cancel_far_from_zero():
 
 
 @given(measured())
-@settings(max_examples=40, deadline=None)
 def test_a_lost_number_of_a_group_leaves_no_value(case):
     row = next((int(np.flatnonzero(mask)[0]) for mask in groups_of(case)), None)
     assert row is None or np.isnan(case.losing(row).value(NUMBERS))

@@ -17,7 +17,7 @@ from farshift.benchmarks.statistics.paired_test import (
     run_sign_flip,
 )
 from farshift.benchmarks.statistics.sample import RowScores
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -25,7 +25,6 @@ counts = st.one_of(st.integers(0, 12), st.integers(0, 3000))
 
 
 @given(counts, counts)
-@settings(max_examples=150, deadline=None)
 def test_mcnemars_p_is_the_binomial_tests(left, right):
     result = run_mcnemar(left, right)
     if left + right == 0:  # nothing that could tell them apart
@@ -53,7 +52,6 @@ def test_mcnemar_of_millions_of_rows_keeps_its_digits():
 
 
 @given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=9))
-@settings(max_examples=100, deadline=None)
 def test_few_sign_flips_are_all_of_them(differences):
     stored = compute_flip_units(np.array(differences))
     sums = [
@@ -111,7 +109,6 @@ def test_rows_in_clusters_are_flipped_together_and_rows_in_few_are_not():
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-@settings(max_examples=80, deadline=None)
 def test_holms_adjustment_is_the_closed_test_of_bonferronis(p):
     """A hypothesis falls where every set of hypotheses that it is in falls: the largest p of those sets."""
     subsets = [item for count in range(1, len(p) + 1) for item in combinations(range(len(p)), count)]

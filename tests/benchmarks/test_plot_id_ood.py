@@ -7,7 +7,7 @@ import pytest
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.plot.id_ood import choose_ticks, compute_limits
 from farshift.core.errors import FarshiftError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pictures import line, names, note, points, words
 from records import estimate, many, record
@@ -106,7 +106,6 @@ def test_a_metric_outside_0_to_1_is_refused():
 
 
 @given(st.lists(st.tuples(shares, st.floats(0.001, 0.2)), min_size=1, max_size=12))
-@settings(max_examples=100, deadline=None)
 def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_scale(models):
     result = [estimate(value, reach) for value, reach in models]
     low, high = compute_limits(result)
@@ -119,7 +118,6 @@ def test_the_limits_hold_every_point_and_every_end_of_an_interval_inside_the_sca
 
 
 @given(st.floats(-8, 6), st.floats(2, 16))
-@settings(max_examples=200, deadline=None)
 def test_ticks_lie_within_the_limits_and_stand_clear_of_each_other(start, span):
     low, high = expit(start), expit(start + span)
     result = choose_ticks(low, high)

@@ -10,7 +10,7 @@ from farshift.benchmarks.plot._axis import compute_axis_window
 from farshift.benchmarks.plot._labels import spread_positions
 from farshift.benchmarks.plot._style import BODY, assign_looks
 from farshift.benchmarks.plot._text import LINES, fold_names, measure_width, shorten_names, wrap_text
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pictures import faults, note, words
 from records import MODELS, many, record
@@ -115,7 +115,6 @@ names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_siz
 
 
 @given(names, st.floats(40, 200))
-@settings(max_examples=80, deadline=None)
 def test_shortened_names_fit_and_stay_distinct(given_names, limit):
     short = shorten_names(given_names, BODY, limit)
     assert list(short) == given_names
@@ -136,7 +135,6 @@ def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
 
 
 @given(names, st.floats(40, 200))
-@settings(max_examples=80, deadline=None)
 def test_folded_names_are_whole_and_fit(given_names, limit):
     for name, text in fold_names(given_names, BODY, limit).items():
         lines = text.split("\n")
@@ -155,7 +153,6 @@ def test_a_name_is_broken_where_its_words_end():
 
 
 @given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))
-@settings(max_examples=100, deadline=None)
 def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
     lines = wrap_text(" ".join(texts), BODY, limit)
     assert " ".join(lines).split() == texts
@@ -163,7 +160,6 @@ def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=10), st.floats(0.5, 8))
-@settings(max_examples=100, deadline=None)
 def test_labels_are_spread_by_bounded_least_squares(wanted, least):
     placed = spread_positions(wanted, least, 0, 100)
     order = sorted(range(len(wanted)), key=lambda index: wanted[index])

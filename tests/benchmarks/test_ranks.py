@@ -18,7 +18,7 @@ from farshift.benchmarks.statistics.max_t import compare_all_pairs, find_t_quant
 from farshift.benchmarks.statistics.ranks import compute_rank_sets, estimate_best_probabilities
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.ties import find_tie_groups, format_group_letters
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 from simulation.ranks import report
@@ -130,7 +130,6 @@ def test_three_entries_are_too_few_to_pool():
 
 
 @given(st.floats(0.02, 1e6))
-@settings(max_examples=60, deadline=None)
 def test_the_derivatives_of_log_gamma_are_scipys(x):
     at = np.array([x])
     assert digamma(at) == pytest.approx(special.digamma(at), rel=1e-8, abs=1e-8)
@@ -198,7 +197,6 @@ def test_few_degrees_of_freedom_take_sidaks_bound():
 
 
 @given(st.integers(2, 12), st.integers(0, 2**32 - 1), st.sampled_from([9.0, 500.0]))
-@settings(max_examples=40, deadline=None)
 def test_verdicts_intervals_and_adjusted_p_agree(size, seed, df):
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(size, 2 * size)) * 0.3
@@ -212,7 +210,6 @@ def test_verdicts_intervals_and_adjusted_p_agree(size, seed, df):
 
 
 @given(st.integers(1, 10), st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
 def test_rank_sets_hold_the_observed_rank_and_turn_with_the_scale(size, seed):
     rng = np.random.default_rng(seed)
     values = np.round(rng.normal(size=size), 1)
@@ -234,7 +231,6 @@ def test_the_chance_of_being_best_is_the_normal_integral():
 
 
 @given(st.floats(0.7, 1e6), st.floats(1.5, 1e3), st.floats(1e-6, 0.3))
-@settings(max_examples=60, deadline=None)
 def test_many_t_quantiles_at_once_are_scipys(low, ratio, tail):
     df = np.geomspace(low, low * ratio, 60).reshape(6, 10)
     assert find_t_quantiles(tail, df) == pytest.approx(stats.t.isf(tail / 2, df), rel=2e-6)
@@ -280,7 +276,6 @@ def largest_cliques(differs: np.ndarray) -> set[tuple[int, ...]]:
 
 
 @given(graphs)
-@settings(max_examples=150, deadline=None)
 def test_entries_share_a_tie_group_exactly_where_they_are_not_told_apart(drawn):
     size, edges = drawn
     differs = np.zeros((size, size), bool)

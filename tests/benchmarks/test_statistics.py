@@ -13,19 +13,17 @@ from farshift.benchmarks.statistics.interval import (
 from farshift.benchmarks.statistics.sample import Replicates, RowScores, assign_row_groups, make_replicates
 from farshift.benchmarks.statistics.student_t import compute_upper_tail, find_two_sided_quantile, incomplete_beta
 from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance, estimate_seed_variance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
 
 @given(st.floats(0.5, 400), st.floats(0.5, 400), st.floats(0.001, 0.999))
-@settings(max_examples=200, deadline=None)
 def test_the_incomplete_beta_function_is_scipys(a, b, x):
     assert incomplete_beta(a, b, x) == pytest.approx(special.betainc(a, b, x), abs=1e-11)
 
 
 @given(st.floats(1, 1e5), st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
-@settings(max_examples=100, deadline=None)
 def test_the_t_quantile_is_scipys(df, level):
     assert find_two_sided_quantile(level, df) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-8)
     assert compute_upper_tail(find_two_sided_quantile(level, df), df) == pytest.approx((1 - level) / 2, rel=1e-8)
@@ -42,7 +40,6 @@ binary = st.integers(1, 5).flatmap(
 
 
 @given(binary)
-@settings(max_examples=100, deadline=None)
 def test_spreads_are_the_plain_sample_variances(columns):
     scores = np.array(columns, np.float64).T
     with_ends = np.concatenate([scores.mean(axis=0), [0.0, 1.0]])
@@ -56,7 +53,6 @@ def test_spreads_are_the_plain_sample_variances(columns):
 
 
 @given(binary, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
 def test_the_order_of_rows_never_shows_in_the_bits(columns, shuffler):
     scores = np.array(columns, np.float64).T
     order = list(range(scores.shape[1]))

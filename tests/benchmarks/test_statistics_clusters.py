@@ -21,7 +21,7 @@ from farshift.benchmarks.statistics.sample import (
     make_replicates,
 )
 from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 cluster_sizes = st.lists(st.integers(1, 7), min_size=FEW, max_size=12)
@@ -57,7 +57,6 @@ def cr2_by_matrices(scores: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarra
 
 
 @given(cluster_sizes, st.integers(0, 1000))
-@settings(max_examples=60, deadline=None)
 def test_the_closed_form_is_cr2_and_its_degrees_of_freedom(sizes, seed):
     scores, clusters = scores_in(sizes, 3, seed)
     covariance, df = estimate_mean_covariance(scores, clusters)
@@ -77,7 +76,6 @@ def test_statsmodels_agrees_where_clusters_are_equal():
 
 
 @given(st.integers(2, 40), st.integers(0, 100))
-@settings(max_examples=30, deadline=None)
 def test_a_cluster_for_every_row_is_the_independent_case(rows, seed):
     scores = np.random.default_rng(seed).standard_normal((2, rows))
     plain, plain_df = estimate_mean_covariance(scores, None)

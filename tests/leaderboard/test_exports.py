@@ -15,7 +15,7 @@ from farshift.core.errors import FarshiftError
 from farshift.leaderboard.exports import list_formats, make_export_files, write_export
 from farshift.leaderboard.exports._names import make_slugs
 from farshift.leaderboard.exports.hf import dump_yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from latex_reader import read_tables
 from made_tables import entry, snapshot
@@ -247,7 +247,6 @@ plain = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, plain, min_size=1, max_size=4))
 def test_what_is_written_as_yaml_is_read_back(value):
     assert yaml.safe_load(dump_yaml(value)) == value

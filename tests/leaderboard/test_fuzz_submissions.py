@@ -25,7 +25,7 @@ pytestmark = pytest.mark.attack(
     "entrant", "300 submissions with mutations at every layer (10,000 in processes under limits)"
 )
 
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from farshift.leaderboard.ledger.keys import SigningKey, create_key, is_signed_b
 from farshift.leaderboard.ledger.migrate import MIGRATIONS, migrate_store, require_current
 from farshift.leaderboard.ledger.record import GENESIS, hash_record, read_line
 from farshift.leaderboard.ledger.store import SCHEMA, Store
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -208,7 +208,6 @@ def made(tmp_path_factory):
 
 
 @pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_no_change_of_a_line_goes_unseen(made, data):
     records, key = made
@@ -230,7 +229,6 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(body=st.dictionaries(st.text(), json_values, max_size=5))
 def test_a_record_is_read_back_from_its_line(body):
     try:

@@ -192,7 +192,7 @@ def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
     return name, bytes(content)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(damaged())
 def test_no_damage_ends_in_a_traceback(file):
     name, content = file

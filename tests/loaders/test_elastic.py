@@ -12,7 +12,7 @@ import pytest
 from farshift.core.errors import FarshiftError
 from farshift.loaders.part import Part
 from farshift.loaders.split import load
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -43,7 +43,6 @@ numbers = {
 
 
 @given(world=st.sampled_from([1, 2, 3, 4, 6, 12]), workers=st.integers(1, 5), **numbers)
-@settings(max_examples=80, deadline=None)
 def test_global_batches_are_the_same_rows_for_every_world_and_number_of_workers(
     rows, each, seed, drop_last, world, workers
 ):
@@ -59,7 +58,6 @@ legs = st.lists(st.tuples(st.sampled_from([1, 2, 3, 6]), st.integers(1, 3), st.i
 
 
 @given(legs=legs, last=st.sampled_from([1, 2, 3, 6]), **numbers)
-@settings(max_examples=80, deadline=None)
 def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(rows, each, seed, drop_last, legs, last):
     part, size, at = some("modadd97/xi35", rows), 6 * each, 0
     full = global_batches(part, size, 1, 1, seed=seed, drop_last=drop_last)
@@ -73,7 +71,6 @@ def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(rows, e
 
 
 @given(world=st.sampled_from([1, 2, 4]), workers=st.integers(1, 3), **numbers)
-@settings(max_examples=25, deadline=None)
 def test_parts_too_large_for_a_stored_order_keep_the_same_promises(rows, each, seed, drop_last, world, workers):
     part = some("modadd97/xi35", rows)
     with pytest.MonkeyPatch.context() as patch:

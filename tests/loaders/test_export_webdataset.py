@@ -95,7 +95,7 @@ def test_the_real_webdataset_reads_rows_that_recompute_to_their_ids_and_checks(n
 
 
 @given(rows=st.integers(1, 40), shard_bytes=st.integers(1, 30_000), seed=st.integers(0, 99))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_every_sort_of_field_comes_back_whatever_the_size_of_the_shards(rows, shard_bytes, seed, tmp_path_factory):
     part = made(rows, seed)
     folder = webdataset.write(part, tmp_path_factory.mktemp("export") / "out", shard_bytes)

@@ -28,7 +28,7 @@ from hub_faults import (
     patience,
 )
 from hub_server import Hub, serving
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -154,7 +154,6 @@ one_fault = st.one_of(
 
 
 @given(faults=st.lists(one_fault, max_size=7))
-@settings(max_examples=30, deadline=None)
 def test_whatever_faults_come_one_after_another_no_wrong_byte_is_taken(faults, shard, tmp_path_factory):
     content = shard[:30_000]
     with pytest.MonkeyPatch.context() as patch, serving() as hub:

@@ -27,7 +27,7 @@ from hub_faults import (
     patience,
 )
 from hub_server import Hub, serving
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 200,000 bytes
@@ -138,7 +138,6 @@ one_fault = st.one_of(
     bounds=st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)),
     faults=st.lists(one_fault, max_size=8),
 )
-@settings(max_examples=100, deadline=None)
 def test_whatever_faults_come_one_after_another_no_wrong_byte_is_given(hub, bounds, faults):
     hub.faults.clear()
     hub.commit({"rows.tar": CONTENT[:10_000]})

@@ -184,7 +184,7 @@ troubles = st.lists(st.tuples(some_fault, st.integers(0, 4), st.sampled_from([1,
 
 @pytest.mark.parametrize("sort", SORTS)
 @given(troubles=troubles, seed=st.integers(0, 99))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_through_any_faults_an_epoch_resumed_after_each_error_is_every_row_once(shop, sort, troubles, seed):
     streamed = opened(shop, sort)
     for fault, skip, times in troubles:

@@ -102,7 +102,7 @@ legs = st.lists(st.tuples(st.sampled_from([1, 2, 3, 6]), st.integers(1, 3), st.i
     rows=st.integers(0, 1000),
     drop_last=st.booleans(),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(
     small, sort, legs, last, each, seed, rows, drop_last
 ):

@@ -16,7 +16,7 @@ from farshift.loaders.acquire.piecewise import build_in_pieces, can_read_in_piec
 from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import parquet
 from farshift.splits.schema import Field, Schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 SCHEMA = Schema(
@@ -54,7 +54,6 @@ def built(folder: Path, files: dict[str, Path], name: str = "local") -> tuple[pa
         return pa.ipc.open_file(file).read_all(), digest
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(ROW, max_size=6), min_size=1, max_size=3), st.integers(1, 4))
 def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(parts, group):
     with tempfile.TemporaryDirectory() as name, patch.object(parquet, "_ROWS", 1):

@@ -12,7 +12,7 @@ from farshift.loaders.batching.order import (
     make_epoch_order,
     make_index_order,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,14 +20,12 @@ near_powers = st.builds(lambda power, off: max(1, 2**power + off), st.integers(0
 
 
 @given(st.one_of(st.integers(1, 5000), near_powers), st.text(max_size=5))
-@settings(max_examples=150, deadline=None)
 def test_an_index_permutation_holds_every_position_once(rows, name):
     positions = IndexPermutation(name, rows).at(np.arange(rows))
     assert np.array_equal(np.sort(positions), np.arange(rows))
 
 
 @given(st.integers(1, 3000), st.lists(st.integers(0, 2**40), max_size=50))
-@settings(max_examples=50, deadline=None)
 def test_any_turns_of_an_index_permutation_can_be_asked_alone(rows, turns):
     order = IndexPermutation("alone", rows)
     some = np.array(turns, np.int64) % rows
@@ -92,7 +90,6 @@ def test_published_orders_never_change():
 
 
 @given(st.integers(0, 500), st.integers(1, 40), st.integers(1, 6), st.booleans())
-@settings(max_examples=150, deadline=None)
 def test_shares_of_a_global_batch_follow_each_other_and_differ_by_a_row_at_most(rows, each, world, drop_last):
     size = each * world
     cuts = [GlobalBatches(rows, size, rank, world, drop_last) for rank in range(world)]

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from farshift.core.errors import FarshiftError, UnknownName
 from farshift.loaders.split import load, open_split
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
 @given(st.integers(1, 9000), st.one_of(st.none(), st.integers(0, 99)), st.integers(0, 5), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_every_row_comes_exactly_once_an_epoch(batch_size, seed, epoch, drop_last):
     part = load("modadd97/xi35", part="train")
     batches = list(part.batches(batch_size, seed=seed, epoch=epoch, drop_last=drop_last))

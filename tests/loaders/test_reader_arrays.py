@@ -13,7 +13,7 @@ from farshift.loaders.readers import arrays
 from farshift.loaders.readers._matlab import read_matlab
 from farshift.loaders.readers.arrays import pieces, read
 from farshift.splits.schema import Field, Schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes
 from scipy.io import loadmat, savemat
@@ -174,7 +174,6 @@ def test_files_that_do_not_belong_together_or_are_damaged_are_named(tmp_path):
         rows({"x.txt": tmp_path / "x.txt"}, fields={"image": "x.txt"})
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(["u1", "i1", "u2", "i2", "i4", "u4", "i8", "u8", "f4", "f8", "?"]),
     array_shapes(min_dims=2, max_dims=4, max_side=4),

@@ -14,7 +14,7 @@ import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.readers import cifar
 from farshift.loaders.readers._cifar_batch import read_batch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 ROWS = 6
@@ -71,7 +71,6 @@ def test_a_batch_that_python_3_pickled_again_is_read():
     assert held(read_batch(pickle.dumps(BATCH, protocol=2), "here")) == held(BATCH)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.integers(0, 2**31 - 1), max_size=3000),
     st.lists(st.text(st.characters(max_codepoint=255), max_size=300)),
@@ -137,7 +136,6 @@ def test_calls_and_states_of_what_is_no_array_are_refused():
         read_batch(pickle.dumps(BATCH, protocol=4), "here")
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_damaged_batches_are_refused_or_read_and_never_crash(data):
     raw = bytearray(as_python_2_wrote(labels=FINE, filenames=NAMES, data=PIXELS[:2, :40]))

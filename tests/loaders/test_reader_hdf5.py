@@ -13,7 +13,7 @@ from farshift.core.errors import BadData, MissingExtra, Unavailable
 from farshift.loaders.readers import _hdf5
 from farshift.loaders.readers.arrays import read
 from farshift.splits.schema import Field, Schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -80,7 +80,6 @@ def test_matlab_7_3_is_read_as_older_versions_are(tmp_path):
     assert _hdf5.Hdf5Arrays(path, matlab=True)["name"].tolist() == ["sketch"]
 
 
-@settings(max_examples=25, deadline=None)
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=3, max_side=4), elements=st.floats(-9, 9)))
 def test_axes_of_matlab_come_back_in_their_order(values):
     with tempfile.TemporaryDirectory() as folder:

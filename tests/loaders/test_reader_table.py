@@ -23,7 +23,7 @@ from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import _separated, _text
 from farshift.loaders.readers.table import pieces, read
 from farshift.splits.schema import Field, Schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 PEOPLE = "name,Age,kind,score,score\nann,3,a,1.5,9\nbob,40,b,-2,9\ncid,?,a,7,9\ndan,5,B,20,9\n"
@@ -368,7 +368,6 @@ def test_options_that_are_none_are_refused(tmp_path, options, complaint):
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r\x1f", exclude_categories=["Cs"]), max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(CELL, CELL, st.integers(-5, 5)), min_size=1, max_size=30), st.integers(1, 40))
 def test_what_pythons_own_writer_wrote_is_read_back_in_blocks_of_any_size(tmp_path_factory, cells, block):
     out = io.StringIO(newline="")

@@ -95,7 +95,7 @@ numbers = {
 
 @pytest.mark.parametrize("sort", ["shards", "source parquet"])
 @given(**numbers)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, workers, start, seed, drop_last, streamed):
     there = streamed["modadd97/xi35", sort].select(np.arange(rows))
     here = local("modadd97/xi35").select(np.arange(rows))
@@ -112,7 +112,7 @@ def test_every_rank_and_worker_has_the_local_share(sort, rows, each, world, work
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2, 4]), st.integers(0, 5)), max_size=3), st.integers(0, 70))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_state_saved_at_one_world_resumes_at_another(streamed, legs, rows):
     name = "prefix_sums/32_to_64"
     part = streamed[name, "shards"].select(np.arange(rows))

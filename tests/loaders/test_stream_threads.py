@@ -18,7 +18,7 @@ from farshift.loaders.remote import prefetch
 from farshift.loaders.remote.prefetch import THREADS, prefetch_tasks
 from farshift.loaders.split import open_split
 from farshift.loaders.stream.open import stream
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from range_server import serving
 
@@ -112,7 +112,6 @@ sizes = st.lists(st.integers(1, 60), max_size=40)
 
 
 @given(sizes=sizes, most=st.integers(1, 150))
-@settings(max_examples=60, deadline=None)
 def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
     locked, peak, lock = [0], [0], threading.Lock()
 

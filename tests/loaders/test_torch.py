@@ -93,7 +93,6 @@ def legs_of(worlds):
 
 
 @given(legs_of([1, 2, 4]), st.sampled_from([1, 2, 4]), st.integers(0, 150), st.integers(0, 3), st.booleans())
-@settings(max_examples=30, deadline=None)
 def test_a_state_of_any_rank_resumes_any_world_with_no_row_lost_or_repeated(legs, last, rows, epoch, drop_last):
     full = truth(rows, 8, epoch=epoch, drop_last=drop_last)
     seen: list[list[int]] = []
@@ -274,7 +273,7 @@ def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
 
 
 @given(st.integers(0, 200), st.integers(1, 20), st.sampled_from([1, 2, 3]), st.one_of(st.none(), st.integers(0, 9)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_batches_on_a_device_are_those_of_the_part_bit_for_bit(rows, each, world, seed):
     for name in ("modadd97/xi35", "scan/addprim_jump"):
         here = load(name, part="train").select(np.arange(rows))

@@ -17,7 +17,7 @@ from farshift.splits.audit.duplicates import count_duplicate_inputs
 from farshift.splits.audit.features import compute_features
 from farshift.splits.audit.probe import auroc
 from farshift.splits.rows import mark_repeated_inputs, read_repeated_inputs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, ks_2samp
 from sklearn.metrics import roc_auc_score
@@ -25,7 +25,6 @@ from sklearn.metrics import roc_auc_score
 WORDS = st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=5).map(" ".join)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(WORDS, min_size=2, max_size=8), st.lists(WORDS, min_size=1, max_size=8))
 def test_unseen_words_and_pairs_are_those_that_sets_say(train, test):
     texts = [*train, *test]
@@ -47,7 +46,6 @@ def test_text_of_single_words_has_no_compounds_to_measure():
     assert "texts" not in result
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=20), st.lists(st.integers(0, 4), min_size=1, max_size=20))
 def test_label_marginals_lie_apart_by_their_total_variation(train, test):
     part = ["train"] * len(train) + ["id_test"] * len(test)
@@ -91,7 +89,6 @@ def test_the_twenty_commonest_of_many_labels_are_shown():
     assert list(result["shares"]["train"]) == [str(k) for k in range(20)]
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from(["train", "ood_test"])), min_size=2, max_size=30))
 def test_severities_are_summed_up_as_numpy_sums_them_up(drawn):
     severity, part = zip(*drawn, strict=True)
@@ -157,7 +154,6 @@ def test_the_transition_matrix_counts_true_against_given_labels():
     }
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2).filter(lambda r: len({p for _, p in r}) == 2))
 def test_the_area_under_the_curve_is_that_of_scikit_learn(rows):
     scores, positive = zip(*rows, strict=True)
@@ -211,7 +207,6 @@ def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_
     assert result["near_duplicates"]["among"] == {"train": 50, "ood_test": 50}
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["train", "id_val", "ood_test", ""])), min_size=1))
 def test_equal_inputs_are_counted_alike_whether_the_source_names_them_or_not(drawn):
     x, part = map(list, zip(*drawn, strict=True))

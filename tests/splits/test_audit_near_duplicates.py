@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from audited import audited
 from farshift.splits.measures.near_duplicates import RESEMBLANCE, make_shingles, measure_max_overlap
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 TEXTS = st.lists(st.lists(st.sampled_from("abc"), max_size=8).map(" ".join), min_size=1, max_size=8)
@@ -34,7 +34,6 @@ def column(texts: list[str]) -> pa.ChunkedArray:
     return pa.chunked_array([texts])
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_the_resemblance_of_two_texts_is_that_of_their_sets_of_three_words(texts):
     result = make_shingles(column(texts))
@@ -43,7 +42,6 @@ def test_the_resemblance_of_two_texts_is_that_of_their_sets_of_three_words(texts
     assert result.jaccard(item, other).tolist() == pytest.approx(expected)
 
 
-@settings(deadline=None)
 @given(TEXTS)
 def test_no_row_is_found_that_resembles_none(texts):
     result = make_shingles(column(texts)).resembling(np.arange(len(texts)), np.arange(len(texts)))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import FarshiftError
 from farshift.splits.measures.divergence import chernoff_coefficient, find_runs, measure_divergence, split_words
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import SHARED
 
@@ -75,7 +75,6 @@ def test_texts_without_compounds_cannot_diverge_in_them():
         measure_divergence(["a b"], ["a"])
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(1, 4))
 def test_the_runs_of_a_column_are_those_of_its_texts_and_no_others(texts, length):
     column = pa.chunked_array([texts[:2], texts[2:]], pa.string())

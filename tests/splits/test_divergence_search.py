@@ -39,7 +39,6 @@ def commands(texts: list[str] = COMMANDS) -> pa.Table:
     return pa.table({"command": texts, "row_id": pa.array(range(len(texts)), pa.uint64())})
 
 
-@settings(deadline=None, max_examples=40)
 @given(TEXTS, st.integers(1, 4), st.integers(0, 3))
 def test_a_found_split_has_the_divergences_it_states_and_every_atom_in_training(texts, test_rows, seed):
     try:
@@ -55,7 +54,7 @@ def test_a_found_split_has_the_divergences_it_states_and_every_atom_in_training(
     assert result.compounds == pytest.approx(measured.compounds, abs=1e-9)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(COMMANDS), min_size=6, max_size=9, unique=True), st.integers(1, 3))
 def test_what_is_found_is_never_above_the_greatest_divergence_of_all_splits(texts, test_rows):
     result, best = found_and_best(texts, test_rows)

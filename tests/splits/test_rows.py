@@ -22,7 +22,7 @@ from farshift.splits.rows import (
     read_repeated_inputs,
 )
 from farshift.splits.schema import Field, Schema
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 TEXTS = Schema((Field("question", "string", "input"), Field("answer", "string", "label")))
@@ -74,7 +74,6 @@ def by_hand(row: tuple[int, float, str, list[int], bool]) -> bytes:
 
 
 @given(mixed_rows)
-@settings(max_examples=60, deadline=None)
 def test_canonical_bytes_are_those_written_by_hand(rows):
     columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns, schema=MIXED.arrow())
@@ -84,7 +83,6 @@ def test_canonical_bytes_are_those_written_by_hand(rows):
 
 
 @given(rows_of_texts, st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
 def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
     shuffled = rows.copy()
     shuffler.shuffle(shuffled)
@@ -96,14 +94,12 @@ def test_order_changes_neither_ids_nor_the_set_digest(rows, shuffler):
 
 
 @given(rows_of_texts)
-@settings(max_examples=60, deadline=None)
 def test_equal_inputs_get_different_ids(rows):
     ids = compute_row_ids(texts(rows + rows), TEXTS)
     assert len(set(ids.tolist())) == 2 * len(rows)
 
 
 @given(mixed_rows)
-@settings(max_examples=40, deadline=None)
 def test_long_rows_are_hashed_as_short_ones_are(rows):
     columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns, schema=MIXED.arrow())
@@ -135,7 +131,6 @@ def test_the_set_digest_is_that_of_the_sorted_digests(ends):
 
 
 @given(rows_of_texts)
-@settings(max_examples=60, deadline=None)
 def test_a_source_says_which_rows_share_their_inputs(rows):
     table = add_row_ids(texts(rows), TEXTS)[0]
     questions = [question for question, _ in rows]
@@ -161,7 +156,6 @@ def test_an_id_says_nothing_of_the_label():
 
 
 @given(rows_of_texts)
-@settings(max_examples=40, deadline=None)
 def test_slices_and_chunks_of_a_table_have_the_same_digests(rows):
     table = texts(rows)
     chunked = pa.concat_tables([table.slice(start, 3) for start in range(0, len(rows), 3)])

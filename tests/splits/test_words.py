@@ -6,13 +6,12 @@ from unittest.mock import patch
 
 import pyarrow as pa
 from farshift.splits.measures.words import count_occurrences, count_words
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 TEXTS = st.lists(st.text(st.sampled_from("ab \t"), max_size=8), max_size=9)
 
 
-@settings(deadline=None)
 @given(TEXTS, st.integers(1, 4))
 def test_words_are_those_of_python_whatever_the_pieces(texts, piece):
     table = pa.table({"text": pa.array(texts, pa.string())})
@@ -20,7 +19,6 @@ def test_words_are_those_of_python_whatever_the_pieces(texts, piece):
         assert count_words(table, "text").tolist() == [len(text.split()) for text in texts]
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.sampled_from(["a", "ab", "b"]), max_size=5), max_size=6), st.integers(1, 4))
 def test_a_word_is_counted_where_it_stands_alone(rows, piece):
     table = pa.table({"text": pa.array([" ".join(row) for row in rows], pa.string())})

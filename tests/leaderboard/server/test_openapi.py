@@ -26,7 +26,6 @@ def ask(site, operation) -> None:
 
     @settings(
         max_examples=CASES,
-        deadline=None,
         database=None,
         derandomize=True,
         phases=[Phase.explicit, Phase.generate],

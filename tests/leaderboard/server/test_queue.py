@@ -301,9 +301,9 @@ class Machine(RuleBasedStateMachine):
 
 
 def test_whatever_workers_and_clients_do_no_job_is_lost_or_ends_twice_or_stays_for_ever():
-    run_state_machine_as_test(Machine, settings=settings(max_examples=6, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=6, stateful_step_count=20))
 
 
 @pytest.mark.slow
 def test_the_same_at_length():
-    run_state_machine_as_test(Machine, settings=settings(max_examples=150, stateful_step_count=50, deadline=None))
+    run_state_machine_as_test(Machine, settings=settings(max_examples=150, stateful_step_count=50))

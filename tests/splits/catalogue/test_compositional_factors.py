@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.rules import factors
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -72,7 +72,6 @@ def test_patterns_of_two_factors_refuse_three():
             rule(grid(2, 2, 2), factors=["a", "b", "c"])
 
 
-@settings(deadline=None, max_examples=25)
 @given(sizes=st.lists(st.integers(3, 5), min_size=2, max_size=3), seed=st.text("ab", min_size=1, max_size=4))
 def test_drawn_combinations_are_new_and_every_part_of_them_is_seen(sizes, seed):
     table, names = grid(*sizes), "abc"[: len(sizes)]

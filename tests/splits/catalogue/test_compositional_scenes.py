@@ -56,7 +56,7 @@ def rows(**block):
     ).to_pylist()
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(depth=st.sampled_from([1, 3, 5, 7]), fewest=st.integers(0, 40), more=st.integers(0, 5))
 def test_every_answer_is_what_the_question_says(depth, fewest, more):
     for row in rows(depth=depth, distractors=[fewest, min(fewest + more, 40)], rows=20):

@@ -75,7 +75,7 @@ def test_search_goes_deep():
     )
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(size=st.integers(1, 5).map(lambda half: 2 * half + 1), seed=st.text("xyz", min_size=1, max_size=3))
 def test_carving_opens_each_room_and_one_corridor_less(size, seed):
     is_open = mazes.carve_mazes(seed, size, 3)

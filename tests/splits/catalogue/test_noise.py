@@ -108,7 +108,7 @@ def test_the_forms_of_one_draw_corrupt_the_same_rows():
     assert wrong_rows(inclusive) < wrong_rows(exclusive)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @drawn(order=st.permutations(range(200)), rule=st.sampled_from(BY_RATE))
 def test_a_row_s_fate_does_not_depend_on_the_order_of_the_table(order, rule):
     table = labelled(200)
