@@ -22,9 +22,10 @@ def modules() -> list[str]:
     return [
         ".".join(("farshift", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
         for path in files
-        if any(
+        if ">>> " in (text := path.read_text("utf-8"))
+        and any(
             ">>> " in (ast.get_docstring(node) or "")
-            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            for node in ast.walk(ast.parse(text))
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         )
     ]

@@ -38,17 +38,26 @@ they say nothing."""
 
 HONEST = {("loaders/readers/parallel_lines.py", "wanted"): "an option of the data definitions that use this reader"}
 
-TREES = {
-    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8"))
-    for room in ROOMS
-    for path in sorted((ROOT / room).rglob("*.py"))
-}
-FUNCTIONS = [
-    node.name.strip("_")
-    for tree in TREES.values()
-    for node in tree.body
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-]
+
+@pytest.fixture(scope="module")
+def trees() -> dict[str, ast.Module]:
+    """The product's files, parsed, by path."""
+    return {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8"))
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+    }
+
+
+@pytest.fixture(scope="module")
+def functions(trees) -> list[str]:
+    """The names of all functions at the top level of a module."""
+    return [
+        node.name.strip("_")
+        for tree in trees.values()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def iterate_bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -67,7 +76,7 @@ def iterate_bindings(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def find_banned(trees: dict[str, ast.AST]) -> list[str]:
+def find_banned(trees: dict[str, ast.Module]) -> list[str]:
     return [
         f"{file}:{line}: {name}"
         for file, tree in trees.items()
@@ -76,23 +85,23 @@ def find_banned(trees: dict[str, ast.AST]) -> list[str]:
     ]
 
 
-def test_functions_begin_with_a_verb():
-    verbs = sum(name.split("_")[0] in VERBS for name in FUNCTIONS)
-    assert verbs >= 0.8 * len(FUNCTIONS), f"{verbs} of {len(FUNCTIONS)}"
+def test_functions_begin_with_a_verb(functions):
+    verbs = sum(name.split("_")[0] in VERBS for name in functions)
+    assert verbs >= 0.8 * len(functions), f"{verbs} of {len(functions)}"
 
 
-def test_few_functions_have_a_name_of_one_word():
-    short = sum("_" not in name for name in FUNCTIONS)
-    assert short <= 0.15 * len(FUNCTIONS), f"{short} of {len(FUNCTIONS)}"
+def test_few_functions_have_a_name_of_one_word(functions):
+    short = sum("_" not in name for name in functions)
+    assert short <= 0.15 * len(functions), f"{short} of {len(functions)}"
 
 
-def test_no_name_says_nothing():
-    assert find_banned(dict(TREES)) == []
+def test_no_name_says_nothing(trees):
+    assert find_banned(trees) == []
 
 
-def test_each_honest_exception_is_there():
+def test_each_honest_exception_is_there(trees):
     for file, name in HONEST:
-        assert name in {bound for _, bound in iterate_bindings(TREES[file])}
+        assert name in {bound for _, bound in iterate_bindings(trees[file])}
 
 
 @pytest.mark.parametrize(
