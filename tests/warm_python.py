@@ -147,37 +147,46 @@ def _ask(address: str, request: Mapping[str, Any], streams: Sequence[int], timeo
 
 
 def _serve(listener: socket.socket) -> None:
-    """Until stdin is closed: a process for each client that comes, and one that waits for it."""
-    while sys.stdin not in select.select([sys.stdin, listener], [], [])[0]:
-        line, _ = listener.accept()
-        if os.fork() == 0:
-            listener.close()
-            _keep(line)
-        line.close()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+    """Until stdin is closed: a process for each client that comes. A client is told how its process ended; where the
+    client is gone, its process is killed."""
+    processes: dict[int, tuple[int, socket.socket]] = {}
+    while True:
+        lines = {line: number for number, (_, line) in processes.items() if line.fileno() >= 0}
+        ready = select.select([sys.stdin, listener, *processes, *lines], [], [])[0]
+        for gone in lines.keys() & set(ready):
+            os.kill(processes[lines[gone]][0], signal.SIGKILL)
+            gone.close()
+        for ended in processes.keys() & set(ready):
+            pid, line = processes.pop(ended)
+            _, status = os.waitpid(pid, 0)
+            with suppress(OSError):
+                line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            line.close()
+            os.close(ended)
+        if sys.stdin in ready:
+            break
+        if listener in ready:
+            line, _ = listener.accept()
+            pid = _start(line, [listener, *lines])
+            processes[os.pidfd_open(pid)] = (pid, line)
+    for pid, _ in processes.values():
+        os.kill(pid, signal.SIGKILL)
 
 
-def _keep(line: socket.socket) -> NoReturn:
-    """Tell a client how its process ended; end the process where the client is gone."""
+def _start(line: socket.socket, others: Sequence[socket.socket]) -> int:
+    """The process that a client asked for, by number."""
     size, streams, _, _ = socket.recv_fds(line, 8, 3)
     content = b""
     while len(content) < int.from_bytes(size, "big"):
         content += line.recv(1 << 20)
     pid = os.fork()
     if pid == 0:
-        line.close()
+        for other in (line, *others):
+            other.close()
         _become(json.loads(content), streams)
     for stream in streams:
         os.close(stream)
-    ended = os.pidfd_open(pid)
-    if ended not in select.select([ended, line], [], [])[0]:
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    with suppress(OSError):
-        line.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-    os._exit(0)
+    return pid
 
 
 def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:

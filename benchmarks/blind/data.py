@@ -1,14 +1,14 @@
 """Model inputs: rows without the labels that they are scored by, in separate files.
 
-The process that trains and queries a model must not hold a test label, not even in a mapped file. Therefore another
-process (`python -m farshift.benchmarks.blind.data data`) opens the split, checks the benchmark against it, and writes
-one Arrow file per part into the cache: row ids and inputs; for training and validation rows also the observed label,
-weight and group. The harness opens only these files.
+What trains and queries a model must not hold a test label, not even in a mapped file. Therefore the split is opened
+once, the benchmark checked against it, and one Arrow file per part written into the cache: row ids and inputs; for
+training and validation rows also the observed label, weight and group. The harness opens only these files.
 """
 
 from __future__ import annotations
 
 import base64
+import gc
 import json
 from dataclasses import replace
 from functools import partial
@@ -20,16 +20,14 @@ import numpy as np
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root, hold_lock
-from ...core.isolation.subprocess_job import Fail, run_in_subprocess, serve_request
 from ...core.progress import log_message
 from ...loaders.cache.store import is_intact, load_or_build_table, store_bytes
 from ...loaders.part import Part, to_classes
 from ..benchmark import Benchmark
-from ..definition import BenchmarkDefinition
 from ..model import Task
 from ..prompting.prompt import draw_shots
 from .rows import FILE, SEEN_IN_TRAINING, ModelInputs
-from .streamed import StreamedBenchmark, make_streamed_benchmark
+from .streamed import StreamedBenchmark
 from .streamed_rows import StreamedInputs
 
 if TYPE_CHECKING:
@@ -53,15 +51,16 @@ def _dump_definition(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
-    """Return a benchmark's model inputs. If they are not in the cache, another process writes them (and also pulls and
-    verifies the split, and checks the benchmark against it)."""
+    """Return a benchmark's model inputs. If they are not in the cache, they are written first: the split is pulled and
+    verified, and the benchmark checked against it."""
     folder = _get_cache_folder(benchmark)
     cached = _open_cached(folder, benchmark)
     if cached is None:
         with hold_lock(folder.with_suffix(".making"), benchmark.name):
             cached = _open_cached(folder, benchmark)
             if cached is None:
-                _write_in_subprocess(benchmark, folder)
+                write_model_inputs(replace(benchmark), folder)
+                gc.collect()  # with the copy of the benchmark, every row that it opened is gone
                 cached = _open_cached(folder, benchmark)
     if cached is None:
         raise FarshiftError(
@@ -85,18 +84,6 @@ def _open_cached(folder: Path, benchmark: Benchmark) -> ModelInputs | None:
     if isinstance(benchmark, StreamedBenchmark):
         return StreamedInputs(folder, benchmark.task, card, benchmark)
     return ModelInputs(folder, benchmark.task, card)
-
-
-def _write_in_subprocess(benchmark: Benchmark, folder: Path) -> None:
-    """Write the model inputs in a child process; its progress is reported and its errors are raised here."""
-    address = benchmark.address if isinstance(benchmark, StreamedBenchmark) else ""
-    request = {
-        "definition": _dump_definition(benchmark),
-        "path": str(benchmark.path),
-        "folder": str(folder),
-        "stream": address,
-    }
-    run_in_subprocess(f"{__package__}.data", request, f"preparing {benchmark.name}")
 
 
 def write_model_inputs(benchmark: Benchmark, folder: Path) -> None:
@@ -160,16 +147,3 @@ def _select_input_columns(part: Part, task: Task, training: bool, grouped: bool)
             "asked_group", pa.array(np.unique(part.row_metadata["group"], return_inverse=True)[1])
         )
     return table
-
-
-def _write_from_request(request: dict[str, Any], _: Fail) -> None:
-    """Run the child process."""
-    definition = BenchmarkDefinition.model_validate(request["definition"])
-    benchmark = Benchmark(definition, Path(request["path"]))
-    if request["stream"]:
-        benchmark = make_streamed_benchmark(benchmark, request["stream"])
-    write_model_inputs(benchmark, Path(request["folder"]))
-
-
-if __name__ == "__main__":
-    serve_request(_write_from_request)

@@ -267,11 +267,3 @@ def test_checkpoints_may_be_called_anything_that_can_be_printed(tmp_path):
     run = fs.evaluate(Odd(), on=ON, seeds=2, selection="id_val", out=tmp_path / "r")
     assert run.candidates == ("a/b", ".", "..", "a b", "id_test.0.0-9", "last")
     assert fs.score(run).selections["oracle"].chosen == {0: "a/b", 1: "a/b"}
-
-
-def test_what_lies_in_the_folder_that_a_user_is_in_is_not_taken_for_a_library(tmp_path, cache, monkeypatch):
-    """With an empty cache, another process prepares the benchmark first."""
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "queue.py").write_text("raise ImportError('my own queue')")
-    monkeypatch.chdir(tmp_path / "here")
-    assert fs.evaluate(models.Adder(), on=ON, seeds=1, out=tmp_path / "r").seeds == (0,)

@@ -1,4 +1,4 @@
-"""The labels that a model is scored by are not in the process that asks it: a model that goes looking finds none."""
+"""The labels that a model is scored by are in no object or open file when it predicts: one that looks finds none."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def arrays_in_reach():
         yield from (value for value in gc.get_referents(thing) if isinstance(value, np.ndarray))
 
 
-def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cache):
+def test_damaged_model_inputs_are_written_again_and_a_line_says_so(cache):
     bench = find_benchmark("modadd97/xi35")
     before = load_model_inputs(bench).part("id_test").batch(slice(None))
     (file,) = get_cache_root().glob("handouts/modadd97*/id_test.arrow")
@@ -151,7 +151,7 @@ def test_a_damaged_handout_is_made_again_and_the_preparing_process_is_heard(cach
     assert heard.lines == [f"{file} is truncated or modified: building it again"]
 
 
-def test_what_the_preparing_process_refuses_is_refused_here_by_the_same_error(cache, monkeypatch):
+def test_model_inputs_of_data_that_cannot_be_had_are_refused(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="optdigits"):
         load_model_inputs(find_benchmark("optdigits/writers"))

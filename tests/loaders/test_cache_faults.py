@@ -13,7 +13,6 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.benchmarks.blind import data
 from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.core.errors import FarshiftError
 from farshift.core.files import compute_file_sha256
@@ -61,7 +60,6 @@ def table(cache):
 @pytest.mark.attack("disk", "a flipped bit in any file of the cache")
 def test_no_flipped_bit_of_any_cached_file_reaches_a_model_or_a_score(cache, monkeypatch):
     """The attack: a byte changed under an equal size and time, in each file that a benchmark leaves in the cache."""
-    monkeypatch.setattr(data, "_write_in_subprocess", data.write_model_inputs)  # in this process: as well, and sooner
     blind, truth = load_model_inputs(fs.benchmark(ON)), fs.benchmark(ON).view("ood")[1]
     rows = {name: blind.part(name).batch(slice(None)) for name in fs.benchmark(ON).predicted_parts}
     files = sorted(path.with_suffix("") for path in cache.rglob("*.ok"))
