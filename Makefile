@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training claims-gpu same-as statistics-report attack fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -40,6 +40,7 @@ help:
 	@echo "make fuzz, fuzz-guided"
 	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10;"
 	@echo "                and a hundredth of as many damaged exports, sealed answers and run folders"
+	@echo "make mutants    put small errors into four rooms, one by one, and print those that no test notices"
 	@echo "make dist       build the wheel and the source distribution into dist/"
 
 setup: $(READY)
@@ -128,6 +129,11 @@ audit: $(READY)
 	@$(BIN)/python -m pip freeze --exclude-editable | grep '==' > $(VENV)/audit.txt
 	PYTHONPATH=$(VENV)/audit $(BIN)/python -m pip_audit --requirement $(VENV)/audit.txt --no-deps --disable-pip \
 		--vulnerability-service osv --osv-url $(OSV) --progress-spinner off $(ARGS)
+
+# mutmut brings versions of its own of what pytest needs: it stays beside the environment.
+mutants: $(READY)
+	@$(BIN)/python -m pip install --quiet --target $(VENV)/mutmut --upgrade -c constraints.txt mutmut
+	PYTHONPATH=$(VENV)/mutmut $(BIN)/python .ci/mutants.py $(ARGS)
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,129 @@
+"""Would a test notice? A sample of small errors is put into the code, one by one, and the tests that run it are run.
+
+    make mutants                    all four rooms, a quarter of an hour each
+    make mutants ARGS="splits --sample 50"
+
+Prints the share of errors that a test noticed, and each that none did. mutmut makes the errors; the sample is the same
+on every run. The tree is copied to build/mutants/ROOM first: mutmut finds a module by the path of its file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+OUT = ROOT / "build" / "mutants"
+
+ROOMS = {
+    "splits": (["splits"], ["tests/splits"]),
+    "statistics": (
+        ["benchmarks/statistics"],
+        [
+            f"tests/benchmarks/test_{name}.py"
+            for name in (
+                "aggregate",
+                "best_of",
+                "comparing",
+                "concurrence",
+                "detectable",
+                "paired_tests",
+                "ranks",
+                "replicates",
+                "score",
+                "statistics",
+                "statistics_clusters",
+                "variation",
+                "worst_group",
+            )
+        ],
+    ),
+    "metrics": (["benchmarks/metrics"], ["tests/benchmarks/test_metrics_*.py"]),
+    "validation": (
+        ["leaderboard/validation"],
+        ["tests/leaderboard/test_validate*.py", "tests/leaderboard/test_reader_texts.py"],
+    ),
+}
+"""What is changed, and the tests that have to notice. """
+
+NOTICED = {1, 3, 36, -24, 24, 152, 255}
+"""Exit codes of mutmut: a test failed, or the error made it run out of time."""
+NOT_RUN = 33
+
+
+def copy_tree(room: str) -> Path:
+    """A folder in which the package lies under its own name, with mutmut's settings beside it."""
+    folder = OUT / room
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines():
+        target = folder / "farshift" / name
+        if (ROOT / name).is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target)
+    code, tests = ROOMS[room]
+    paths = sorted(
+        path.relative_to(folder).as_posix() for pattern in tests for path in (folder / "farshift").glob(pattern)
+    )
+    pytest_settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]["ini_options"]
+    settings = {
+        "tool.mutmut": {
+            "source_paths": ["farshift"],
+            "only_mutate": [f"farshift/{name}/*" for name in code],
+            "pytest_add_cli_args": ["-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"],
+            "pytest_add_cli_args_test_selection": paths,
+            "track_dependencies": False,
+            "use_git_change_detection": False,
+            "timeout_multiplier": 5.0,
+        },
+        "tool.pytest.ini_options": {
+            "addopts": pytest_settings["addopts"],
+            "markers": pytest_settings["markers"],
+            "pythonpath": [f"farshift/{name}" for name in pytest_settings["pythonpath"]],
+        },
+    }
+    lines = [
+        f"[{table}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+        for table, values in settings.items()
+    ]
+    (folder / "pyproject.toml").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+def run_mutmut(folder: Path, names: list[str]) -> None:
+    subprocess.run([sys.executable, "-m", "mutmut", "run", *names], cwd=folder, check=False, stdout=sys.stderr)
+
+
+def read_results(folder: Path) -> dict[str, int | None]:
+    """The exit code for every error that was made, None where it was not tried."""
+    files = sorted((folder / "mutants").rglob("*.meta"))
+    return {name: code for file in files for name, code in json.loads(file.read_text())["exit_code_by_key"].items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rooms", nargs="*", default=list(ROOMS), choices=[*ROOMS, []], metavar="ROOM")
+    parser.add_argument("--sample", type=int, default=200, help="errors to try in each room")
+    options = parser.parse_args()
+    for room in options.rooms:
+        folder = copy_tree(room)
+        run_mutmut(folder, ["*.no_such_function"])  # makes the errors, and finds which test runs which function
+        names = sorted(read_results(folder), key=lambda name: hashlib.sha256(name.encode()).digest())[: options.sample]
+        run_mutmut(folder, names)
+        results = {name: code for name, code in read_results(folder).items() if name in set(names)}
+        noticed = sum(code in NOTICED for code in results.values())
+        print(f"{room}: {noticed} of {len(results)} noticed ({noticed / len(results):.0%})")
+        for name, code in sorted(results.items()):
+            if code not in NOTICED:
+                print(f"  {'no test runs it' if code == NOT_RUN else 'not noticed'}: {name}")
+
+
+if __name__ == "__main__":
+    main()
