@@ -70,6 +70,11 @@ def _list_package_files(folder: str, pattern: str) -> tuple[Path, ...]:
     return tuple(sorted((PACKAGE / folder).glob(pattern)))
 
 
+@lru_cache
+def _list_package_names(folder: str) -> dict[str, Path]:
+    return {path.stem: path for path in _list_package_files(folder, "*.toml")}
+
+
 def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:
     """The files of `folder` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
     whose name begins with an underscore are helpers of the others, and left out."""
@@ -179,6 +184,21 @@ def read_all_definitions(folder: str, read: Callable[[Path], N | Iterable[N]], w
                 )
             definitions[definition.name] = definition
     return dict(sorted(definitions.items()))
+
+
+def find_definition(folder: str, name: str, read: Callable[[Path], N], what: str) -> N | None:
+    """The definition `name` of `folder`, as `read_all_definitions` has it; None if there is none. The package has each in
+    the file of its name, and only that one is read of it; a user's own may lie in any file."""
+    package = _list_package_names(folder)
+    own: dict[str, N] = {}
+    for home in list_plugin_folders()[1:]:
+        for path in sorted((home / folder).glob("*.toml")):
+            definition = read(path)
+            if definition.name in package or definition.name in own:
+                other = package.get(definition.name) or own[definition.name].path
+                raise BadDefinition(f"{path}: a {what} named {definition.name!r} exists already: {other}")
+            own[definition.name] = definition
+    return read(package[name]) if name in package else own.get(name)
 
 
 def find_module_file(folder: str, name: str, what: str) -> Path:
