@@ -115,7 +115,6 @@ def _tree(files: dict[str, bytes], folder: str, recursive: bool) -> list[dict[st
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # headers and content are two packets: without this the second waits for 40 ms
     hub: Hub
 
     def log_message(self, *_: Any) -> None:

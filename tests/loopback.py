@@ -20,8 +20,10 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler], **known: Any) -> Iterator[str]:
-    """The server's address. Each request is answered by a `handler`, which has `known` as attributes."""
-    server = _Server(("127.0.0.1", 0), type("Handler", (handler,), known))
+    """The server's address. Each request is answered by a `handler`, which has `known` as attributes. Headers and content
+    are two packets: with Nagle's algorithm the second waits for 40 ms."""
+    attributes = {"disable_nagle_algorithm": True} | known
+    server = _Server(("127.0.0.1", 0), type("Handler", (handler,), attributes))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:

@@ -20,7 +20,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, Unavailable, UnknownName, get_first_line
 from ...core.files import get_cache_root, get_user_home
 from ...core.isolation.label_access import refuse_labels
-from ...core.plugins import find_plugin_files, load_module, read_all_definitions, read_definition
+from ...core.plugins import find_definition, find_plugin_files, load_module, read_all_definitions, read_definition
 from ...core.progress import log_message
 from ...splits.pins import FilePin, TreePin, UnpinnedFile
 from ...splits.rows import (
@@ -373,10 +373,10 @@ def load_sources() -> dict[str, Source]:
 
 
 def find_source(name: str) -> Source:
-    known = load_sources()
-    if name not in known:
-        raise UnknownName("source", name, known, "(for a source of your own, add its folder to FARSHIFT_PATH)")
-    return known[name]
+    source = find_definition("loaders/sources", name, read_source, "source")
+    if source is None:
+        raise UnknownName("source", name, load_sources(), "(for a source of your own, add its folder to FARSHIFT_PATH)")
+    return apply_own_pin(source)
 
 
 def read_categories(name: str) -> list[str]:

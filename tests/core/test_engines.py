@@ -142,11 +142,15 @@ def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 INTERRUPTED = """
 import time
+from pathlib import Path
 from farshift.core.engines import map_jobs
+def wait(folder):
+    (Path(folder) / "at work").touch()
+    time.sleep(60)
 if __name__ == "__main__":
     print("begun", flush=True)
     try:
-        list(map_jobs("processes", time.sleep, [60.0] * 6))
+        list(map_jobs("processes", wait, [str(Path(__file__).parent)] * 6))
     except KeyboardInterrupt:
         print("interrupted")
 """
@@ -158,7 +162,8 @@ def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
     command = [sys.executable, tmp_path / "script.py"]
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
         assert process.stdout.readline() == "begun\n"
-        time.sleep(2.0)  # until the workers are there
+        while not (tmp_path / "at work").exists():
+            time.sleep(0.01)
         os.killpg(process.pid, signal.SIGINT)
         out, errors = process.communicate(timeout=120)
     assert (out, "Traceback" in errors) == ("interrupted\n", False)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from unittest.mock import patch
 
 from farshift.benchmarks.benchmark import Benchmark
 from farshift.leaderboard.submission.validate import Submission, validate_open_submission
@@ -15,6 +18,18 @@ class KeptReader(Reader):
     def finish(self) -> None:
         self._spent = 0.0
         self._files = self._size = self._decoded = 0
+
+
+_READERS = ("sealed.answers", "submission.pack", "submission.validate")
+
+
+@contextmanager
+def reading_with(reader: KeptReader) -> Iterator[None]:
+    """While the context lasts, this process has submissions read by that reader."""
+    with ExitStack() as stack:
+        for user in _READERS:
+            stack.enter_context(patch(f"farshift.leaderboard.{user}.Reader", lambda: nullcontext(reader)))
+        yield
 
 
 class Validator:

@@ -109,8 +109,10 @@ REFUSED: dict[str, tuple[Fault, int, str]] = {
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("fault", "times", "reason"), REFUSED.values(), ids=REFUSED)
-def test_a_lasting_fault_is_one_error_and_the_epoch_goes_on_there(shop, sort, fault, times, reason):
+def test_a_lasting_fault_is_one_error_and_the_epoch_goes_on_there(shop, sort, fault, times, reason, monkeypatch):
     streamed = opened(shop, sort)
+    if isinstance(fault, Stall):
+        monkeypatch.setattr(retry, "TRIES", 2)
     shop.hub.faults.plan(BODY[sort], fault, times)
     check_ends_well(shop, streamed, Unavailable, reason, seconds=patience(fault))
 

@@ -94,15 +94,22 @@ def written(home: Path) -> list[str]:
     return sorted(path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file())
 
 
-def test_the_first_pull_freezes_a_definition_and_later_ones_need_no_data(defined, farshift, farshift_json, tmp_path):
+def answered(command, *arguments: object):
+    """The document of a command that succeeds."""
+    done = command(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_first_pull_freezes_a_definition_and_later_ones_need_no_data(defined, command, tmp_path):
     data = defined()
     assert find_manifest("clinics/west").frozen is False
-    (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
+    (pulled,) = answered(command, "splits", "pull", "clinics/west", "--data", data)
     assert pulled["parts"] == {"train": 30, "id_test": 10, "ood_test": 20}
     shutil.rmtree(data)
     assert len(load("clinics/west", part="ood_test")) == 20
-    assert farshift_json("splits", "verify", "clinics/west")[0]["state"] == "verified"
-    states = {item["name"]: item["state"] for item in farshift_json("splits", "list")}
+    assert answered(command, "splits", "verify", "clinics/west")[0]["state"] == "verified"
+    states = {item["name"]: item["state"] for item in answered(command, "splits", "list")}
     assert states["clinics/west"] == "pulled"
 
 
@@ -116,10 +123,10 @@ def test_two_homes_give_the_same_identity(defined, tmp_path, monkeypatch):
     assert len(identities) == 1
 
 
-def test_rows_that_are_not_the_published_ones_are_refused_as_a_table(defined, farshift, tmp_path):
+def test_rows_that_are_not_the_published_ones_are_refused_as_a_table(defined, command, tmp_path):
     wrong = [(age, ill, "south" if clinic == "west" else clinic) for age, ill, clinic in ROWS[:-12]]
     data = defined(data=csv(wrong))
-    done = farshift("splits", "pull", "clinics/west", "--data", data)
+    done = command("splits", "pull", "clinics/west", "--data", data)
     assert done.returncode == 2
     output = " ".join(done.stderr.split())
     assert "rows 60 48" in output
@@ -153,9 +160,9 @@ def test_a_copy_with_another_md5_or_size_is_not_taken(defined):
     assert len(load("clinics/west", mirror=data)) == 30
 
 
-def test_a_licence_is_accepted_once(defined, farshift, tmp_path, monkeypatch):
+def test_a_licence_is_accepted_once(defined, command, tmp_path, monkeypatch):
     data = defined(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0")
-    done = farshift("splits", "pull", "clinics/west", "--data", data)
+    done = command("splits", "pull", "clinics/west", "--data", data)
     assert done.returncode == 2
     assert "published under CC BY-NC 4.0 (https://example.org/terms)" in done.stderr
     with pytest.raises(LicenceNotAccepted):
@@ -164,17 +171,17 @@ def test_a_licence_is_accepted_once(defined, farshift, tmp_path, monkeypatch):
     with pytest.raises(LicenceNotAccepted):
         load("clinics/west", mirror=data)
     monkeypatch.delenv("FARSHIFT_ACCEPT")
-    farshift("splits", "pull", "clinics/west", "--data", data, "--accept", "CC BY-NC 4.0")
+    command("splits", "pull", "clinics/west", "--data", data, "--accept", "CC BY-NC 4.0")
     assert (tmp_path / "home/accepted.txt").read_text() == "CC BY-NC 4.0\n"
     shutil.rmtree(tmp_path / "home/splits")
     assert len(load("clinics/west", mirror=data)) == 30
 
 
-def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, farshift_json, tmp_path, monkeypatch):
+def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, command, tmp_path, monkeypatch):
     data = defined(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0")
     monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0")
-    farshift_json("splits", "pull", "clinics/west", "--data", data)
-    lines = farshift_json("splits", "show", "clinics/west", "--pin")
+    answered(command, "splits", "pull", "clinics/west", "--data", data)
+    lines = answered(command, "splits", "show", "clinics/west", "--pin")
     text = SOURCE.format(licence="CC BY-NC 4.0", accept="CC BY-NC 4.0", known="")
     pins = lines["source"].partition("[[distributions]]")[0]
     (tmp_path / "definitions/loaders/sources/clinics.toml").write_text(pins + text)
@@ -187,13 +194,13 @@ def test_a_licence_is_asked_for_also_where_the_package_pins_the_rows(defined, fa
     assert find_source("clinics").table((data,)).num_rows == 60
 
 
-def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, farshift, farshift_json, tmp_path):
+def test_the_lines_to_contribute_pin_everybody_to_the_same_rows(defined, command, tmp_path):
     data = defined()
-    refused = farshift("splits", "show", "clinics/west", "--pin")
+    refused = command("splits", "show", "clinics/west", "--pin")
     assert refused.returncode == 2
     assert "was not pulled yet" in refused.stderr
-    (pulled,) = farshift_json("splits", "pull", "clinics/west", "--data", data)
-    lines = farshift_json("splits", "show", "clinics/west", "--pin")
+    (pulled,) = answered(command, "splits", "pull", "clinics/west", "--data", data)
+    lines = answered(command, "splits", "show", "clinics/west", "--pin")
     assert lines["identity"] == find_manifest("clinics/west").identity
     assert f'sha256 = "{hashlib.sha256(csv()).hexdigest()}"' in lines["source"]
     assert "rows = 60" in lines["source"]
@@ -219,9 +226,9 @@ def test_a_definition_that_changed_is_frozen_anew(defined, tmp_path):
     assert open_split("clinics/west", (data,)).manifest.identity != before
 
 
-def test_without_data_the_line_says_where_to_put_them(defined, farshift):
+def test_without_data_the_line_says_where_to_put_them(defined, command):
     defined()
-    done = farshift("splits", "pull", "clinics/west")
+    done = command("splits", "pull", "clinics/west")
     assert done.returncode == 2
     assert "Put it in a folder under this name, and give the folder by --data" in done.stderr
-    assert json.loads(farshift("splits", "list", "--json").stdout)
+    assert json.loads(command("splits", "list", "--json").stdout)

@@ -27,9 +27,6 @@ class Shop:
     parts: dict[str, Part]
     home: Path
 
-    def ask(self, code: str, **arguments: object):
-        return hub_client.run(self.hub, self.home, code, **arguments)
-
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Iterator[Shop]:
@@ -55,8 +52,7 @@ def shard_names(shop: Shop, name: str) -> list[str]:
     return sorted(path for path in shop.hub.at("shards")[1] if path.startswith(f"{name}/") and path.endswith(".tar"))
 
 
-def test_the_hubs_own_client_lists_and_reads_the_exports(shop):
-    output = shop.ask("""
+HUB = """
 from hashlib import sha256
 from pathlib import Path
 from huggingface_hub import HfApi, HfFileSystem, hf_hub_download
@@ -68,7 +64,7 @@ with fs.open(whole, block_size=4096) as file:
     tail = file.read()
     file.seek(5000)
     middle = file.read(3000)
-print(json.dumps({
+answers["hub"] = {
     "commit": api.dataset_info(REPO, revision="shards").sha,
     "branches": branches,
     "files": [entry.path for entry in api.list_repo_tree(REPO, recursive=True, repo_type="dataset") if hasattr(entry, "size")],
@@ -76,11 +72,16 @@ print(json.dumps({
     "sizes": [entry.size for entry in api.get_paths_info(REPO, ["README.md", "absent"], repo_type="dataset")],
     "digest": sha256(Path(hf_hub_download(REPO, "prefix_sums/train.parquet", repo_type="dataset")).read_bytes()).hexdigest(),
     "tail": tail.hex(), "middle": middle.hex(),
-}))
-""")
-    commit, files = shop.hub.at("main")
+}
+"""
+
+
+def test_the_hubs_own_client_lists_and_reads_the_exports(shop, client_output):
+    output = client_output["hub"]
+    _, files = shop.hub.at("main")
     content = files["prefix_sums/train.parquet"]
-    assert output["branches"] == {"main": commit, "shards": output["commit"]} == shop.hub.branches
+    assert output["branches"] == {name: shop.hub.branches[name] for name in ("main", "shards", "moving")}
+    assert output["commit"] == shop.hub.branches["shards"]
     assert output["files"] == sorted(files)
     assert output["sizes"] == [len(files["README.md"])]
     assert output["digest"] == sha256(content).hexdigest()
@@ -89,17 +90,19 @@ print(json.dumps({
     assert result == shard_names(shop, "modadd97")
 
 
-def test_the_datasets_library_reads_equal_rows_and_types_streaming_and_not(shop):
-    output = shop.ask("""
+PARQUET = """
 from datasets import load_dataset
-answer = {}
+answers["parquet"] = answer = {}
 for name in arguments["names"]:
     files = {"train": f"{name}/train.parquet"}
     stored = load_dataset(REPO, data_files=files, split="train")
     streamed = load_dataset(REPO, data_files=files, split="train", streaming=True)
     answer[name] = [stored.to_list(), list(streamed), {key: kind.dtype for key, kind in stored.features.items()}]
-print(json.dumps(answer))
-""", names=list(PUBLISHED))  # fmt: skip
+"""
+
+
+def test_the_datasets_library_reads_equal_rows_and_types_streaming_and_not(shop, client_output):
+    output = client_output["parquet"]
     for name, part in shop.parts.items():
         stored, streamed, types = output[name]
         assert stored == rows(part)
@@ -107,49 +110,66 @@ print(json.dumps(answer))
         assert types == {column.name: str(column.type) for column in part.arrow().schema}
 
 
-def test_the_datasets_library_streams_the_shards(shop):
-    output = shop.ask("""
+SHARDS = """
 from datasets import load_dataset
 files = {"train": "prefix_sums/*.tar"}
 streamed = load_dataset(REPO, revision="shards", data_files=files, split="train", streaming=True)
-print(json.dumps([[sample["__key__"], sample["json"]] for sample in streamed]))
-""")
+answers["shards"] = [[sample["__key__"], sample["json"]] for sample in streamed]
+"""
+
+
+def test_the_datasets_library_streams_the_shards(shop, client_output):
+    output = client_output["shards"]
     part = shop.parts["prefix_sums"]
     assert [sample for _, sample in output] == rows(part)
     assert [key for key, _ in output] == [f"{row:016x}" for row in part.row_ids.tolist()]
 
 
-def test_the_webdataset_library_streams_the_shards_over_http_and_from_the_hub(shop):
+def addresses(shop: Shop) -> dict[str, list[str]]:
     names = shard_names(shop, "modadd97")
     assert len(names) > 1
-    addresses = {
+    return {
         "a file server": [shop.hub.plain(name, "shards") for name in names],
         "a redirect": [shop.hub.resolve(name, "shards") for name in names],
         "a command": [f"pipe:curl -s -L {shop.hub.plain(name, 'shards')}" for name in names],
         "the Hub": [f"hf://datasets/farshift/rows@shards/{name}" for name in names],
     }
-    output = shop.ask("""
+
+
+WEBDATASET = """
 import webdataset
-answer = {}
+answers["webdataset"] = answer = {}
 for how, urls in arguments["addresses"].items():
     answer[how] = [sample["json"] for sample in webdataset.WebDataset(urls, shardshuffle=False).decode()]
-print(json.dumps(answer))
-""", addresses=addresses)  # fmt: skip
-    for how in addresses:
+"""
+
+
+def test_the_webdataset_library_streams_the_shards_over_http_and_from_the_hub(shop, client_output):
+    output = client_output["webdataset"]
+    for how in addresses(shop):
         assert output[how] == rows(shop.parts["modadd97"]), how
 
 
-def test_a_pinned_commit_stays_what_it_was_when_its_branch_moves(shop):
+MOVED = """
+from datasets import load_dataset
+answers["moved"] = answer = []
+for revision in (arguments["older"], "moving"):
+    answer.append(load_dataset(REPO, revision=revision, data_files="train.jsonl", split="train")["n"][:])
+"""
+
+
+@pytest.fixture(scope="module")
+def client_output(shop: Shop) -> dict:
+    """What the clients read, all in one process, for they take seconds to be imported."""
     older = shop.hub.commit({"train.jsonl": b'{"n": 1}\n'}, branch="moving")
     shop.hub.commit({"train.jsonl": b'{"n": 2}\n{"n": 3}\n'}, branch="moving")
-    output = shop.ask("""
-from datasets import load_dataset
-answer = {}
-for revision in (arguments["older"], "moving"):
-    answer[revision] = load_dataset(REPO, revision=revision, data_files="train.jsonl", split="train")["n"][:]
-print(json.dumps(answer))
-""", older=older)  # fmt: skip
-    assert output == {older: [1], "moving": [2, 3]}
+    code = ["answers = {}", HUB, PARQUET, SHARDS, WEBDATASET, MOVED, "print(json.dumps(answers))"]
+    arguments = {"names": list(PUBLISHED), "addresses": addresses(shop), "older": older}
+    return hub_client.run(shop.hub, shop.home, "\n".join(code), **arguments)
+
+
+def test_a_pinned_commit_stays_what_it_was_when_its_branch_moves(client_output):
+    assert client_output["moved"] == [[1], [2, 3]]
 
 
 SOURCE = """
@@ -190,10 +210,14 @@ def test_a_source_is_built_from_files_on_the_hub_to_the_published_digest(shop, t
     path.parent.mkdir(parents=True)
     path.write_text(SOURCE.format(**pins))
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    output = shop.ask("""
+    output = hub_client.run(
+        shop.hub,
+        shop.home,
+        """
 from farshift.loaders.acquire.source import find_source
 table = find_source("scan_from_hub").table()
 print(json.dumps([table.num_rows, [f"{row:016x}" for row in table["row_id"].to_pylist()[:100]]]))
-""")
+""",
+    )
     assert output == [scan.definition.rows, [f"{row:016x}" for row in scan.table()["row_id"].to_pylist()[:100]]]
     assert any(request.path.endswith(f"/resolve/{commit}/tasks.txt") for request in shop.hub.requests)

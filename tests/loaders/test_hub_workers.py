@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -38,11 +37,6 @@ def opened(shop: Shop, sort: str):
 
 def truth(shop: Shop, size: int) -> list[int]:
     return ids(plain(shop.part.batches(size, seed=0, columns=["row_id"])))
-
-
-def in_process(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *(["-c", code] if code else []), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120, check=False)
 
 
 def read(streamed, workers: int) -> tuple[Batches, FarshiftError | None]:
@@ -93,9 +87,9 @@ print("an epoch ended")
 """
 
 
-def test_a_killed_worker_is_an_error_and_the_last_state_gives_the_rest_exactly_once(shop):
+def test_a_killed_worker_is_an_error_and_the_last_state_gives_the_rest_exactly_once(shop, python):
     shop.restock()
-    done = in_process(KILLED, shop.name, shop.part.name, shop.address("shards"))
+    done = python.run("-c", KILLED, shop.name, shop.part.name, shop.address("shards"), timeout=120)
     assert done.returncode != 0
     # Python may be writing one error when torch's handler of a dead child raises the next: then no traceback is left.
     assert "Error" in done.stderr
@@ -132,8 +126,9 @@ def test_two_real_ranks_share_an_epoch(shop, tmp_path: Path):
     script, out = tmp_path / "rank.py", tmp_path / "out.json"
     script.write_text(RANK)
     addresses = [shop.address(sort) for sort in ("shards", "parquet")]
-    launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    done = in_process("", *launcher, shop.name, shop.part.name, *addresses, str(out))
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
+    command = [*launcher, shop.name, shop.part.name, *addresses, out]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     first, second = json.loads(out.read_text())
     for item, other in zip(first, second, strict=True):

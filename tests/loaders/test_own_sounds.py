@@ -38,12 +38,12 @@ def home(tmp_path, cache, monkeypatch):
     return tmp_path
 
 
-def build(farshift, home):
-    return farshift("splits", "build", home / "carol.toml", "--out", home / "splits/manifests", "--json")
+def build(command, home):
+    return command("splits", "build", home / "carol.toml", "--out", home / "splits/manifests", "--json")
 
 
-def test_sounds_keep_their_bytes_and_what_their_paths_say(farshift, home):
-    done = build(farshift, home)
+def test_sounds_keep_their_bytes_and_what_their_paths_say(command, home):
+    done = build(command, home)
     assert json.loads(done.stdout)["split"] == "clips/carol@1"
     part = load("clips/carol", part="ood_test")
     assert part.schema["audio"].type == "audio"
@@ -56,16 +56,16 @@ def test_sounds_keep_their_bytes_and_what_their_paths_say(farshift, home):
     assert [("no", "yes")[word] for word in rows["word"]] == [by_content[bytes(item)] for item in rows["audio"]]
 
 
-def test_a_sound_that_is_none_is_named(farshift, home):
+def test_a_sound_that_is_none_is_named(command, home):
     (home / "clips/bob/no/3.wav").write_bytes(picture())
-    done = build(farshift, home)
+    done = build(command, home)
     assert done.returncode == 2
     assert "bob/no/3.wav" in done.stderr
 
 
-def test_the_field_of_the_sound_has_to_be_named(farshift, home):
+def test_the_field_of_the_sound_has_to_be_named(command, home):
     (home / "carol.toml").write_text(DRAFT.replace('inputs = ["audio"]', 'inputs = ["file"]'))
-    done = build(farshift, home)
+    done = build(command, home)
     assert done.returncode == 2
     assert 'no field for the audio clip itself: add it by inputs = ["audio"]' in done.stderr
 

@@ -36,17 +36,23 @@ def home(tmp_path, cache):
     return tmp_path
 
 
-def build(farshift, home: Path, *more: str):
-    return farshift("splits", "build", home / "long.toml", "--out", home / "splits/manifests", "--json", *more)
+def build(command, home: Path, *more: str):
+    return command("splits", "build", home / "long.toml", "--out", home / "splits/manifests", "--json", *more)
 
 
-def test_ten_lines_make_a_split_with_a_source_that_is_used_like_any_other(farshift, farshift_json, home, monkeypatch):
-    frozen = json.loads(build(farshift, home).stdout)
+def verified(command) -> list[dict]:
+    return json.loads(command("splits", "verify", "mine/long", "--json").stdout)
+
+
+def test_ten_lines_make_a_split_with_a_source_that_is_used_like_any_other(command, home, monkeypatch):
+    frozen = json.loads(build(command, home).stdout)
     assert frozen["split"] == "mine/long@1"
     assert frozen["audit"]["why"] == "training reaches severity 10, ood_test begins at 11"
+    again = json.loads(build(command, home).stdout)
+    assert again["identity"] == frozen["identity"], "a second build uses the source as it was pinned"
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     assert load("mine/long", part="train").numpy(["text"])["text"][0].startswith("w")
-    assert farshift_json("splits", "verify", "mine/long")[0]["state"] == "verified"
+    assert verified(command)[0]["state"] == "verified"
     source = read_source(home / "loaders/sources/mine.toml").definition
     assert source.rows == 100
     assert [(field.name, field.type, field.role) for field in source.fields] == [
@@ -56,22 +62,17 @@ def test_ten_lines_make_a_split_with_a_source_that_is_used_like_any_other(farshi
     ]
 
 
-def test_every_engine_builds_the_same_identity(farshift, home):
+def test_every_engine_builds_the_same_identity(command, home):
     identities = set()
     for number, engine in enumerate(("local", "processes")):
         out = home / f"home{number}" / "splits" / "manifests"
-        done = farshift("splits", "build", home / "long.toml", "--out", out, "--engine", engine, "--json")
+        done = command("splits", "build", home / "long.toml", "--out", out, "--engine", engine, "--json")
         identities.add(json.loads(done.stdout)["identity"])
     assert len(identities) == 1
 
 
-def test_a_second_build_uses_the_source_as_it_was_pinned(farshift, home):
-    first = json.loads(build(farshift, home).stdout)["identity"]
-    assert json.loads(build(farshift, home).stdout)["identity"] == first
-
-
-def test_the_source_has_a_place_to_lie_in(farshift, home):
-    done = farshift("splits", "build", home / "long.toml", "--out", home / "elsewhere")
+def test_the_source_has_a_place_to_lie_in(command, home):
+    done = command("splits", "build", home / "long.toml", "--out", home / "elsewhere")
     assert done.returncode == 2
     assert "--out must end in splits/manifests" in done.stderr
 
@@ -129,10 +130,10 @@ def test_a_table_without_inputs_is_refused():
         data(inputs=[])
 
 
-def test_rows_that_changed_upstream_are_counted_and_named(farshift, home, monkeypatch):
+def test_rows_that_changed_upstream_are_counted_and_named(command, home, monkeypatch):
     """The files behind a pinned source have other rows now; a manifest that lists its rows knows which."""
     (home / "long.toml").write_text(DRAFT.replace("source =", "ships_rows = true\nsource ="))
-    assert build(farshift, home).returncode == 0
+    assert build(command, home).returncode == 0
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     path = home / "loaders/sources/mine.toml"
     pinned = read_source(path)
@@ -148,7 +149,7 @@ def test_rows_that_changed_upstream_are_counted_and_named(farshift, home, monkey
     path.write_text(tomli_w.dumps(old))
     monkeypatch.setenv("FARSHIFT_CACHE", str(home / "another-cache"))
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(home))
-    done = farshift("splits", "verify", "mine/long", "--json")
+    done = command("splits", "verify", "mine/long", "--json")
     assert done.returncode == 1
     why = json.loads(done.stdout)[0]["why"]
     gone, moved = (ids[table["The Text"][row].as_py()] for row in (99, 7))
@@ -158,14 +159,14 @@ def test_rows_that_changed_upstream_are_counted_and_named(farshift, home, monkey
     assert f"{moved:016x}" in why
 
 
-def test_rows_that_are_equal_in_every_field_prove_too(farshift, farshift_json, home, monkeypatch):
+def test_rows_that_are_equal_in_every_field_prove_too(command, home, monkeypatch):
     twice = pa.concat_tables([texts(60), texts(15).slice(3, 5)])
     pq.write_table(twice, home / "rows-0.parquet")
-    done = build(farshift, home)
+    done = build(command, home)
     assert done.returncode == 0, done.stderr
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     assert json.loads(done.stdout)["audit"]["duplicate_inputs"]["within"]["train"] == 5
-    assert farshift_json("splits", "verify", "mine/long")[0]["state"] == "verified"
+    assert verified(command)[0]["state"] == "verified"
 
 
 @pytest.mark.parametrize("pattern", ["", ".", "**x", "/"])

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
-PARTS = {"modadd97/xi35": "train", "scan/addprim_jump": "train", "prefix_sums/32_to_64": "id_test"}
+PARTS = {"modadd97/xi35": "train", "scan/addprim_jump": "ood_test", "prefix_sums/32_to_64": "id_test"}
 SORTS = ("shards", "own parquet", "source parquet")
 FORMS = [(name, sort) for name in PARTS for sort in SORTS] + [("prefix_sums/32_to_64", "tars")]
 

@@ -147,7 +147,8 @@ print(tracemalloc.get_traced_memory()[1])
 """
 
 
-def test_an_epoch_holds_some_blocks_and_never_the_part(shards):
-    done = subprocess.run([sys.executable, "-c", MEASURED, shards], capture_output=True, text=True, check=True)
+def test_an_epoch_holds_some_blocks_and_never_the_part(shards, python):
+    done = python.run("-c", MEASURED, shards)
+    assert done.returncode == 0, done.stderr
     full = sum(path.stat().st_size for path in shards.glob("*.tar"))
     assert int(done.stdout) < 400_000 < full / 2

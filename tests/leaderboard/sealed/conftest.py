@@ -21,9 +21,23 @@ from farshift.leaderboard.sealed.drawing import draw_sealed_rows
 from farshift.leaderboard.sealed.submit import submit_answers
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fuzz.kept import KeptReader, reading_with
 from sealed_cases import CLOSES, ON, OPENS, WINDOW, Clock, Handed, answered, draw_folder, make_home, sealed
 
 BEFORE = "2030-12-31T00:00:00Z"
+
+
+@pytest.fixture(scope="session")
+def reader() -> Iterator[KeptReader]:
+    """One process that reads every submission."""
+    with KeptReader() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _read_by_one_process(reader: KeptReader) -> Iterator[None]:
+    with reading_with(reader):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -44,10 +58,10 @@ def coins(coins_home: Path) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def answers(coins_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Handed:
+def answers(coins_home: Path, reader: KeptReader, tmp_path_factory: pytest.TempPathFactory) -> Handed:
     """Answers to the draw of the fixed seed: of two honest teams, and of one that knows the published test by heart."""
     base = tmp_path_factory.mktemp("handed")
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, reading_with(reader):
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         board = Board.init(base / "board", "Where the draw comes from")
         folder = draw_folder(board, sealed(board, Clock(BEFORE)))
@@ -79,12 +93,22 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return built
 
 
+@pytest.fixture(scope="session")
+def announced(coins_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a board with a window that opens in a day."""
+    clock = Clock(BEFORE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(coins_home))
+        patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)
+        built = Board.init(tmp_path_factory.mktemp("announced") / "board", "A board of windows")
+        sealed(built, clock)
+    return built.path
+
+
 @pytest.fixture
-def board(coins: Path, clock: Clock, tmp_path: Path) -> Board:
-    """A board with a window that opens in a day."""
-    built = Board.init(tmp_path / "board", "A board of windows")
-    sealed(built, clock)
-    return built
+def board(announced: Path, coins: Path, clock: Clock, tmp_path: Path) -> Board:
+    """A copy of that board."""
+    return Board(shutil.copytree(announced, tmp_path / "board"))
 
 
 @pytest.fixture
@@ -95,14 +119,19 @@ def opened(board: Board, clock: Clock) -> Board:
 
 
 @pytest.fixture(scope="session")
-def over(answers: Handed, coins_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def over(
+    answers: Handed,
+    announced: Path,
+    coins_home: Path,
+    reader: KeptReader,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """The folder of a board whose window had three teams and is over."""
     clock = Clock(BEFORE)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, reading_with(reader):
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)
-        built = Board.init(tmp_path_factory.mktemp("over") / "board", "A board of windows")
-        sealed(built, clock)
+        built = Board(shutil.copytree(announced, tmp_path_factory.mktemp("over") / "board"))
         clock.set(OPENS, seconds=60)
         for file in answers.answers.values():
             submit_answers(built, WINDOW, file, clock=clock)

@@ -6,7 +6,7 @@ the counter of a row tells its label (slabs), and whole draws give the key (pref
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -45,7 +45,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """A benchmark of every generator that can be sealed, and options that make a thousand rows of it."""
 
-GUESSES = ("0", "seed", "prefix_sums__32_to_64-1")
+GUESSES = ("0", "prefix_sums__32_to_64-1")
 """Seeds that an attacker tries, beside the published one and the commitment."""
 
 EVERY = pytest.mark.parametrize("under", SMALL, indirect=True)
@@ -56,6 +56,7 @@ class Attacked:
     """A generator's rows, few of them."""
 
     benchmark: Benchmark
+    drawn: dict[str, pa.Table] = field(default_factory=dict)
 
     @cached_property
     def source(self) -> Source:
@@ -63,7 +64,12 @@ class Attacked:
         return find_source(self.benchmark.manifest.definition.source.name)
 
     def rows(self, seed: str) -> pa.Table:
-        """In the generator's own order."""
+        """In the generator's own order; those of one seed are drawn once."""
+        if seed not in self.drawn:
+            self.drawn[seed] = self.draw(seed)
+        return self.drawn[seed]
+
+    def draw(self, seed: str) -> pa.Table:
         drawn = find_seeded_distribution(self.source)
         options = drawn.options | SMALL[self.benchmark.name] | {"seed": seed}
         return self.source.read(drawn.model_copy(update={"options": options}))
@@ -198,6 +204,6 @@ def test_the_order_of_a_draw_does_not_show_the_counters(under):
 @EVERY
 def test_every_number_of_a_draw_comes_from_the_cipher(under, monkeypatch):
     """Of a stream that is not mixed there is no 64-bit key to recover, by any budget."""
-    mixed, enciphered = asked_of_each(lambda: under.rows(make_stream_name(SEED)), monkeypatch)
+    mixed, enciphered = asked_of_each(lambda: under.draw(make_stream_name(SEED)), monkeypatch)
     assert mixed == []
     assert enciphered

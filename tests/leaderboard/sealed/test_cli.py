@@ -1,20 +1,20 @@
-"""Sealed draws by their commands, in real processes; and one that is killed with signal 9."""
+"""Sealed draws by their commands; and a process that seals and is killed with signal 9."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
+import json
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
 
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.sealed import times
 from farshift.leaderboard.sealed.seal import seal_benchmark
-from farshift.leaderboard.sealed.times import format_time
-from sealed_cases import ON, key_of
+from sealed_cases import ON, Clock, key_of
 from support import one_line_error
 
 MODEL = """
@@ -26,59 +26,74 @@ class Model:
 """
 
 
+@pytest.fixture
+def time_of_commands(clock, monkeypatch) -> Clock:
+    """The clock that commands go by."""
+
+    class Set(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return clock()
+
+    monkeypatch.setattr(times, "datetime", Set)
+    return clock
+
+
 @pytest.mark.slow
-def test_a_window_from_its_announcement_to_its_verification(coins, farshift, farshift_json, tmp_path):
-    board = tmp_path / "board"
+def test_a_window_from_its_announcement_to_its_verification(coins, command, time_of_commands, tmp_path):
+    def answered(*arguments: object):
+        done = command(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    board, closes = tmp_path / "board", "2031-01-08T00:00:00Z"
     (tmp_path / "model.py").write_text(MODEL)
-    farshift_json("board", "init", board)
-    closes = datetime.now(UTC) + timedelta(seconds=90)
-    output = farshift_json("board", "sealed", "create", ON, "--board", board, "--closes", format_time(closes))
+    answered("board", "init", board)
+    output = answered("board", "sealed", "create", ON, "--board", board, "--closes", closes)
     assert output["profile"]["ood"]["equal"]
-    draw = farshift_json("board", "sealed", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
+    draw = answered("board", "sealed", "draw", ON, "--board", board, "--out", tmp_path / "draw")["draw"]
     for team, model in (("a", f"{tmp_path / 'model.py'}:Model"), ("b", "baseline:most-frequent")):
         out = tmp_path / f"{team}.zip"
         key = key_of(tmp_path, team).path
-        farshift_json(
-            "board", "sealed", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1
-        )
-        receipt = farshift_json("board", "sealed", "submit", out, "--board", board, "--window", ON)
+        answered("board", "sealed", "answer", draw, model, "--team", team, "--key", key, "--out", out, "--seeds", 1)
+        receipt = answered("board", "sealed", "submit", out, "--board", board, "--window", ON)
         assert (receipt["team"], receipt["new"]) == (team, True)
-    early = one_line_error(farshift("board", "sealed", "close", ON, "--board", board))
+    early = one_line_error(command("board", "sealed", "close", ON, "--board", board))
     assert "it is open now" in early
-    (listed,) = farshift_json("board", "sealed", "list", board)
+    (listed,) = answered("board", "sealed", "list", board)
     assert (listed["state"], listed["answers"], listed["entries"], listed["seed"]) == ("open", 2, [], None)
-    time.sleep(max(0.0, (closes - datetime.now(UTC)).total_seconds() + 1))
-    result = farshift_json("board", "sealed", "close", ON, "--board", board)
+    time_of_commands.set(closes, seconds=1)
+    result = answered("board", "sealed", "close", ON, "--board", board)
     scores = {entry["team"]: entry["score"]["ood"]["value"] for entry in result["entries"]}
     assert scores["a"] > 0.9
     assert 0 <= scores["b"] <= 1
-    assert farshift_json("board", "verify", board)["verified"]
-    assert farshift_json("board", "sealed", "verify", receipt["receipt"], board)["held"]
-    shown = farshift("board", "sealed", "list", board, "--window", ON).stdout
+    assert answered("board", "verify", board)["verified"]
+    assert answered("board", "sealed", "verify", receipt["receipt"], board)["held"]
+    shown = command("board", "sealed", "list", board, "--window", ON).stdout
     assert "public - sealed" in shown
 
 
-KILLED = """
-import sys
-from farshift.leaderboard.board import Board
-from farshift.leaderboard.sealed.seal import seal_benchmark
-print("ready", flush=True)
-seal_benchmark(Board(sys.argv[1]), sys.argv[2], "now", "2040-01-01")
-print("sealed", flush=True)
-"""
+def seal(board: Path, begun: Connection) -> None:
+    begun.send("ready")
+    seal_benchmark(Board(board), ON, "now", "2040-01-01")
+    begun.send("sealed")
 
 
 @pytest.mark.slow
 def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path):
-    cut_off = 0
-    for life in range(12):
+    """A process that has everything imported, killed sooner or later."""
+    fork, cut_off = get_context("fork"), 0
+    for life in range(8):
         board = Board.init(tmp_path / str(life), "B")
-        command = [sys.executable, "-c", KILLED, str(board.path), ON]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as child:
-            assert child.stdout and child.stdout.readline() == "ready\n"
-            time.sleep(0.05 + 0.12 * life)
-            child.send_signal(signal.SIGKILL)
-            done = "sealed" in child.stdout.read()
+        heard, begun = fork.Pipe(duplex=False)
+        child = fork.Process(target=seal, args=(board.path, begun))
+        child.start()
+        begun.close()
+        assert heard.recv() == "ready"
+        time.sleep(0.02 + 0.08 * life)
+        child.kill()
+        child.join()
+        done = heard.poll() and received(heard) == "sealed"
         before = [record for record in board.ledger.records() if record.kind == "seed_committed"]
         if "window_opened" not in [record.kind for record in board.ledger.records()]:
             cut_off += 1
@@ -89,3 +104,10 @@ def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path
         assert verify_board(board).differences == []
         assert not done or before
     assert cut_off > 0
+
+
+def received(line: Connection) -> object:
+    try:
+        return line.recv()
+    except EOFError:
+        return None

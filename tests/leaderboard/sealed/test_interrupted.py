@@ -43,10 +43,12 @@ def interrupted(monkeypatch, step: int, places) -> None:
         monkeypatch.setattr(owner, name, wrap(getattr(owner, name)))
 
 
-def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path):
+def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path, monkeypatch):
+    empty = Board.init(tmp_path / "empty", "B").path
     finished = False
     for step in range(20):
-        built = Board.init(tmp_path / str(step), "B")
+        built = Board(shutil.copytree(empty, tmp_path / str(step)))
+        monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / f"home-{step}"))  # which remembers what it saw of a board
         with pytest.MonkeyPatch.context() as patch:
             places = [(sealing, "write_private"), (built.ledger, "append"), (built.ledger.store, "append")]
             interrupted(patch, step, places)

@@ -14,21 +14,37 @@ from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fuzz.kept import KeptReader, reading_with
 from running import Running, running
 
 
 @pytest.fixture(scope="session")
-def packed(runs, tmp_path_factory) -> list[Path]:
-    """A submission of each run."""
-    position = tmp_path_factory.mktemp("packed")
-    return [pack_runs([run], position / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
+def reader() -> Iterator[KeptReader]:
+    """One process that reads every submission which this one packs or validates."""
+    with KeptReader() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def _read_by_one_process(reader: KeptReader) -> Iterator[None]:
+    with reading_with(reader):
+        yield
 
 
 @pytest.fixture(scope="session")
-def filled(packed, tmp_path_factory) -> Path:
+def packed(runs, reader, tmp_path_factory) -> list[Path]:
+    """A submission of each run."""
+    position = tmp_path_factory.mktemp("packed")
+    with reading_with(reader):
+        return [pack_runs([run], position / f"{run.name}.zip", team=f"team {run.name}") for run in runs]
+
+
+@pytest.fixture(scope="session")
+def filled(packed, reader, tmp_path_factory) -> Path:
     """A board with three entries, one of them withdrawn. Tests that change it copy it."""
     board = Board.init(tmp_path_factory.mktemp("filled") / "board", "A <b>test</b> board")
-    names = [submit_runs(board, file)[0][0] for file in packed]
+    with reading_with(reader):
+        names = [submit_runs(board, file)[0][0] for file in packed]
     withdraw_entry(board, names[1], "a bug in our loader")
     return board.path
 
