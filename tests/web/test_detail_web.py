@@ -45,18 +45,19 @@ def unlike(site: Site) -> list[str]:
     return sorted(chosen.values())
 
 
-def test_a_page_of_each_kind_fits_a_small_screen_and_axe_finds_nothing_serious(browser, there, real):
+def test_a_page_of_each_kind_fits_a_small_screen_and_axe_finds_nothing_serious_on_three(browser, there, real):
     for path in unlike(real[1]):
         with visit(browser, there, path, width=360, scheme="dark") as page:
             assert overflow(page) <= 0, path
-            assert serious(page) == [], path
+            if path.startswith(("entries/", "submit", "ledger.html")):
+                assert serious(page) == [], path
 
 
 @pytest.mark.slow
 def test_a_page_of_each_kind_fits_its_window_and_axe_finds_nothing_serious_in_both_schemes(browser, there, real):
     for path in unlike(real[1]):
         with visit(browser, there, path, width=360, scheme="light", reduced_motion="reduce") as page:
-            for width, scheme in ((360, "light"), (1280, "light"), (1280, "dark")):
+            for width, scheme in ((360, "light"), (360, "dark"), (1280, "light"), (1280, "dark")):
                 page.set_viewport_size({"width": width, "height": 900})
                 page.emulate_media(color_scheme=scheme)
                 assert overflow(page) <= 0, (path, width, scheme)
