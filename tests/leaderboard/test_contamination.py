@@ -120,7 +120,7 @@ def test_the_model_is_not_shown_what_it_is_asked_for(benchmark):
 
 
 def test_a_benchmark_that_does_not_answer_texts_is_not_asked_for_its_canary():
-    other = find_benchmark("optdigits/writers")
+    other = find_benchmark("modadd97/xi35")
     with pytest.raises(FarshiftError, match="is not a text-to-text task"):
         probe_continuation(other, other.split.source.schema, Parrot(""))
 
