@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -17,21 +18,22 @@ class Stores:
 
     def bucket(self) -> str:
         name = f"board{next(self._numbers)}"
-        self._client().mkdir(name)
+        self._client.mkdir(name)
         return f"s3://{name}/kept"
 
     def files(self, url: str) -> list[str]:
         position = url.removeprefix("s3://")
-        return sorted(path.removeprefix(f"{position}/") for path in self._client().find(position))
+        return sorted(path.removeprefix(f"{position}/") for path in self._client.find(position))
 
     def overwrite(self, url: str, path: str, content: bytes | None) -> None:
         """Put other bytes in the place of a file, or delete it."""
         position = f"{url.removeprefix('s3://')}/{path}"
         if content is None:
-            self._client().rm_file(position)
+            self._client.rm_file(position)
         else:
-            self._client().pipe_file(position, content)
+            self._client.pipe_file(position, content)
 
+    @cached_property
     def _client(self) -> Any:
         from fsspec import filesystem
 

@@ -26,17 +26,18 @@ def test_full():
 """
 
 
-def ran(folder: Path, limit: int) -> subprocess.CompletedProcess[str]:
+def ran(folder: Path, limit: int, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_them.py").write_text(ATTACKS.replace("LIMIT", str(limit)))
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = attack(who, what): one\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "attacks.table", "-p", "no:cacheprovider", "-n", "2", "."]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "attacks.table", "-p", "no:cacheprovider", *options, "."]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
 
 
-@pytest.mark.parametrize(("limit", "state"), [(9, "held"), (3, "BROKEN")])
-def test_an_attack_is_held_where_every_case_is(tmp_path, limit, state):
-    done = ran(tmp_path, limit)
+@pytest.mark.parametrize(("limit", "state", "options"), [(9, "held", ()), (3, "BROKEN", ("-n", "2"))])
+def test_an_attack_is_held_where_every_case_is(tmp_path, limit, state, options):
+    """In one process, and in two that each ran some cases."""
+    done = ran(tmp_path, limit, *options)
     lines = [line.split() for line in done.stdout.splitlines()]
     assert ["entrant", "a", "copy", "of", "the", "first", "3", state] in lines
     assert ["disk", "a", "full", "one", "1", "not", "run"] in lines

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import farshift as fs
 import pytest
 from farshift.leaderboard.board import Board
+from fuzz.kept import KeptReader
 from fuzz.packing import Parts, parts
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,6 +24,37 @@ from remembering import remembering
 def runs(tmp_path_factory) -> list[Path]:
     """Three runs: two models on one benchmark, one on another."""
     return three_runs(tmp_path_factory.mktemp("runs"))
+
+
+class SharedReader(KeptReader):
+    """One reader for all that is packed or validated in this process, by one thread at a time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> SharedReader:
+        self._turn.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+        self._turn.release()
+
+
+@pytest.fixture(scope="session")
+def shared_reader() -> Iterator[SharedReader]:
+    reader = SharedReader()
+    yield reader
+    reader.end()
+
+
+@pytest.fixture(autouse=True)
+def _one_reader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, shared_reader: SharedReader) -> None:
+    """The reader does not start anew for each submission. How it starts and ends: test_validate_reader.py."""
+    if request.path.parent == Path(__file__).parent:
+        for user in ("pack", "validate"):
+            monkeypatch.setattr(f"farshift.leaderboard.submission.{user}.Reader", lambda: shared_reader)
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -140,9 +139,9 @@ submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 
 
 @pytest.mark.parametrize("place", ["scoring", "ledger", "publish"])
-def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place):
+def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, python):
     file = packed(0, 1)
-    done = subprocess.run([sys.executable, "-c", KILLED, board.path, file, place], check=False, capture_output=True)
+    done = python.run("-c", KILLED, board.path, file, place)
     assert done.returncode == -signal.SIGKILL, done.stderr
     entered = place == "publish"
     assert len(board.standings()) == (2 if entered else 0)

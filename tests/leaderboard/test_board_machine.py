@@ -146,6 +146,6 @@ def test_a_board_keeps_its_word_whatever_is_done_to_it(files):
     Machine.files = files
     run_state_machine_as_test(
         Machine,
-        settings=settings(max_examples=15, stateful_step_count=15, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=6, stateful_step_count=15, suppress_health_check=list(HealthCheck)),
     )
     assert Machine.most_records > 3, "nothing was ever handed in"

@@ -29,6 +29,7 @@ from support import Heard, one_line_error
 def _quickly(monkeypatch, remembered):
     monkeypatch.setattr("farshift.leaderboard.submission.remote.validate_submission", check)
     monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
+    monkeypatch.setattr("farshift.leaderboard.server.intake.worker._IDLE", 0.01)
 
 
 @pytest.fixture(scope="module")
@@ -260,17 +261,17 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshi
     assert farshift_json("board", "rescore", intake.board.path) == unchanged
 
 
-def test_a_refused_submission_tells_its_problems_one_a_line_or_as_objects(farshift, runs, board, tmp_path):
+def test_a_refused_submission_tells_its_problems_one_a_line_or_as_objects(command, runs, tmp_path):
     twin = shutil.copytree(runs[0], tmp_path / "run")
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = "all"\npretraining = 3\n')
     arguments = ("pack", twin, "--out", tmp_path / "s.zip", "--card", tmp_path / "card.toml")
-    output = farshift(*arguments)
+    output = command(*arguments)
     assert "2 problems are listed above" in one_line_error(output)
     assert "model.training_data" in output.stderr
-    as_json = farshift(*arguments, "--json")
+    as_json = command(*arguments, "--json")
     assert as_json.returncode == 2
     assert {problem["column"] for problem in json.loads(as_json.stdout)["problems"]} == {
         "model.training_data", "model.pretraining",
     }  # fmt: skip
-    assert "[model]" in farshift("pack", "--template").stdout
-    assert "name at least one run folder" in one_line_error(farshift("pack"))
+    assert "[model]" in command("pack", "--template").stdout
+    assert "name at least one run folder" in one_line_error(command("pack"))

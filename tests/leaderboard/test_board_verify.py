@@ -388,15 +388,15 @@ def test_no_more_is_fetched_in_all_than_a_stranger_may_send(exported, cache, mon
     assert any("more than 20000 bytes in total" in item for item in result), result
 
 
-def test_a_connection_that_breaks_is_asked_again(exported, cache):
+def test_a_connection_that_breaks_is_asked_again(exported, cache, monkeypatch):
+    monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
     with servers.web(**served(exported)) as site:
         site.faults = {"/ledger.jsonl": ["500", "cut", "cut"], "/board.toml": ["429"]}
         assert verify_at(site.url).differences == []
 
 
-def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, monkeypatch):
+def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board):
     """A challenge and a reply to it: in the chain, their files held to their digests, counted, and shown by their kind."""
-    monkeypatch.setattr("farshift.leaderboard.ledger.book.KINDS", (*KINDS, *HISTORY))
     entry = board.standings()[0].entry
     files = {"challenges/one.zip": b"a run again"}
     body = {
@@ -407,9 +407,10 @@ def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board, mo
         "files": compute_digests(files),
     }
     before = [item.record() for item in take_snapshot(board).views]
-    board.enter([("challenged", body)], files)
-    board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr("farshift.leaderboard.ledger.book.KINDS", (*KINDS, *HISTORY))
+        board.enter([("challenged", body)], files)
+        board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
     with pytest.raises(ValueError, match="unknown kind of record 'challenged'"):
         board.ledger.append([("challenged", body)])
 

@@ -120,7 +120,7 @@ def test_the_model_is_not_shown_what_it_is_asked_for(benchmark):
 
 
 def test_a_benchmark_that_does_not_answer_texts_is_not_asked_for_its_canary():
-    other = find_benchmark("optdigits/writers")
+    other = find_benchmark("modadd97/xi35")
     with pytest.raises(FarshiftError, match="is not a text-to-text task"):
         probe_continuation(other, other.split.source.schema, Parrot(""))
 
@@ -209,11 +209,13 @@ def test_a_card_that_says_nothing_is_neither_found_nor_fine(tmp_path):
     assert not has_findings(records)
 
 
-def test_the_command_exits_with_1_where_something_is_found(farshift, farshift_json, tmp_path, asked_texts):
+def test_the_command_exits_with_1_where_something_is_found(command, tmp_path, asked_texts):
     (tmp_path / "dirty.txt").write_text(asked_texts[0])
-    done = farshift("board", "probe", "--on", ON, "--data", tmp_path / "dirty.txt")
+    done = command("board", "probe", "--on", ON, "--data", tmp_path / "dirty.txt")
     assert done.returncode == 1, done.stderr
     assert "1 exact" in done.stdout
     (tmp_path / "clean.txt").write_text("nothing of it\n")
-    records = farshift_json("board", "probe", "--on", ON, "--data", tmp_path / "clean.txt")
+    clean = command("board", "probe", "--on", ON, "--data", tmp_path / "clean.txt", "--json")
+    assert clean.returncode == 0, clean.stderr
+    records = json.loads(clean.stdout)
     assert [record["probe"] for record in records] == ["canary in texts", "duplicates"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -225,15 +223,13 @@ def test_a_split_s_page_says_how_to_load_it_and_that_code_runs(walked):
     ]
 
 
-def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_path):
+def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_path, python):
     board, site = walked
     row = next(row for view in site.snapshot.views for row in view.rows)
     page = site.pages[f"entries/{row.standing.entry}.html"].render().decode()
     command = page.split("farshift score ")[1].split("</pre>")[0].split()[0]
     (tmp_path / command).write_bytes(board.submission_file(row.standing.submission).read_bytes())
-    done = subprocess.run(
-        [sys.executable, "-m", "farshift", "score", command, "--json"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = python.run("-m", "farshift", "score", command, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     result = {item["model"]: item for item in json.loads(done.stdout)}[row.standing.score.model]
     assert result["ood"] == json.loads(json.dumps(row.standing.score.ood.to_dict()))

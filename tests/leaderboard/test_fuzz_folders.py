@@ -48,7 +48,7 @@ def test_12_damaged_exports_are_named(exported):
 
 @pytest.mark.slow
 def test_many_damaged_exports_are_named(exported):
-    tried(exported, CASES // 2, "slow")
+    tried(exported, CASES // 6, "slow")
 
 
 def of_runs(runs: list[Path], folder: Path, cases: int, name: str) -> None:
@@ -64,4 +64,4 @@ def test_25_damaged_runs_are_scored_or_refused(runs, tmp_path):
 
 @pytest.mark.slow
 def test_many_damaged_runs_are_scored_or_refused(runs, tmp_path):
-    of_runs(runs, tmp_path, CASES, "slow")
+    of_runs(runs, tmp_path, CASES // 3, "slow")

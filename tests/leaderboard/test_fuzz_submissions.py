@@ -22,10 +22,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytestmark = pytest.mark.attack(
-    "entrant", "300 submissions with mutations at every layer (10,000 in processes under limits)"
+    "entrant", "100 submissions with mutations at every layer (2,500 in processes under limits)"
 )
 
-FEW = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +51,11 @@ def is_named(look: Validator, content: bytes) -> bool:
         return bool(refusal.problems) and output and str(refusal).isprintable()
 
 
-def test_300_mutated_submissions_are_accepted_or_refused_by_name(look, bases):
-    outcomes = [outcome_of(look, mutated(case, bases, "fast")[1]) for case in range(300)]
+def test_100_mutated_submissions_are_accepted_or_refused_by_name(look, bases):
+    outcomes = [outcome_of(look, mutated(case, bases, "fast")[1]) for case in range(100)]
     assert [item for item in outcomes if item.startswith("FAILED")] == []
     assert "accepted" in outcomes
-    assert len(set(outcomes)) > 20
+    assert len(set(outcomes)) > 15
 
 
 @FEW
@@ -130,10 +130,10 @@ def test_the_fuzzer_sees_what_fails(look):
 
 
 @pytest.mark.slow
-def test_10_000_mutated_submissions_in_processes_under_limits(tmp_path):
-    result = fuzz(10_000, 2, tmp_path, "slow")
+def test_2_500_mutated_submissions_in_processes_under_limits(tmp_path):
+    result = fuzz(2_500, 2, tmp_path, "slow")
     assert result.failures == {}, report(result)
-    assert result.outcomes.total() == 10_000
+    assert result.outcomes.total() == 2_500
     assert result.outcomes["accepted"] > 100
     assert len(result.outcomes) > 35
     assert result.peak_mib < 1024

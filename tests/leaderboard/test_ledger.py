@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -101,7 +100,7 @@ def test_appends_from_many_threads_make_one_chain(ledger):
     assert ledger.read()[1] == []
 
 
-def test_two_processes_append_to_one_chain(ledger, tmp_path):
+def test_two_processes_append_to_one_chain(ledger, tmp_path, python):
     code = (
         "import sys; sys.path[:0] = sys.argv[3:]\n"
         "from pathlib import Path\nfrom ledgers import ledger_in, withdrawn\n"
@@ -109,9 +108,10 @@ def test_two_processes_append_to_one_chain(ledger, tmp_path):
         "print(*[ledger.append([withdrawn(number)])[0].seq for number in range(25)])"
     )
     url = "" if ledger.store.dialect == "sqlite" else ledger.store.url.render_as_string(hide_password=False)
-    command = [sys.executable, "-c", code, str(tmp_path), url, str(Path(__file__).parent)]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    seen = [int(seq) for item in both for seq in item.communicate(timeout=120)[0].split()]
+    command = ("-c", code, tmp_path, url, Path(__file__).parent)
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(lambda _: python.run(*command), range(2)))
+    seen = [int(seq) for item in both for seq in item.stdout.split()]
     assert sorted(seen) == list(range(1, 51))
     assert ledger.read()[1] == []
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import signal
-import subprocess
-import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -40,50 +40,60 @@ def kept(stores, tmp_path) -> Board:
     return Board.init(tmp_path / "kept", "In a store", files=stores.bucket())
 
 
+@pytest.fixture(scope="module")
+def shown(stores, file, tmp_path_factory) -> Board:
+    """Such a board with two entries, for tests that leave it as it is."""
+    board = Board.init(tmp_path_factory.mktemp("shown") / "board", "In a store", files=stores.bucket())
+    assert submit_runs(board, file)[1]
+    return board
+
+
+def without_copies(board: Board, folder: Path) -> Board:
+    """A board from a folder that has no copies of the files in the store."""
+    copied = shutil.copytree(board.path, folder, ignore=shutil.ignore_patterns("submissions", "scores", "derived"))
+    return Board(copied)
+
+
 def named(board: Board) -> list[str]:
     return sorted(list_named_files(board.records()))
 
 
-def test_what_is_entered_lies_in_the_store_and_verifies_from_there(kept, file, stores):
-    entries, new = submit_runs(kept, file)
-    assert new
-    assert stores.files(kept.objects.url) == named(kept) != []
-    shutil.rmtree(kept.path / "submissions")
-    shutil.rmtree(kept.path / "scores")
-    assert [item.entry for item in Board(kept.path).standings()] == entries
-    result = verify_board(Board(kept.path))
+def test_what_is_entered_lies_in_the_store_and_verifies_from_there(shown, stores, tmp_path):
+    assert stores.files(shown.objects.url) == named(shown) != []
+    bare = without_copies(shown, tmp_path / "bare")
+    assert [item.entry for item in bare.standings()] == [item.entry for item in shown.standings()]
+    result = verify_board(bare)
     assert (result.verified, result.differences, result.not_recomputed) == (2, [], [])
 
 
-def test_an_export_and_its_card_do_not_say_where_the_files_lay(kept, file, tmp_path):
-    submit_runs(kept, file)
-    shutil.rmtree(kept.path / "submissions")
-    export_board(kept, tmp_path / "out")
+def test_an_export_and_its_card_do_not_say_where_the_files_lay(shown, file, tmp_path):
+    export_board(without_copies(shown, tmp_path / "bare"), tmp_path / "out")
     assert (
-        tmp_path / "out" / "submissions" / f"{kept.standings()[0].submission}.zip"
+        tmp_path / "out" / "submissions" / f"{shown.standings()[0].submission}.zip"
     ).read_bytes() == file.read_bytes()
     assert "files" not in tomllib.loads((tmp_path / "out" / "board.toml").read_text())
 
 
 @pytest.mark.attack("host", "a stored object that the ledger names, replaced or removed")
-def test_verification_reads_the_store_and_not_the_copies_of_the_folder(kept, file, stores):
-    submit_runs(kept, file)
-    first, last, *_ = named(kept)
-    stores.overwrite(kept.objects.url, first, b"another")
-    stores.overwrite(kept.objects.url, last, None)
-    output = verify_board(kept).differences
+def test_verification_reads_the_store_and_not_the_copies_of_the_folder_and_tells_what_no_record_names(shown, stores):
+    first, last, *_ = named(shown)
+    stray = "scores/0123456789abcdef/4.json"
+    before = {path: (shown.path / path).read_bytes() for path in (first, last)}
+    try:
+        for path, content in ((first, b"another"), (last, None), (stray, b"{}")):
+            stores.overwrite(shown.objects.url, path, content)
+        output = verify_board(shown).differences
+    finally:
+        for path, content in (before | {stray: None}).items():
+            stores.overwrite(shown.objects.url, path, content)
     assert f"{first} was changed: its sha256 differs from the ledger's" in output
     assert f"{last} is missing" in output
-
-
-def test_what_no_record_names_is_told(kept, file, stores):
-    submit_runs(kept, file)
-    stores.overwrite(kept.objects.url, "scores/0123456789abcdef/4.json", b"{}")
-    assert verify_board(kept).differences == ["scores/0123456789abcdef/4.json is named by no record"]
+    assert f"{stray} is named by no record" in output
 
 
 KILLED = """
-import os, signal, sys
+import json, os, signal, sys
+os.environ |= json.loads(sys.argv[4])
 import farshift.leaderboard.board as board
 import farshift.leaderboard.operations.submit as submitting
 from farshift.leaderboard.ledger import Ledger
@@ -96,8 +106,9 @@ submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 
 
 @pytest.mark.parametrize("place", ["ledger", pytest.param("publish", marks=pytest.mark.slow)])
-def test_a_submit_that_is_killed_leaves_all_or_nothing_in_the_store(kept, file, stores, place):
-    done = subprocess.run([sys.executable, "-c", KILLED, kept.path, file, place], check=False, capture_output=True)
+def test_a_submit_that_is_killed_leaves_all_or_nothing_in_the_store(kept, file, stores, place, python):
+    plain = {name: value for name, value in os.environ.items() if name not in stores.environment}
+    done = python.run("-c", KILLED, kept.path, file, place, json.dumps(stores.environment), env=plain)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert len(stores.files(kept.objects.url)) == 3, "the files are there before the record is"
     assert len(kept.standings()) == (2 if place == "publish" else 0)
@@ -133,10 +144,9 @@ def test_another_sort_of_address_is_refused_before_anything_is_made(url, said, t
     assert not (tmp_path / "board").exists()
 
 
-def test_a_folder_of_the_store_that_is_in_use_is_not_taken(kept, file, tmp_path):
-    submit_runs(kept, file)
+def test_a_folder_of_the_store_that_is_in_use_is_not_taken(shown, tmp_path):
     with pytest.raises(FarshiftError, match="is not empty"):
-        Board.init(tmp_path / "other", "another", files=kept.objects.url)
+        Board.init(tmp_path / "other", "another", files=shown.objects.url)
 
 
 def on_another_machine(board: Board, folder: Path) -> Board:
@@ -183,13 +193,13 @@ def _hold(board: Board, order: list[str]) -> None:
         order.append("there")
 
 
-def test_a_mistake_of_ours_is_not_called_an_absence_of_the_store(kept, monkeypatch):
+def test_a_mistake_of_ours_is_not_called_an_absence_of_the_store(shown, monkeypatch):
     for mistake in (TypeError("ours"), KeyError("ours")):
-        monkeypatch.setattr(kept.objects._files, "info", _raising(mistake))
+        monkeypatch.setattr(shown.objects._files, "info", _raising(mistake))
         with pytest.raises(type(mistake), match="ours"):
-            kept.objects.get("scores/x/1.json", 10)
+            shown.objects.get("scores/x/1.json", 10)
     with pytest.raises(ValueError, match="not a valid path"):
-        kept.objects.put("../outside", b"")
+        shown.objects.put("../outside", b"")
 
 
 def _raising(error: Exception):

@@ -93,9 +93,9 @@ def test_there_is_an_index_and_a_page_for_each_benchmark_and_entry(board, pages)
 
 
 def test_markup_is_whole_every_link_leads_somewhere_and_every_picture_has_words(board, pages):
+    read = {name: Page(text) for name, text in pages.items()}
     files = Site(board).pages
-    for name, text in pages.items():
-        page = Page(text)
+    for name, page in read.items():
         assert page.wrong == [], name
         assert len(page.ids) == len(set(page.ids)), name
         assert page.unlabelled == 0, name
@@ -107,7 +107,7 @@ def test_markup_is_whole_every_link_leads_somewhere_and_every_picture_has_words(
                 continue
             target = name if not path else normpath((Path(name).parent / path).as_posix())
             assert target in files, (name, link)
-            assert not anchor or anchor in Page(pages[target]).ids, (name, link)
+            assert not anchor or anchor in read[target].ids, (name, link)
 
 
 def test_names_are_escaped(pages):
@@ -139,12 +139,13 @@ def test_a_table_of_an_older_identity_stands_apart_and_below(pages):
     assert ">old</a>" not in pages["index.html"]
 
 
-def test_a_page_of_an_entry_that_is_no_more_goes(board, tmp_path):
+def test_a_page_of_an_entry_that_is_no_more_goes(tmp_path):
     stale = tmp_path / "entries" / "0123456789abcdef.html"
     stale.parent.mkdir()
     stale.write_text("old")
-    write_site(Site(board), tmp_path)
+    write_site(Site(snapshot([entry("another", 0.5)])), tmp_path)
     assert not stale.exists()
+    assert len(list(stale.parent.iterdir())) == 1
 
 
 def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):

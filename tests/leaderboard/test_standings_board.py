@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from dataclasses import replace
@@ -239,26 +240,26 @@ def test_the_board_says_which_model_the_others_are_held_against(board):
         take_snapshot(board)
 
 
-def test_a_benchmark_or_model_that_the_board_does_not_have_is_refused_by_name(board, farshift):
+def test_a_benchmark_or_model_that_the_board_does_not_have_is_refused_by_name(whole, command):
     for wrong, message in (
         (["modadd97/xi53"], f"did you mean {ON}?"),
         ([ON, "--baseline", "goood"], "did you mean good?"),
     ):
-        output = farshift("board", "standings", board.path, "--benchmark", *wrong)
+        output = command("board", "standings", whole, "--benchmark", *wrong)
         assert (output.returncode, output.stdout) == (2, "")
         assert message in output.stderr
 
 
-def test_the_command_prints_tables_in_every_form(board, farshift, farshift_json):
-    output = farshift("board", "standings", board.path, "--benchmark", ON)
+def test_the_command_prints_tables_in_every_form(board, command):
+    output = command("board", "standings", board.path, "--benchmark", ON)
     assert output.returncode == 0, output.stderr
     assert "modadd97/xi35 (7 steps, set by hand): accuracy@1" in output.stdout
     assert "Rank sets: all 3 true OOD ranks" in output.stdout
     assert "scan/length" not in output.stdout
-    record = farshift_json("board", "standings", board.path)
+    record = json.loads(command("board", "standings", board.path, "--json").stdout)
     assert sum(len(table["rows"]) for table in record["tables"]) == 7
-    assert farshift("board", "standings", board.path, "--csv").stdout.startswith("benchmark,kind,metric")
-    refused = farshift("board", "standings", board.path, "--csv", "--json")
+    assert command("board", "standings", board.path, "--csv").stdout.startswith("benchmark,kind,metric")
+    refused = command("board", "standings", board.path, "--csv", "--json")
     assert refused.returncode == 2
     assert "choose one of" in refused.stderr
 

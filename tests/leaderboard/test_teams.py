@@ -38,8 +38,14 @@ def recarded(file: Path, out: Path, change) -> Path:
     return out
 
 
-def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
-    item = pack_runs(runs[:1], tmp_path / "one.zip", team="us", key=key)
+@pytest.fixture(scope="module")
+def signed(runs, key, tmp_path_factory) -> Path:
+    """A submission that a team signed."""
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("signed") / "s.zip", team="us", key=key)
+
+
+def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, signed, tmp_path):
+    item = signed
     assert pack_runs(runs[:1], tmp_path / "two.zip", team="us", key=key).read_bytes() == item.read_bytes()
     assert validate_submission(item).team_key == key.public
     assert validate_submission(pack_runs(runs[:1], tmp_path / "none.zip", team="us")).team_key == ""
@@ -56,15 +62,14 @@ def test_the_same_runs_card_and_key_pack_to_the_same_bytes(runs, key, tmp_path):
         lambda card: card | {"signature": "signed"},
     ],
 )
-def test_a_card_that_was_changed_after_signing_is_refused_in_one_line(runs, key, tmp_path, change):
-    signed = pack_runs(runs[:1], tmp_path / "s.zip", team="us", key=key)
+def test_a_card_that_was_changed_after_signing_is_refused_in_one_line(signed, tmp_path, change):
     with pytest.raises(BadSubmission, match="^forged.zip: submission.toml, column signature: [^\n]*$") as refusal:
         validate_submission(recarded(signed, tmp_path / "forged.zip", change))
     assert [problem.name for problem in refusal.value.problems] == ["signature-wrong"]
 
 
-def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submission(runs, key, board, tmp_path):
-    submit_runs(board, pack_runs(runs[:1], tmp_path / "s.zip", team="us", key=key))
+def test_the_ledger_has_the_key_of_who_signed_and_verify_holds_it_to_the_submission(runs, key, signed, board, tmp_path):
+    submit_runs(board, signed)
     submit_runs(board, pack_runs(runs[1:2], tmp_path / "u.zip", team="others"))
     bodies = [record.body for record in board.ledger.records() if record.kind == "submitted"]
     assert [body.get("team_key") for body in bodies] == [key.public, None]

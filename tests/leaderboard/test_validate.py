@@ -220,21 +220,19 @@ def test_a_refused_submission_leaves_no_trace_on_a_board(good, board, tmp_path):
     assert board.standings() == []
 
 
-def test_regressions_and_texts_are_held_to_their_kind(look, tmp_path):
+def test_regressions_and_texts_are_held_to_their_kind(look, runs, tmp_path):
     """NaN, infinity and texts without an end are refused; the column names the first row concerned."""
-    for on, bad, name in (
-        ("linear_unit_test_1/shuffled", float("nan"), "value-number"),
-        ("linear_unit_test_1/shuffled", float("-inf"), "value-number"),
-        ("arc_grids/triples", "x" * 100_001, "value-text"),
-        ("arc_grids/triples", "x" * 400_001, "value-text"),
+    fs.evaluate(
+        lambda batch: [0.5] * len(batch["inputs"]), on="linear_unit_test_1/shuffled", seeds=1, out=tmp_path / "run"
+    )
+    numbers, texts = parts(fs.read_run(tmp_path / "run")), parts(fs.read_run(runs[2]))
+    for submission, bad, name in (
+        (numbers, float("nan"), "value-number"),
+        (numbers, float("-inf"), "value-number"),
+        (texts, "x" * 100_001, "value-text"),
+        (texts, "x" * 400_001, "value-text"),
     ):
-        folder = tmp_path / on
-        if not folder.exists():
-            constant = 0.5 if "linear" in on else "a"
-            fs.evaluate(lambda batch, c=constant: [c] * len(next(iter(batch.values()))), on=on, seeds=1, out=folder)
-        submission = changed(
-            parts(fs.read_run(folder)), lambda card, table, b=bad: (card, first(table, "prediction", b))
-        )
+        submission = changed(submission, lambda card, table, b=bad: (card, first(table, "prediction", b)))
         (problem,) = refused(look, submission.packed())
         assert problem.name == name
         assert problem.column == "prediction"

