@@ -37,6 +37,9 @@ from .verify import verify_board
 BUILT = Path("derived") / "built.json"
 """The run of each job, by the job's key. May be deleted: its jobs then run again."""
 
+BATCHES_PER_PROCESS = 4
+"""Batches that take about as long as a process takes to start."""
+
 Fetch = Callable[[str, str], Run]
 
 
@@ -158,7 +161,8 @@ def _submit_jobs(board: Board, jobs: Sequence[Job], fetch: Fetch, team: str, wor
     report_progress("entering runs", 0, len(jobs) or None)
     # Largest first, so that the processes finish at about the same time.
     order = sorted(batches.values(), key=lambda batch: (-len(batch), batch[0].batch))
-    with open_engine("processes", Needs(workers=workers)) as engine:
+    worthwhile = max(1, len(order) // BATCHES_PER_PROCESS)
+    with open_engine("processes", Needs(workers=min(workers or worthwhile, worthwhile))) as engine:
         for index, result, error in iterate_outcomes(
             engine, partial(_submit_batch, str(board.path), fetch, team), order
         ):
