@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
@@ -112,7 +113,7 @@ def command(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) 
     def run(*arguments: object) -> subprocess.CompletedProcess[str]:
         capfd.readouterr()
         monkeypatch.setattr(sys, "argv", ["farshift", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as ended, patch.dict(os.environ):  # --dry-run and --offline set variables
             cli.main()
         return subprocess.CompletedProcess(sys.argv, ended.value.code, *capfd.readouterr())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 ROOT = Path(__file__).parent.parent
 
@@ -38,7 +40,8 @@ def run_in_process(*arguments: object) -> subprocess.CompletedProcess[str]:
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
     sys.argv, sys.stdout, sys.stderr = ["farshift", *map(str, arguments)], out, err
     try:
-        main()
+        with patch.dict(os.environ):
+            main()
         code = 0
     except SystemExit as ended:
         code = int(ended.code or 0)

@@ -35,12 +35,13 @@ ROOMS = ("core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", 
 LIBRARIES = """
 alembic.command cryptography.hazmat.primitives.serialization filelock jinja2 multiprocessing.pool numpy pandas
 pyarrow.compute pyarrow.csv pyarrow.dataset pyarrow.ipc pyarrow.parquet pydantic rich.console rich.progress rich.table
-sklearn.linear_model sklearn.tree sqlalchemy.orm torch
+sklearn.linear_model sklearn.tree sqlalchemy.orm torch torch._dynamo
 """
 """What Farshift loads when it is used. Left out is what reads variables when it is imported that tests set."""
 
-OWN = ("FARSHIFT_", "PYTEST_")
-"""Variables that are read when they are needed. Of any other, a library may have been the reader."""
+OWN = ("FARSHIFT_", "PYTEST_", "KMP_", "RAY_", "TORCHINDUCTOR_", "COLUMNS", "LINES", "NO_COLOR", "PYTHONIOENCODING")
+"""How variables begin that are read when they are needed, or that scikit-learn, Ray and torch set when they are
+imported. Of any other, a library may have been the reader."""
 
 COMMAND = ("-c", "from farshift.cli import main; main()")
 """Arguments of Python that make it the command `farshift`."""
@@ -194,9 +195,10 @@ def _become(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
+    encoding = request["env"].get("PYTHONIOENCODING", "utf-8")
+    sys.stdin = os.fdopen(0, encoding=encoding, closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding=encoding, closefd=False)
+    sys.stderr = os.fdopen(2, "w", encoding=encoding, errors="backslashreplace", buffering=1, closefd=False)
     os.environ.clear()
     os.environ.update(request["env"])
     os.chdir(request["cwd"])

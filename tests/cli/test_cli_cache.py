@@ -31,29 +31,29 @@ def test_list_tells_what_lies_there_and_how_much(pulled, farshift, farshift_json
     assert farshift("cache", "list", FARSHIFT_CACHE_LIMIT="10GB").stdout.rstrip().endswith(", limit 10.0 GB")
 
 
-def test_verify_ends_with_1_where_a_file_changed_and_says_what_to_do(pulled, farshift, farshift_json):
-    assert farshift("cache", "verify").stdout == f"{pulled}: 2 of 2 files intact\n"
-    assert farshift_json("cache", "verify")["verified"] is True
+def test_verify_ends_with_1_where_a_file_changed_and_says_what_to_do(pulled, command, command_json):
+    assert command("cache", "verify").stdout == f"{pulled}: 2 of 2 files intact\n"
+    assert command_json("cache", "verify")["verified"] is True
     path = source(pulled)
     path.write_bytes(path.read_bytes()[:-1])
-    done = farshift("cache", "verify")
+    done = command("cache", "verify")
     assert done.returncode == 1
     first, last = done.stdout.splitlines()
     assert first.startswith(f"changed: {path}; remove {path}.ok: ")
     assert last == f"{pulled}: 1 of 2 files intact"
 
 
-def test_clear_says_what_it_removed_and_how_much(pulled, farshift, farshift_json):
-    size = farshift_json("cache", "list")["bytes"]
-    assert farshift_json("cache", "clear", "--older-than", "1")["removed"] == []
-    tried = farshift_json("cache", "clear", "--all", "--dry-run")
+def test_clear_says_what_it_removed_and_how_much(pulled, command, command_json):
+    size = command_json("cache", "list")["bytes"]
+    assert command_json("cache", "clear", "--older-than", "1")["removed"] == []
+    tried = command_json("cache", "clear", "--all", "--dry-run")
     assert (tried["dry_run"], tried["bytes"], len(tried["removed"])) == (True, size, 2)
-    first, last = farshift("cache", "clear", "--kind", "sources").stdout.splitlines()
+    first, last = command("cache", "clear", "--kind", "sources").stdout.splitlines()
     assert first.startswith("removed: sources/modadd97-v1-")
     assert last.startswith(f"{pulled}: 1 entry, ")
     assert last.endswith(" removed")
-    assert farshift_json("cache", "clear", "--all")["removed"][0]["kind"] == "splits"
-    assert farshift_json("cache", "list")["bytes"] == 0
+    assert command_json("cache", "clear", "--all")["removed"][0]["kind"] == "splits"
+    assert command_json("cache", "list")["bytes"] == 0
     assert len(load("modadd97/xi35")) == 4704
 
 

@@ -34,82 +34,82 @@ def runs(tmp_path_factory) -> dict[str, Path]:
     return result | {"echo": base / "echo"}
 
 
-def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, farshift_json, farshift):
+def test_effective_robustness_is_measured_against_a_line_of_baselines(runs, command_json, command):
     against = [runs[name] for name in ("wrong-0.2", "wrong-0.4", "wrong-0.6")]
-    result = farshift_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
+    result = command_json("compare", runs["wrong-0.05"], *against, "--statistic", "robustness")
     assert result == measure_effective_robustness(runs["wrong-0.05"], [runs[f"wrong-{w}"] for w in (0.2, 0.4, 0.6)])
     assert result["robustness"]["low"] <= result["robustness"]["value"] <= result["robustness"]["high"]
     assert abs(result["robustness"]["value"]) < 0.05, "an adder's OOD accuracy is what its ID accuracy foretells"
     assert "3 baselines (wrong-0.2, wrong-0.4, wrong-0.6)" in result["line"]
-    few = farshift("compare", runs["wrong-0.05"], runs["wrong-0.2"], "--statistic", "robustness")
+    few = command("compare", runs["wrong-0.05"], runs["wrong-0.2"], "--statistic", "robustness")
     assert "a run and at least three baselines" in one_line_error(few)
-    other = farshift("compare", runs["wrong-0.05"], *against, runs["echo"], "--statistic", "robustness")
+    other = command("compare", runs["wrong-0.05"], *against, runs["echo"], "--statistic", "robustness")
     assert "cannot be compared: wrong-0.05 is on modadd97/xi35" in one_line_error(other)
 
 
-def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, farshift_json, farshift):
+def test_the_gap_recovered_is_a_share_between_a_floor_and_a_ceiling(runs, command_json, command):
     floor, run, ceiling = (runs[f"wrong-{w}"] for w in (0.6, 0.4, 0.05))
-    result = farshift_json("compare", run, floor, ceiling, "--statistic", "recovered")
+    result = command_json("compare", run, floor, ceiling, "--statistic", "recovered")
     assert result == measure_gap_recovered(run, floor, ceiling)
     scores = [fs.score(item).ood.value for item in (floor, run, ceiling)]
     assert result["recovered"]["value"] == pytest.approx((scores[1] - scores[0]) / (scores[2] - scores[0]), abs=1e-5)
     assert result["recovered"]["low"] < result["recovered"]["value"] < result["recovered"]["high"]
     nothing = measure_gap_recovered(run, floor, floor)
     assert "standard errors" in nothing["recovered"]["n/a"] or "n/a" in nothing["recovered"]
-    wrong = farshift("compare", run, floor, ceiling, "--statistic", "recovered", "--view", "odd")
+    wrong = command("compare", run, floor, ceiling, "--statistic", "recovered", "--view", "odd")
     assert "no view of modadd97/xi35 named 'odd': did you mean ood" in one_line_error(wrong)
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
-def test_a_picture_is_written(runs, farshift_json, tmp_path, suffix):
+def test_a_picture_is_written(runs, command_json, tmp_path, suffix):
     pytest.importorskip("matplotlib")
     out = tmp_path / f"figure.{suffix}"
-    result = farshift_json("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--what", "noise", "--out", out)
+    result = command_json("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--what", "noise", "--out", out)
     assert result == {"file": str(out), "what": "noise", "runs": 2}
     heads = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
     assert out.read_bytes().startswith(heads[suffix])
 
 
-def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, farshift, farshift_json, tmp_path):
+def test_a_figure_takes_a_title_and_leaves_its_note_for_the_caption(runs, command, command_json, tmp_path):
     pytest.importorskip("matplotlib")
     out, pair = tmp_path / "a.svg", (runs["wrong-0.2"], runs["wrong-0.4"])
-    result = farshift_json("plot", *pair, "--out", out, "--title", "Mine", "--no-note")
+    result = command_json("plot", *pair, "--out", out, "--title", "Mine", "--no-note")
     assert result["note"].startswith("Bars and brackets: 95% t interval")
     assert "<dc:title>Mine</dc:title>" in out.read_text()
-    done = farshift("compare", *pair, "--plot", out, "--title", "Mine", "--no-note")
+    done = command("compare", *pair, "--plot", out, "--title", "Mine", "--no-note")
     assert done.stdout.splitlines()[-2] == str(out) and done.stdout.splitlines()[-1].startswith("Bars: left minus")
     refused = (("plot", *pair, "--table", "csv", "--title", "x"), ("compare", *pair, "--no-note"))
-    for command in refused:
-        assert "applies to figures: add --" in one_line_error(farshift(*command))
+    for arguments in refused:
+        assert "applies to figures: add --" in one_line_error(command(*arguments))
 
 
-def test_a_table_is_printed_or_written_and_holds_the_scores(runs, farshift, tmp_path):
-    done = farshift("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--table", "csv")
+def test_a_table_is_printed_or_written_and_holds_the_scores(runs, command, tmp_path):
+    done = command("plot", runs["wrong-0.2"], runs["wrong-0.4"], "--table", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert [row["model"] for row in rows] == ["wrong-0.2", "wrong-0.4"]
     expected = fs.score(runs["wrong-0.2"]).ood.value
     assert any(value and abs(float(value) - expected) < 1e-9 for value in rows[0].values() if is_number(value))
-    farshift("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
+    command("plot", runs["echo"], "--table", "latex", "--out", tmp_path / "t.tex")
     assert "\\toprule" in (tmp_path / "t.tex").read_text()
-    assert "name an image file to write" in one_line_error(farshift("plot", runs["echo"]))
+    assert "name an image file to write" in one_line_error(command("plot", runs["echo"]))
 
 
-def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and_a_label(runs, farshift, tmp_path):
+def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and_a_label(runs, command, tmp_path):
     two = fs.evaluate(lambda seed: models.Adder(seed, 0.06), on=ON, seeds=2, out=tmp_path / "near", name="near").path
     three = [two, runs["wrong-0.05"], runs["wrong-0.6"]]
     assert find_leaders([*three, runs["echo"]]) == [True, True, False, False]
-    done = farshift("plot", *three, "--table", "latex", "--caption", "50 % & more", "--label", "tab:mine")
+    done = command("plot", *three, "--table", "latex", "--caption", "50 % & more", "--label", "tab:mine")
     (table,) = read_tables(done.stdout)
     assert (table.caption, table.label) == ("50 % & more", "tab:mine")
     assert [row[2].bold != "" for row in table.tabulars[0].rows] == [True, True, False]
     assert "paired rows, 5 %" in table.note.text
-    (compared,) = read_tables(farshift("compare", *three[1:], "--latex", "--label", "tab:two").stdout)
+    (compared,) = read_tables(command("compare", *three[1:], "--latex", "--label", "tab:two").stdout)
     assert compared.label == "tab:two" and compared.tabulars[0].rows[1][1].bold.startswith("5")
-    for command in (("compare", *three[1:], "--caption", "x"), ("baselines", "results", "--caption", "x")):
-        assert "--caption applies to LaTeX tables: add --latex, or leave it out" in one_line_error(farshift(*command))
-    refused = farshift("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
+    for arguments in (("compare", *three[1:], "--caption", "x"), ("baselines", "results", "--caption", "x")):
+        assert "--caption applies to LaTeX tables: add --latex, or leave it out" in one_line_error(command(*arguments))
+    refused = command("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
     assert "--label applies to tables" in one_line_error(refused)
-    (recorded,) = read_tables(farshift("baselines", "results", "--on", "skills/pairs", "--latex").stdout)
+    (recorded,) = read_tables(command("baselines", "results", "--on", "skills/pairs", "--latex").stdout)
     assert recorded.caption == "Recorded baselines on skills/pairs."
 
 
@@ -121,42 +121,42 @@ def is_number(text: str) -> bool:
     return True
 
 
-def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, farshift, farshift_json):
+def test_the_state_of_runs_is_a_table_that_ends_when_all_are_finished(runs, command, command_json):
     folder = runs["echo"].parent
-    result = farshift_json("status", folder)
+    result = command_json("status", folder)
     assert [Path(item["run"]).name for item in result] == sorted(runs)
     assert {item["state"] for item in result} == {"finished"}
-    watched = farshift("status", folder, "--watch")
+    watched = command("status", folder, "--watch")
     assert watched.returncode == 0
     assert "wrong-0.05" in watched.stdout
 
 
-def test_of_a_folder_of_runs_the_runs_are_named(runs, farshift, tmp_path):
+def test_of_a_folder_of_runs_the_runs_are_named(runs, command, tmp_path):
     base = runs["echo"].parent
-    output = one_line_error(farshift("score", base))
+    output = one_line_error(command("score", base))
     assert f"{base} is not a run: it has 5 runs: give one of them, {base / 'echo'}, {base / 'wrong-0.05'}" in output
-    assert "is not a run: it has 5 runs" in one_line_error(farshift("pack", base, "--out", tmp_path / "s.zip"))
-    assert "is not a run: the folder does not exist" in one_line_error(farshift("score", base / "absent"))
+    assert "is not a run: it has 5 runs" in one_line_error(command("pack", base, "--out", tmp_path / "s.zip"))
+    assert "is not a run: the folder does not exist" in one_line_error(command("score", base / "absent"))
 
 
 @pytest.mark.parametrize("name", ["baseline:lstm", "baseline:lstm@"])
-def test_a_recorded_result_without_its_benchmark_is_told_how_it_is_named(farshift, name):
-    output = one_line_error(farshift("score", name))
+def test_a_recorded_result_without_its_benchmark_is_told_how_it_is_named(command, name):
+    output = one_line_error(command("score", name))
     assert f"{name}: write baseline:NAME@BENCHMARK for a recorded result, such as baseline:lstm@" in output
 
 
-def test_benchmarks_are_listed_and_one_is_shown_in_full(farshift_json, farshift):
-    listed = farshift_json("benchmarks", "list")
+def test_benchmarks_are_listed_and_one_is_shown_in_full(command_json, command):
+    listed = command_json("benchmarks", "list")
     assert {"name", "kind", "task", "metrics", "selection", "parts"} <= listed[0].keys()
     assert [item["name"] for item in listed] == sorted(item["name"] for item in listed)
-    shown = farshift_json("benchmarks", "show", ON)
+    shown = command_json("benchmarks", "show", ON)
     bench = fs.benchmark(ON)
     assert shown["identities"]["last"] == bench.identity("full", None, "last")
     assert len(set(shown["identities"].values())) == len(shown["identities"]) == 3
     assert shown["rows"]["train"] == len(bench.part("train"))
-    words = farshift("benchmarks", "show", "optdigits/writers").stdout
+    words = command("benchmarks", "show", "optdigits/writers").stdout
     assert "crafted_shift" in words
-    assert "did you mean scan/length" in one_line_error(farshift("benchmarks", "show", "scan/lenth"))
+    assert "did you mean scan/length" in one_line_error(command("benchmarks", "show", "scan/lenth"))
 
 
 COMMAND = """
@@ -168,10 +168,10 @@ for line in sys.stdin:
 """
 
 
-def test_a_command_is_a_model(farshift_json, tmp_path):
+def test_a_command_is_a_model(command_json, tmp_path):
     script = tmp_path / "adder.py"
     script.write_text(COMMAND)
-    result = farshift_json(
+    result = command_json(
         "evaluate",
         f"cmd:{sys.executable} {script}",
         "--on",
@@ -187,41 +187,45 @@ def test_a_command_is_a_model(farshift_json, tmp_path):
     assert result["score"]["model"] == "jsonl"
 
 
-def test_settings_are_read_from_a_file(farshift_json, farshift, tmp_path):
+def test_settings_are_read_from_a_file(command_json, command, tmp_path):
     (tmp_path / "m.py").write_text(
         "class M:\n    def __init__(self, seed, shift=0): self.shift = shift\n"
         "    def predict(self, batch): return (batch['a'] + batch['b'] + self.shift) % 97\n"
     )
     (tmp_path / "s.toml").write_text("[off]\nshift = 1\n[right]\nshift = 0\n")
-    command = ["evaluate", f"{tmp_path / 'm.py'}:M", "--on", ON, "--seeds", 1]
-    result = farshift_json(
-        *command, "--settings", tmp_path / "s.toml", "--selection", "clean_val", "--out", tmp_path / "r"
+    given = ["evaluate", f"{tmp_path / 'm.py'}:M", "--on", ON, "--seeds", 1]
+    result = command_json(
+        *given, "--settings", tmp_path / "s.toml", "--selection", "clean_val", "--out", tmp_path / "r"
     )["score"]
     assert (result["id"]["value"], result["selection"], result["candidates"]) == (1.0, "clean_val", 2)
-    rescored = farshift_json("score", tmp_path / "r", "--selection", "last")[0]
+    rescored = command_json("score", tmp_path / "r", "--selection", "last")[0]
     assert rescored["id"]["value"] == 0.0
     (tmp_path / "bad.toml").write_text("shift = 1\n")
-    done = farshift(*command, "--settings", tmp_path / "bad.toml", "--out", tmp_path / "q")
+    done = command(*given, "--settings", tmp_path / "bad.toml", "--out", tmp_path / "q")
     assert "write one table per setting" in one_line_error(done)
-    wrong = farshift(*command, "--selection", "best", "--out", tmp_path / "q")
+    wrong = command(*given, "--selection", "best", "--out", tmp_path / "q")
     assert "selection 'best': the protocol of modadd97/xi35 allows last or id_val or clean_val" in one_line_error(wrong)
 
 
-def test_a_run_can_be_evaluated_twice_at_once_and_is_one(farshift_json, tmp_path):
+def test_a_run_can_be_evaluated_twice_at_once_and_is_one(command_json, tmp_path):
     (tmp_path / "m.py").write_text("def predict(batch): return (batch['a'] + batch['b']) % 97\n")
-    command = ["evaluate", f"{tmp_path / 'm.py'}:predict", "--on", ON, "--seeds", 1, "--out", tmp_path / "r"]
-    assert farshift_json(*command)["digest"] == farshift_json(*command)["digest"]
+    given = ["evaluate", f"{tmp_path / 'm.py'}:predict", "--on", ON, "--seeds", 1, "--out", tmp_path / "r"]
+    assert command_json(*given)["digest"] == command_json(*given)["digest"]
     assert json.loads((tmp_path / "r" / "log.jsonl").read_text().splitlines()[-1])["event"] == "finished"
 
 
-def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, farshift):
+def test_a_narrow_terminal_leaves_columns_out_rather_than_break_words(tmp_path, command, monkeypatch):
     folder = tmp_path / "runs" / "r"
     folder.mkdir(parents=True)
     model = tmp_path / "adder.py"
     model.write_text("def predict(batch):\n    return (batch['a'] + batch['b']) % 97\n", "utf-8")
     given = ("evaluate", f"{model}:predict", "--name", "a-model-of-a-long-name", "--on", "modadd97/xi35")
-    assert farshift(*given, "--seeds", "1", "--out", folder).returncode == 0
-    wide, narrow = (farshift("status", folder, COLUMNS=str(len(str(folder)) + more)).stdout for more in (150, 65))
+    assert command(*given, "--seeds", "1", "--out", folder).returncode == 0
+    output = []
+    for more in (150, 65):
+        monkeypatch.setenv("COLUMNS", str(len(str(folder)) + more))
+        output.append(command("status", folder).stdout)
+    wide, narrow = output
     assert " a-model-of-a-long-name " in wide
     assert " finished " in narrow
     assert " 1 of 1 " in narrow

@@ -5,35 +5,35 @@ from __future__ import annotations
 from support import one_line_error
 
 
-def test_an_audit_has_a_line_for_each_value_and_no_python(farshift, farshift_json):
-    output = farshift("splits", "audit", "modadd97/xi35").stdout.splitlines()
-    measured = farshift_json("splits", "audit", "modadd97/xi35")
+def test_an_audit_has_a_line_for_each_value_and_no_python(command, command_json):
+    output = command("splits", "audit", "modadd97/xi35").stdout.splitlines()
+    measured = command_json("splits", "audit", "modadd97/xi35")
     rows = ", ".join(f"{part} = {count}" for part, count in measured["rows"].items())
     assert {"split: modadd97/xi35@1", f"why: {measured['why']}", f"rows: {rows}"} <= set(output)
     assert "    across: train/id_test = 0" in output
     assert not any("{" in line for line in output)
 
 
-def test_what_a_split_leaves_empty_is_not_shown(farshift):
-    output = farshift("splits", "show", "scan/length").stdout.splitlines()
+def test_what_a_split_leaves_empty_is_not_shown(command):
+    output = command("splits", "show", "scan/length").stdout.splitlines()
     assert '    group_words: ["and", "after"]' in output
     assert "group: name = conjunction" in output
     assert not any(line.startswith(("declared", "ships_rows")) for line in output)
 
 
-def test_a_definition_says_that_its_data_are_to_be_brought(farshift, farshift_json):
-    name = next(item["name"] for item in farshift_json("splits", "list") if item["state"] == "definition")
-    output = farshift("splits", "show", name).stdout.splitlines()
+def test_a_definition_says_that_its_data_are_to_be_brought(command, command_json):
+    name = next(item["name"] for item in command_json("splits", "list") if item["state"] == "definition")
+    output = command("splits", "show", name).stdout.splitlines()
     assert output[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
 
 
-def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(farshift, farshift_json):
-    result = farshift_json("splits", "list", "--kind", "corrupted-label")
+def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(command, command_json):
+    result = command_json("splits", "list", "--kind", "corrupted-label")
     families = {item["family"] for item in result}
     sources = {item["source"] for item in result}
     counted = f"{len(families)} families ({len(result)} manifests) over {len(sources)} sources"
-    folded = farshift("splits", "list", "--kind", "corrupted-label").stdout
-    every = farshift("splits", "list", "--kind", "corrupted-label", "--all").stdout
+    folded = command("splits", "list", "--kind", "corrupted-label").stdout
+    every = command("splits", "list", "--kind", "corrupted-label", "--all").stdout
     assert folded.splitlines()[-1] == f"{counted}; --all lists each manifest"
     assert every.splitlines()[-1] == counted
     assert folded.count("@1 ") == len(families) < len(result) == every.count("@1 ")
@@ -41,13 +41,13 @@ def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(
     assert " mnist/pair_flip_45_draw5@1 " in every
 
 
-def test_older_versions_of_a_split_are_in_the_line_of_the_newest(farshift):
-    folded = farshift("splits", "list", "--kind", "easy-to-hard").stdout
+def test_older_versions_of_a_split_are_in_the_line_of_the_newest(command):
+    folded = command("splits", "list", "--kind", "easy-to-hard").stdout
     assert " arc_agi/version_2@2 and 1 older " in folded
     assert " arc_agi/version_2@1 " not in folded
 
 
-def test_a_misspelt_engine_is_refused_before_anything_is_read(farshift, tmp_path):
+def test_a_misspelt_engine_is_refused_before_anything_is_read(command, tmp_path):
     misspelt = "proceses"  # codespell:ignore proceses
-    error = one_line_error(farshift("splits", "build", tmp_path / "absent.toml", "--engine", misspelt))
+    error = one_line_error(command("splits", "build", tmp_path / "absent.toml", "--engine", misspelt))
     assert f"no engine named '{misspelt}': did you mean processes?" in error

@@ -38,12 +38,12 @@ def test_the_help_of_a_command_begins_with_a_sentence(name):
 
 
 @pytest.mark.parametrize("former", sorted(MOVED))
-def test_a_former_name_says_what_to_type_now(former, farshift):
+def test_a_former_name_says_what_to_type_now(former, command):
     assert former not in COMMANDS
     now = MOVED[former]
     assert any(f"{now} ".startswith(f"{name} ") for name in COMMANDS), f"{now} is no command"
-    assert f"It is now: farshift {now}" in one_line_error(farshift(*former.split()))
+    assert f"It is now: farshift {now}" in one_line_error(command(*former.split()))
 
 
-def test_the_help_of_the_board_fits_a_screen(farshift):
-    assert len(farshift("board", "--help").stdout.splitlines()) <= 40
+def test_the_help_of_the_board_fits_a_screen(command):
+    assert len(command("board", "--help").stdout.splitlines()) <= 40

@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import pytest
-from support import one_line_error
+from support import one_line_error, run_in_process
 
 SHORT = {"COLUMNS": "80", "LINES": "24", "TERM": "xterm"}
 
 
-def in_a_terminal(*command: str, **environment: str) -> str:
+@pytest.fixture
+def in_a_terminal(python, tmp_path) -> Callable[..., str]:
     """What a command prints where stdout is a terminal of 80 columns and 24 lines."""
-    ours, theirs = pty.openpty()
-    code = "from farshift.cli import main; main()"
-    known = {name: value for name, value in os.environ.items() if name not in ("PAGER", "LESS", "NO_COLOR")}
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, *command], stdout=theirs, stdin=theirs, env=known | SHORT | environment
-    )
-    os.close(theirs)
-    output = b""
-    try:
-        while piece := os.read(ours, 65536):
-            output += piece
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(ours)
-    assert child.wait() == 0
-    return output.decode().replace("\r\n", "\n")
+    python.link(tmp_path)
+    forked = tmp_path / "farshift"
+    first = [str(forked)] if forked.exists() else [sys.executable, "-c", "from farshift.cli import main; main()"]
+
+    def run(*command: str, **environment: str) -> str:
+        ours, theirs = pty.openpty()
+        known = {name: value for name, value in os.environ.items() if name not in ("PAGER", "LESS", "NO_COLOR")}
+        child = subprocess.Popen([*first, *command], stdout=theirs, stdin=theirs, env=known | SHORT | environment)
+        os.close(theirs)
+        output = b""
+        try:
+            while piece := os.read(ours, 65536):
+                output += piece
+        except OSError:  # how Linux says that the other side is closed
+            pass
+        os.close(ours)
+        assert child.wait() == 0
+        return output.decode().replace("\r\n", "\n")
+
+    return run
 
 
-def test_a_list_longer_than_the_screen_goes_through_the_pager(tmp_path):
+@cache
+def shown(*arguments: str, columns: str = "") -> str:
+    """What a command prints, on a screen of so many columns or none: each is run once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if columns:
+            patch.setenv("COLUMNS", columns)
+        done = run_in_process(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def document(*arguments: str) -> Any:
+    """What a command prints with --json."""
+    return json.loads(shown(*arguments, "--json"))
+
+
+def listed(group: str, *arguments: str) -> Any:
+    return document(group, "list", *arguments)
+
+
+def test_a_list_longer_than_the_screen_goes_through_the_pager(in_a_terminal, tmp_path):
     file = tmp_path / "paged"
     assert in_a_terminal("splits", "list", PAGER=f"cat > {file}") == ""
     text = file.read_text()
@@ -42,7 +71,7 @@ def test_a_list_longer_than_the_screen_goes_through_the_pager(tmp_path):
     assert len(text.splitlines()) > 100
 
 
-def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(tmp_path):
+def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(in_a_terminal, tmp_path):
     file = tmp_path / "paged"
     assert "scan/length@1" in in_a_terminal(
         "splits", "list", "--source", "scan", "--kind", "length", PAGER=f"cat > {file}"
@@ -51,24 +80,23 @@ def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(tmp_path):
     assert len(in_a_terminal("splits", "list", PAGER="").splitlines()) > 100
 
 
-def test_a_search_that_matches_nothing_says_what_a_search_is(farshift):
+def test_a_search_that_matches_nothing_says_what_a_search_is():
     for group in ("splits", "benchmarks"):
-        done = farshift(group, "list", "no-such-word")
-        assert done.returncode == 0
-        assert "every search word must occur in a name, a title or another field" in done.stdout
+        output = shown(group, "list", "no-such-word")
+        assert "every search word must occur in a name, a title or another field" in output
 
 
-def test_only_listings_are_paged(tmp_path):
+def test_only_listings_are_paged(in_a_terminal, tmp_path):
     file = tmp_path / "paged"
     assert len(in_a_terminal("splits", "show", "scan/length", PAGER=f"cat > {file}").splitlines()) > 24
     assert not file.exists()
 
 
-def test_a_pager_that_is_not_there_loses_nothing():
+def test_a_pager_that_is_not_there_loses_nothing(in_a_terminal):
     assert "families" in in_a_terminal("splits", "list", PAGER="no-such-pager 2> /dev/null").splitlines()[-1]
 
 
-def test_bold_type_is_silenced_by_no_color():
+def test_bold_type_is_silenced_by_no_color(in_a_terminal):
     command = ["baselines", "results", "--on", "bike_sharing/second_year"]
     assert "\x1b[" in in_a_terminal(*command, PAGER="cat")
     assert "\x1b[" not in in_a_terminal(*command, PAGER="cat", NO_COLOR="1")
@@ -92,47 +120,43 @@ def test_bold_type_is_silenced_by_no_color():
         ("cache", "list"),
     ],
 )
-def test_a_list_fits_80_columns_and_breaks_no_interval(farshift, command):
-    lines = farshift(*command, COLUMNS="80").stdout.splitlines()
+def test_a_list_fits_80_columns_and_breaks_no_interval(command):
+    lines = shown(*command, columns="80").splitlines()
     assert lines
     assert [line for line in lines if len(line) > 80] == []
     assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length")])
-def test_what_is_told_unasked_fits_a_screen(farshift, command):
-    assert len(farshift(*command, COLUMNS="80").stdout.splitlines()) <= 24
+def test_what_is_told_unasked_fits_a_screen(command):
+    assert len(shown(*command, columns="80").splitlines()) <= 24
 
 
-def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them(farshift, farshift_json):
-    known = farshift_json("baselines", "networks")
-    lines = farshift("baselines", "networks", COLUMNS="80").stdout.splitlines()
+def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them():
+    known = document("baselines", "networks")
+    lines = shown("baselines", "networks", columns="80").splitlines()
     assert len(lines) == len(known) + len({item["task"] for item in known})
 
 
 @pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
-def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_padding(
-    farshift, farshift_json, command
-):
-    heading, *lines, caption = farshift(*command, "length").stdout.splitlines()
+def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_padding(command):
+    heading, *lines, caption = shown(*command, "length").splitlines()
     assert heading.split()[1] == "kind"
-    titles = [item["title"] for item in farshift_json(*command, "length")]
+    titles = [item["title"] for item in document(*command, "length")]
     assert all(any(line.endswith(f"  {title}") for title in titles) for line in lines)
     names = [line.split()[0] for line in lines]
     assert len(set(names)) == len(names)
     assert re.match(r"\d+ \w+", caption)
 
 
-def test_a_definition_has_no_blanks_for_counts_that_it_lacks(farshift):
-    (line,) = [
-        item for item in farshift("splits", "list").stdout.splitlines() if item.startswith(" wilds_fmow/official@1")
-    ]
+def test_a_definition_has_no_blanks_for_counts_that_it_lacks():
+    (line,) = [item for item in shown("splits", "list").splitlines() if item.startswith(" wilds_fmow/official@1")]
     assert re.search(r" definition {4}WILDS FMoW: \w", line)
 
 
-def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farshift, farshift_json):
-    short = farshift("baselines", "results", COLUMNS="80").stdout
-    known = farshift_json("baselines", "results")
+def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for():
+    short = shown("baselines", "results", columns="80")
+    known = document("baselines", "results")
     names = {item["benchmark"] for item in known}
     assert len(short.splitlines()) < len(names) + len([name for name in names if len(name) > 34]) + 6
     scores = [row.split()[-2] for row in short.splitlines() if re.search(r"\d+\.\d+\*? +\d+$", row)]
@@ -143,49 +167,48 @@ def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for(farsh
     assert output[1:3] == [best["model"], f"{100 * best['ood']['value']:.1f}"]
 
 
-def test_the_doctor_names_every_extra(farshift_json, farshift):
-    result = {item["check"]: item for item in farshift_json("doctor")}
+def test_the_doctor_names_every_extra():
+    result = {item["check"]: item for item in document("doctor")}
     for extra in ("plot", "hf", "llm", "hdf5", "notebook"):
         item = result[f"extra {extra}"]
         assert item["ok"] or f"pip install 'farshift[{extra}]'" in item["detail"]
-    assert " packages " in farshift("doctor", COLUMNS="80").stdout
+    assert " packages " in shown("doctor", columns="80")
 
 
-def test_a_list_is_narrowed_by_words_and_options(farshift_json):
-    result = farshift_json("splits", "list", "spoken", "--modality", "audio", "--real", "--kind", "domain")
+def test_a_list_is_narrowed_by_words_and_options():
+    result = listed("splits", "spoken", "--modality", "audio", "--real", "--kind", "domain")
     assert {item["source"] for item in result} == {"spoken_digits"}
-    assert all(item["generated"] for item in farshift_json("benchmarks", "list", "--generated", "--suite", "core"))
-    assert all("MIT" in item["licence"] for item in farshift_json("benchmarks", "list", "--licence", "mit"))
-    assert {item["state"] for item in farshift_json("splits", "list", "--state", "definition")} == {"definition"}
-    assert [item["name"] for item in farshift_json("baselines", "list", "coral")] == [
-        "causirl",
-        "coral",
-        "coral-target",
-    ]
+    assert all(item["generated"] for item in listed("benchmarks", "--generated", "--suite", "core"))
+    assert all("MIT" in item["licence"] for item in listed("benchmarks", "--licence", "mit"))
+    assert {item["state"] for item in listed("splits", "--state", "definition")} == {"definition"}
+    assert [item["name"] for item in listed("baselines", "coral")] == ["causirl", "coral", "coral-target"]
 
 
-def test_a_misspelt_trait_is_refused(farshift):
-    assert "did you mean tabular?" in one_line_error(farshift("splits", "list", "--modality", "tabula"))
+def test_a_misspelt_trait_is_refused(command):
+    assert "did you mean tabular?" in one_line_error(command("splits", "list", "--modality", "tabula"))
 
 
-def test_benchmarks_of_a_family_share_a_line(farshift):
-    folded = farshift("benchmarks", "list", "--source", "mnist").stdout
-    every = farshift("benchmarks", "list", "--source", "mnist", "--all").stdout
+def test_benchmarks_of_a_family_share_a_line():
+    folded = shown("benchmarks", "list", "--source", "mnist")
+    every = shown("benchmarks", "list", "--source", "mnist", "--all")
     assert " mnist/pair_flip_20_draw1 and 14 more " in folded
     assert " mnist/pair_flip_45_draw5 " in every
     assert len(folded.splitlines()) < len(every.splitlines())
 
 
-def test_the_doctor_lists_sources_only_where_it_is_asked(farshift):
-    short, long = farshift("doctor", COLUMNS="80").stdout, farshift("doctor", "--sources").stdout
+def test_the_doctor_lists_sources_only_where_it_is_asked():
+    short, long = shown("doctor", columns="80"), shown("doctor", "--sources")
     assert max(map(len, short.splitlines())) <= 80
     assert len(short.splitlines()) < 40
     assert "source scan" not in short
+    assert "source scan" in long
     assert "only with your own copy" in long
 
 
-def test_a_benchmark_is_shown_without_a_download(farshift, tmp_path):
-    done = farshift("benchmarks", "show", "spoken_digits/george", FARSHIFT_CACHE=str(tmp_path), FARSHIFT_OFFLINE="1")
+def test_a_benchmark_is_shown_without_a_download(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path))
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    done = command("benchmarks", "show", "spoken_digits/george")
     assert done.returncode == 0, done.stderr
     assert "not downloaded: farshift splits pull spoken_digits/george@1" in done.stdout
     assert not (tmp_path / "sources").exists()

@@ -43,16 +43,16 @@ def run(tmp_path_factory) -> Path:
     return folder
 
 
-def test_a_foreign_run_is_scored_without_obeying_its_name(run, farshift):
-    done = farshift("score", str(run))
+def test_a_foreign_run_is_scored_without_obeying_its_name(run, command):
+    done = command("score", str(run))
     assert done.returncode == 0, done.stderr
     assert not obeyed(done.stdout + done.stderr)
     assert "best\\x1b[2J" in done.stdout
     assert not re.search("^board: 9", done.stdout, re.MULTILINE)
 
 
-def test_json_says_the_name_as_it_is_and_shows_none_of_it_raw(run, farshift):
-    done = farshift("score", str(run), "--json")
+def test_json_says_the_name_as_it_is_and_shows_none_of_it_raw(run, command):
+    done = command("score", str(run), "--json")
     assert json.loads(done.stdout)[0]["model"] == NAME
     assert not obeyed(done.stdout)
 

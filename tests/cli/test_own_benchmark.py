@@ -76,38 +76,38 @@ def home(tmp_path, cache, monkeypatch) -> Path:
     return tmp_path
 
 
-def built(farshift, home: Path, draft: str) -> dict:
+def built(command, home: Path, draft: str) -> dict:
     assert len(draft.strip().splitlines()) <= 10
     (home / "draft.toml").write_text(draft)
-    done = farshift("splits", "build", "draft.toml", "--json")
+    done = command("splits", "build", "draft.toml", "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
-def evaluated(farshift, name: str) -> str:
-    done = farshift("evaluate", "first.py:First", "--on", name, "--budget", "quick", "--seeds", "1", "--out", "runs/it")
+def evaluated(command, name: str) -> str:
+    done = command("evaluate", "first.py:First", "--on", name, "--budget", "quick", "--seeds", "1", "--out", "runs/it")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_a_csv_is_a_benchmark(farshift, home):
-    built(farshift, home, CSV)
-    assert "First on reviews/long (accuracy@1, length)" in evaluated(farshift, "reviews/long")
+def test_a_csv_is_a_benchmark(command, home):
+    built(command, home, CSV)
+    assert "First on reviews/long (accuracy@1, length)" in evaluated(command, "reviews/long")
     benchmark = find_benchmark("reviews/long")
     assert (benchmark.task.classes, benchmark.task.inputs, benchmark.task.names) == (3, ("text",), ())
     assert len(benchmark.part("id_test").row_ids) > 0
     assert len(benchmark.part("id_val").row_ids) > 0
 
 
-def test_a_folder_of_pictures_is_a_benchmark(farshift, home):
-    built(farshift, home, PICTURES)
-    assert "First on photos/sketch (accuracy@1, domain)" in evaluated(farshift, "photos/sketch")
+def test_a_folder_of_pictures_is_a_benchmark(command, home):
+    built(command, home, PICTURES)
+    assert "First on photos/sketch (accuracy@1, domain)" in evaluated(command, "photos/sketch")
     benchmark = find_benchmark("photos/sketch")
     assert benchmark.task.names == ("cat", "dog")
     assert benchmark.part("ood_test").numpy(["image"])["image"][0].startswith(b"\x89PNG")
 
 
-def test_a_data_set_of_the_hub_is_a_benchmark(farshift, home, monkeypatch):
+def test_a_data_set_of_the_hub_is_a_benchmark(command, home, monkeypatch):
     rows = [
         {"image": {"bytes": picture(row, "PNG", 8), "path": f"{row}.png"}, "label": row % 4, "town": "nf"[row % 2]}
         for row in range(80)
@@ -124,7 +124,7 @@ def test_a_data_set_of_the_hub_is_a_benchmark(farshift, home, monkeypatch):
         assert len(HUB.strip().splitlines()) <= 10
         manifest, _ = freeze(home / "draft.toml", home / "splits" / "manifests")
         write_benchmark(manifest, {}, home)
-        assert "First on digits/far (accuracy@1, domain)" in evaluated(farshift, "digits/far")
+        assert "First on digits/far (accuracy@1, domain)" in evaluated(command, "digits/far")
     assert find_benchmark("digits/far").task.classes == 4
 
 
@@ -135,8 +135,8 @@ def test_a_data_set_of_the_hub_is_a_benchmark(farshift, home, monkeypatch):
         ('benchmark = { task = { type = "regression" }, title = "Other" }', ["rmse"]),
     ],
 )
-def test_a_draft_may_say_otherwise(farshift, home, line, expected):
-    built(farshift, home, CSV.replace("benchmark = {}", line))
+def test_a_draft_may_say_otherwise(command, home, line, expected):
+    built(command, home, CSV.replace("benchmark = {}", line))
     benchmark = find_benchmark("reviews/long")
     assert [metric.name for metric in benchmark.metrics] == expected
     assert benchmark.seeds("full") == (2 if "protocol" in line else 5)
@@ -150,16 +150,16 @@ def test_a_draft_may_say_otherwise(farshift, home, line, expected):
         ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
     ],
 )
-def test_what_is_no_benchmark_is_refused(farshift, home, said, complaint):
-    built(farshift, home, CSV.replace("benchmark = {}", ""))
+def test_what_is_no_benchmark_is_refused(command, home, said, complaint):
+    built(command, home, CSV.replace("benchmark = {}", ""))
     with pytest.raises(FarshiftError, match=complaint):
         write_benchmark(find_manifest("reviews/long"), said, home)
     assert not (home / "benchmarks").exists()
 
 
-def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
-    built(farshift, home, CSV)
-    built(farshift, home, CSV)
+def test_a_benchmark_that_is_there_stays_as_it_is(command, home):
+    built(command, home, CSV)
+    built(command, home, CSV)
     path = home / "benchmarks" / "definitions" / "reviews-long.toml"
     path.write_text(path.read_text().replace("Stars of", "My stars of"))
     with pytest.raises(
@@ -169,18 +169,18 @@ def test_a_benchmark_that_is_there_stays_as_it_is(farshift, home):
     assert "My stars of" in path.read_text()
 
 
-def test_text_is_a_sequence_and_other_numbers_are_a_regression(farshift, home):
+def test_text_is_a_sequence_and_other_numbers_are_a_regression(command, home):
     rows = [("text", "turned", "size")] + [(f"{'w ' * (row % 20)}{row}", f"{row} w", row + 0.5) for row in range(200)]
     with (home / "reviews.csv").open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     for label, task in (("turned", "sequence"), ("size", "regression")):
-        built(farshift, home, CSV.replace("stars", label).replace("reviews/long", f"{label}/long"))
+        built(command, home, CSV.replace("stars", label).replace("reviews/long", f"{label}/long"))
         assert find_benchmark(f"{label}/long").task.type == task
 
 
-def test_classes_are_whole_numbers_from_zero(farshift, home):
+def test_classes_are_whole_numbers_from_zero(command, home):
     text = (home / "reviews.csv").read_text().replace(",0\n", ",-1\n").replace(",0\r\n", ",-1\r\n")
     (home / "reviews.csv").write_text(text)
-    built(farshift, home, CSV.replace("benchmark = {}", ""))
+    built(command, home, CSV.replace("benchmark = {}", ""))
     with pytest.raises(BadDefinition, match="the label 'stars' has the class -1"):
         write_benchmark(find_manifest("reviews/long"), {}, home)

@@ -24,7 +24,7 @@ def site(row: int) -> str:
 
 
 @pytest.fixture
-def build(farshift, tmp_path, cache, monkeypatch) -> Build:
+def build(command, tmp_path, cache, monkeypatch) -> Build:
     """Builds the split `pets/<name>` over columns that stand beside an input `x` and the `site`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
@@ -56,7 +56,7 @@ def build(farshift, tmp_path, cache, monkeypatch) -> Build:
         labels = ", ".join(f'"{column}"' for column in columns)
         keys["data"] = f'{{ files = ["{file.name}"], inputs = ["x"], labels = [{labels}], meta = ["site"]{data} }}'
         (tmp_path / f"{name}.toml").write_text("".join(f"{key} = {value}\n" for key, value in keys.items()))
-        return farshift("splits", "build", f"{name}.toml")
+        return command("splits", "build", f"{name}.toml")
 
     return run
 
@@ -123,7 +123,7 @@ def test_labels_that_no_rule_compares_may_be_numbered_apart(build):
     assert find_benchmark("pets/both").task.names == WORDS
 
 
-def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(build, farshift):
+def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(build, command):
     noise = '{ label = "y", classes = 3, rate = RATE, train = 450, seed = "s", draw = 1 }'
     output = {"kind": '"corrupted-label"', "rule": '"noise/symmetric_exclusive"'}
     columns = {"y": [WORDS[row % 3] for row in range(ROWS)]}
@@ -136,7 +136,7 @@ def test_a_benchmark_on_wrong_labels_has_the_views_of_those_that_are_shipped(bui
     assert part.corrupted.all()
     assert (truth != part.observed_labels()).all()
     assert len(part) > 100
-    assert farshift("benchmarks", "show", "pets/noise").returncode == 0
+    assert command("benchmarks", "show", "pets/noise").returncode == 0
     done = build("all_wrong", columns, parameters=noise.replace("RATE", "1.0"), **output)
     assert done.returncode == 0, done.stderr
     assert set(find_benchmark("pets/all_wrong").definition.views) == {"id", "ood", "restored", "memorised"}
@@ -269,17 +269,17 @@ def test_text_that_is_no_class_says_why_and_what_makes_classes(build, texts, why
     assert f'y makes a sequence task ({why}: classes = ["y"] turns them into classes)' in done.stderr
 
 
-def test_a_refusal_for_flaws_gives_the_line_that_declares_them_all(build, farshift, tmp_path):
+def test_a_refusal_for_flaws_gives_the_line_that_declares_them_all(build, command, tmp_path):
     columns = {"y": [WORDS[row % 3] for row in range(ROWS)], "job": ["ab"[row % 2] for row in range(ROWS)]}
     path = tmp_path / "flawed.toml"
     build("flawed", columns)
     draft = path.read_text().replace('inputs = ["x"], labels = ["y", "job"]', 'inputs = ["job"], labels = ["y"]')
     draft = draft.replace('ood = ["D"]', 'ood = ["D"], id_test = 0.2, seed = "s"').replace("flawed", "flaws")
     path.write_text(draft.replace("flaws.csv", "flawed.csv"))
-    done = farshift("splits", "build", path)
+    done = command("splits", "build", path)
     assert done.returncode == 2
     line = done.stderr.rstrip().partition("if this is intended, add to the draft: ")[2]
     assert re.fullmatch(r'declared = \{ duplicates = \{ "train/id_test" = [12], "train/ood_test" = [12] \} \}', line)
     path.write_text(f"{path.read_text()}{line}\n")
-    assert farshift("splits", "build", path).returncode == 0
+    assert command("splits", "build", path).returncode == 0
     assert sorted(frozen("flaws").definition.declared.duplicates) == ["train/id_test", "train/ood_test"]

@@ -54,15 +54,15 @@ def home(tmp_path, cache, monkeypatch) -> Path:
     return tmp_path
 
 
-def built(farshift, home: Path, file: str = "pets.csv", draft: str = DRAFT):
+def built(command, home: Path, file: str = "pets.csv", draft: str = DRAFT):
     (home / "draft.toml").write_text(draft.replace("FILE", file))
-    return farshift("splits", "build", "draft.toml")
+    return command("splits", "build", "draft.toml")
 
 
 @pytest.fixture
-def pets(farshift, home) -> Path:
+def pets(command, home) -> Path:
     written(home / "pets.csv")
-    assert built(farshift, home).returncode == 0
+    assert built(command, home).returncode == 0
     return home
 
 
@@ -87,9 +87,9 @@ class Misspelt:
 
 
 @pytest.mark.parametrize("file", FORMATS)
-def test_texts_that_several_rows_share_are_classes_in_the_texts_order(farshift, home, file):
+def test_texts_that_several_rows_share_are_classes_in_the_texts_order(command, home, file):
     written(home / file)
-    done = built(farshift, home, file)
+    done = built(command, home, file)
     assert done.returncode == 0, done.stderr
     assert "animal 3 classes: bird, cat, dog (label)" in done.stderr
     assert find_manifest("pets/long").definition.label_names == NAMES
@@ -100,22 +100,22 @@ def test_texts_that_several_rows_share_are_classes_in_the_texts_order(farshift, 
     assert named.items() <= dict(ROWS).items()
 
 
-def test_every_format_gives_the_same_identity(farshift, home):
+def test_every_format_gives_the_same_identity(command, home):
     identities = set()
     for position, file in enumerate(FORMATS):
         written(home / file)
         out = home / f"home{position}" / "splits" / "manifests"
         (home / "draft.toml").write_text(DRAFT.replace("FILE", file))
-        done = farshift("splits", "build", "draft.toml", "--out", out, "--json")
+        done = command("splits", "build", "draft.toml", "--out", out, "--json")
         identities.add(json.loads(done.stdout)["identity"])
     assert len(identities) == 1
 
 
-def test_show_says_what_the_classes_are_called(farshift, farshift_json, pets):
-    shown = farshift("splits", "show", "pets/long").stdout
+def test_show_says_what_the_classes_are_called(command, command_json, pets):
+    shown = command("splits", "show", "pets/long").stdout
     assert "classes of animal: 0 bird, 1 cat, 2 dog" in shown
     assert any(f"animal: {position} ({name})" in shown for position, name in enumerate(NAMES))
-    assert farshift_json("splits", "show", "pets/long")["fields"][1]["names"] == NAMES
+    assert command_json("splits", "show", "pets/long")["fields"][1]["names"] == NAMES
 
 
 @pytest.mark.parametrize("model", [Named, InAnArray, WithHoles])
@@ -135,28 +135,28 @@ def test_a_name_that_is_no_class_is_refused_with_those_that_are(pets):
         evaluate(Misspelt, on="pets/long", budget="quick", seeds=1, out=pets / "run")
 
 
-def test_texts_of_a_row_each_are_a_sequence_and_so_are_those_called_text(farshift, home):
+def test_texts_of_a_row_each_are_a_sequence_and_so_are_those_called_text(command, home):
     written(home / "pets.csv", [(text, f"{text} turned") for text, _ in ROWS])
-    assert built(farshift, home).returncode == 0
+    assert built(command, home).returncode == 0
     assert find_benchmark("pets/long").task.type == "sequence"
     written(home / "rows.csv")
     stored = DRAFT.replace("pets/long", "kept/long").replace(
         'labels = ["animal"]', 'labels = ["animal"], types = {animal = "string"}'
     )
-    assert built(farshift, home, "rows.csv", stored).returncode == 0
+    assert built(command, home, "rows.csv", stored).returncode == 0
     assert find_benchmark("kept/long").task.type == "sequence"
     assert find_manifest("kept/long").definition.label_names == []
 
 
-def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(farshift, home):
+def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(command, home):
     written(home / "pets.csv")
     draft = DRAFT.replace('labels = ["animal"]', 'labels = ["animal"], types = { animal = "string" }')
     draft = draft.replace("benchmark = {}", 'benchmark = { task = { type = "classification", classes = 3 } }')
-    done = built(farshift, home, draft=draft)
+    done = built(command, home, draft=draft)
     assert done.returncode == 2
     assert "the label 'animal' is text: to use it as classes, write classes = [\"animal\"] in [data]" in done.stderr
     assert not (home / "splits").exists()
-    assert built(farshift, home, draft=draft.split("benchmark =")[0]).returncode == 0
+    assert built(command, home, draft=draft.split("benchmark =")[0]).returncode == 0
     written_by_hand = """
 name = "pets/long"
 split = "pets/long@1"
@@ -172,13 +172,13 @@ views = { id = { part = "id_test" }, ood = { part = "ood_test" } }
         evaluate(Named, on="pets/long", budget="quick", seeds=1, out=home / "run")
 
 
-def test_numbers_that_stand_for_classes_may_be_given_names(farshift, home):
+def test_numbers_that_stand_for_classes_may_be_given_names(command, home):
     written(home / "pets.csv", [(text, str(NAMES.index(animal))) for text, animal in ROWS])
-    done = built(farshift, home, draft=DRAFT.replace("benchmark", 'label_names = ["bird", "cat", "dog"]\nbenchmark'))
+    done = built(command, home, draft=DRAFT.replace("benchmark", 'label_names = ["bird", "cat", "dog"]\nbenchmark'))
     assert done.returncode == 0, done.stderr
     assert find_benchmark("pets/long").task.names == tuple(NAMES)
 
 
-def test_a_baseline_trains_on_classes_by_name(farshift, pets):
-    done = farshift("run", "most-frequent", "--on", "pets/long", "--seeds", "1", "--budget", "quick", "--out", "run")
+def test_a_baseline_trains_on_classes_by_name(command, pets):
+    done = command("run", "most-frequent", "--on", "pets/long", "--seeds", "1", "--budget", "quick", "--out", "run")
     assert done.returncode == 0, done.stderr

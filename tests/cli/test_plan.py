@@ -40,8 +40,8 @@ def test_a_plan_tells_the_steps_and_parameters_that_the_run_then_has(farshift, f
     assert result["rows"]["predicted"] == run.predictions().num_rows / 2
 
 
-def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(farshift):
-    done = farshift("run", "mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--dry-run")
+def test_a_plan_is_printed_as_an_estimate_with_where_it_comes_from(command):
+    done = command("run", "mlp", "--on", ON, "--budget", "quick", "--seeds", "2", "--dry-run")
     assert done.returncode == 0, done.stderr
     lines = dict(re.findall(r"^ (\w[\w ]*?)  +(\S.*)$", done.stdout, re.MULTILINE))
     assert lines["training"].startswith("2 replicas (2 seeds), ")
@@ -62,8 +62,8 @@ def test_settings_and_processes_multiply_what_is_trained(farshift_json, tmp_path
     assert result["measured"]["replicas"] * result["processes"] == 4
 
 
-def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift):
-    done = farshift("run", "--dry-run", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
+def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(command):
+    done = command("run", "--dry-run", "mlp", "knn", "--on", ON, "--budget", "quick", "--seeds", "1", "--steps", "3")
     assert done.returncode == 0, done.stderr
     assert re.search(r"^ mlp +modadd97/xi35 +1 +3 ", done.stdout, re.MULTILINE)
     assert re.search(r"^ knn +modadd97/xi35 +1 +until done ", done.stdout, re.MULTILINE)
@@ -71,9 +71,9 @@ def test_several_are_planned_in_one_table_and_an_estimator_has_no_time(farshift)
 
 
 @pytest.mark.slow
-def test_what_a_run_refuses_its_dry_run_refuses_alike(farshift):
+def test_what_a_run_refuses_its_dry_run_refuses_alike(command):
     for more in ((), ("--dry-run",)):
-        done = farshift("run", *more, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")
+        done = command("run", *more, "lstm", "--on", ON, "--seeds", "1", "--out", "nowhere")
         assert done.returncode == 2
         assert "the network lstm is for sequence tasks" in done.stderr
         assert done.stderr.count("\n") == 1
@@ -225,9 +225,9 @@ def test_before_the_data_are_here_a_plan_names_the_pull_and_downloads_nothing(fa
     assert result["rows"]["train"] > 0
 
 
-def test_several_baselines_are_searched_each_in_its_own_ranges(farshift_json):
-    command = ("run", "erm", "irm", "--on", "vowel/speakers", "--search", "3", "--dry-run")
-    assert [(plan["baseline"], plan["settings"]) for plan in farshift_json(*command)] == [("erm", 3), ("irm", 3)]
+def test_several_baselines_are_searched_each_in_its_own_ranges(command_json):
+    given = ("run", "erm", "irm", "--on", "vowel/speakers", "--search", "3", "--dry-run")
+    assert [(plan["baseline"], plan["settings"]) for plan in command_json(*given)] == [("erm", 3), ("irm", 3)]
 
 
 def test_rows_of_a_definition_that_was_never_pulled_are_not_known(farshift, tmp_path):

@@ -21,37 +21,38 @@ def documented(folder: Path) -> Path:
 
 
 @pytest.fixture
-def home(tmp_path) -> Path:
-    return documented(tmp_path / "home")
+def home(tmp_path, monkeypatch) -> Path:
+    folder = documented(tmp_path / "home")
+    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
+    return folder
 
 
-def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json, tmp_path):
-    environment = {"FARSHIFT_PATH": str(home)}
+def test_the_examples_of_the_guide_work_as_printed(home, command, command_json, tmp_path):
     source = home / "loaders" / "sources" / "hundreds.toml"
     draft = home / "hundreds-far.toml"
     manifests = home / "splits" / "manifests"
-    refused = one_line_error(farshift("splits", "build", draft, "--out", manifests, **environment))
+    refused = one_line_error(command("splits", "build", draft, "--out", manifests))
     rows, digest = re.search(r'add rows = (\d+) and digest = "([0-9a-f]{64})"', refused).groups()
     source.write_text(
         source.read_text().replace("version = 1\n", f'version = 1\nrows = {rows}\ndigest = "{digest}"\n', 1)
     )
-    built = farshift_json("splits", "build", draft, "--out", manifests, **environment)
+    built = command_json("splits", "build", draft, "--out", manifests)
     assert built["audit"]["holds"]
 
-    names = {item["name"] for item in farshift_json("splits", "list", **environment)}
+    names = {item["name"] for item in command_json("splits", "list")}
     assert {"hundreds/far", "scan/length"} <= names
-    assert farshift_json("splits", "verify", "hundreds/far", **environment)[0]["state"] == "verified"
-    assert "tree" in {item["name"] for item in farshift_json("baselines", "list", **environment)}
-    run = farshift_json("run", "tree", "--on", "hundreds/far", "--seeds", 2, "--out", tmp_path / "run", **environment)
+    assert command_json("splits", "verify", "hundreds/far")[0]["state"] == "verified"
+    assert "tree" in {item["name"] for item in command_json("baselines", "list")}
+    run = command_json("run", "tree", "--on", "hundreds/far", "--seeds", 2, "--out", tmp_path / "run")
     assert run["score"]["id"]["value"] > run["score"]["ood"]["value"]
-    farshift_json("pack", tmp_path / "run", "--out", tmp_path / "s.zip", **environment)
-    farshift_json("board", "init", tmp_path / "board", **environment)
-    farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board", **environment)
-    assert farshift_json("board", "verify", tmp_path / "board", **environment)["verified"]
+    command_json("pack", tmp_path / "run", "--out", tmp_path / "s.zip")
+    command_json("board", "init", tmp_path / "board")
+    command_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
+    assert command_json("board", "verify", tmp_path / "board")["verified"]
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "command", "complaint"),
+    ("file", "old", "new", "words", "complaint"),
     [
         ("loaders/sources/hundreds.toml", "title", "titles", ["doctor", "--sources"], "titles: Extra inputs"),
         ("loaders/sources/hundreds.toml", '"int64"', '"integer"', ["doctor", "--sources"], "unknown type 'integer'"),
@@ -86,8 +87,8 @@ def test_the_examples_of_the_guide_work_as_printed(home, farshift, farshift_json
         ),
     ],
 )
-def test_a_file_with_a_mistake_is_named(home, farshift, tmp_path, file, old, new, command, complaint):
+def test_a_file_with_a_mistake_is_named(home, command, tmp_path, file, old, new, words, complaint):
     path = home / file
     path.write_text(path.read_text().replace(old, new, 1))
-    arguments = [str(tmp_path / "r") if argument == "r" else argument for argument in command]
-    assert complaint in one_line_error(farshift(*arguments, FARSHIFT_PATH=str(home)))
+    arguments = [str(tmp_path / "r") if argument == "r" else argument for argument in words]
+    assert complaint in one_line_error(command(*arguments))

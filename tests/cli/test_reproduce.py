@@ -37,8 +37,8 @@ def own(tmp_path):
     return write
 
 
-def test_claims_are_listed_with_their_verdicts(farshift_json):
-    result = farshift_json("reproduce", "--list")
+def test_claims_are_listed_with_their_verdicts(command_json):
+    result = command_json("reproduce", "--list")
     assert {item["name"] for item in result} == set(load_claims())
     assert {"name", "kind", "verdict"} <= result[0].keys()
 
@@ -79,5 +79,5 @@ def test_a_cost_that_was_never_measured_on_a_gpu_is_counted_as_a_core_s(farshift
         (["--all", "--budget", "long"], "write a number and s, m or h"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(farshift, arguments, complaint):
-    assert complaint in one_line_error(farshift("reproduce", *arguments))
+def test_what_cannot_be_done_is_one_line(command, arguments, complaint):
+    assert complaint in one_line_error(command("reproduce", *arguments))

@@ -12,14 +12,14 @@ from farshift.loaders.acquire import fetch
 from farshift.splits.catalogue import find_manifest, list_manifests
 
 
-def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(farshift, farshift_json):
-    result = farshift_json("splits", "show", "scan/length")
+def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_recorded_result(command, command_json):
+    result = command_json("splits", "show", "scan/length")
     assert [field["name"] for field in result["fields"]] == ["command", "actions"]
     assert result["origins"][0] == "generated locally (scan)"
     (over,) = result["benchmarks"]
     assert over["benchmark"] == "scan/length"
     assert over["best"]["ood"]["value"] == max(item.ood.value for item in read_recorded_scores("scan/length").values())
-    shown = farshift("splits", "show", "scan/length").stdout
+    shown = command("splits", "show", "scan/length").stdout
     assert f"best recorded OOD: {over['best']['model']} " in shown
     assert 'group_words: ["and", "after"]' in shown, "as TOML has it, to be copied"
 
@@ -35,13 +35,10 @@ def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeyp
 
 
 def test_a_definition_says_whose_licence_is_to_be_accepted_and_where_its_files_are():
-    requested = {
-        manifest.definition.source.name: collect_related_facts(manifest)
-        for manifest in list_manifests()
-        if not manifest.frozen
-    }
-    assert any("accept" in result for result in requested.values())
-    assert all(result["origins"] for result in requested.values())
+    by_source = {manifest.definition.source.name: manifest for manifest in list_manifests() if not manifest.frozen}
+    requested = [collect_related_facts(manifest) for manifest in by_source.values()]
+    assert any("accept" in result for result in requested)
+    assert all(result["origins"] for result in requested)
 
 
 @pytest.fixture(autouse=True)
@@ -52,8 +49,8 @@ def no_download(monkeypatch):
     monkeypatch.setattr(fetch, "fetch_file", refused)
 
 
-def test_what_is_printed_of_a_wide_table_fits_a_screen(farshift):
-    shown = farshift("splits", "show", "heart_disease/cleveland").stdout
-    fields = json.loads(farshift("splits", "show", "heart_disease/cleveland", "--json").stdout)["fields"]
+def test_what_is_printed_of_a_wide_table_fits_a_screen(command):
+    shown = command("splits", "show", "heart_disease/cleveland").stdout
+    fields = json.loads(command("splits", "show", "heart_disease/cleveland", "--json").stdout)["fields"]
     assert len(fields) > 12
     assert f"and {len(fields) - 12} more" in shown

@@ -7,22 +7,22 @@ import json
 from support import one_line_error
 
 
-def detect(farshift, *arguments):
-    return farshift("compare", "--statistic", "detectable", *arguments)
+def detect(command, *arguments):
+    return command("compare", "--statistic", "detectable", *arguments)
 
 
-def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(farshift):
-    done = detect(farshift, "--on", "modadd97/xi35", "--assumed")
+def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(command):
+    done = detect(command, "--on", "modadd97/xi35", "--assumed")
     assert done.returncode == 0, done.stderr
     assert "modadd97/xi35 (accuracy@1)" in done.stdout
     assert "a two-sided 5% test" in done.stdout
-    result = json.loads(detect(farshift, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
+    result = json.loads(detect(command, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
     assert f"{result['ood']['value']:.4f}" in done.stdout
     assert result["ood"]["pairs"] == 0
 
 
-def test_what_is_not_there_is_one_line(farshift):
-    assert "no benchmark named 'modadd'" in one_line_error(detect(farshift, "--on", "modadd", "--assumed"))
+def test_what_is_not_there_is_one_line(command):
+    assert "no benchmark named 'modadd'" in one_line_error(detect(command, "--on", "modadd", "--assumed"))
     assert "one run is not enough" in one_line_error(
-        detect(farshift, "--on", "xor_clusters/eta10", "baseline:mlp@xor_clusters/eta10")
+        detect(command, "--on", "xor_clusters/eta10", "baseline:mlp@xor_clusters/eta10")
     )
