@@ -39,8 +39,9 @@ sklearn.linear_model sklearn.tree sqlalchemy.orm torch
 """
 """What Farshift loads when it is used. Left out is what reads variables when it is imported that tests set."""
 
-OWN = ("FARSHIFT_", "PYTEST_")
-"""Variables that are read when they are needed. Of any other, a library may have been the reader."""
+OWN = ("FARSHIFT_", "PYTEST_", "KMP_")
+"""Variables that are read when they are needed, and those that scikit-learn sets when it is imported. Of any other, a
+library may have been the reader."""
 
 COMMAND = ("-c", "from farshift.cli import main; main()")
 """Arguments of Python that make it the command `farshift`."""
