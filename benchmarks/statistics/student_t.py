@@ -6,26 +6,27 @@ import math
 from functools import lru_cache
 
 
+_TINY = 1e-300
+
+
 def _evaluate_continued_fraction(a: float, b: float, x: float) -> float:
     """Evaluate the continued fraction of the incomplete beta function by Lentz's method (Numerical Recipes, 6.4)."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 / _avoid_zero(1.0 - (a + b) * x / (a + 1.0), tiny)
+    c, d = 1.0, 1.0 - (a + b) * x / (a + 1.0)
+    d = 1.0 / (d if abs(d) > _TINY else _TINY)
     fraction = d
     for m in range(1, 1000):
         for step in (
             m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
             -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
         ):
-            d = 1.0 / _avoid_zero(1.0 + step * d, tiny)
-            c = _avoid_zero(1.0 + step / c, tiny)
+            d = 1.0 + step * d
+            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            c = 1.0 + step / c
+            c = c if abs(c) > _TINY else _TINY
             fraction *= c * d
         if abs(c * d - 1.0) < 1e-15:
             break
     return fraction
-
-
-def _avoid_zero(value: float, tiny: float) -> float:
-    return value if abs(value) > tiny else tiny
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:
@@ -51,9 +52,29 @@ def find_two_sided_quantile(level: float, df: float) -> float:
     tail, low, high = (1 - level) / 2, 0.0, 1.0
     while compute_upper_tail(high, df) > tail and high < 1e12:
         high *= 2
+    root, error = _estimate_quantile(tail, df, high)
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if compute_upper_tail(middle, df) > tail else (low, middle)
+        is_below = middle < root if abs(middle - root) > error else compute_upper_tail(middle, df) > tail
+        low, high = (middle, high) if is_below else (low, middle)
         if high - low <= 1e-12 * high:
             break
     return (low + high) / 2
+
+
+def _estimate_quantile(tail: float, df: float, start: float) -> tuple[float, float]:
+    """Return t with P(T > t) = tail, and a bound of its error, by Newton's method from `start`, which is not below it.
+
+    The logarithm of the tail is concave in log t, so that no step leads below the quantile."""
+    t, error = start, 1e-10 + 1e-14 * df
+    scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    for _ in range(50):
+        above = compute_upper_tail(t, df)
+        density = math.exp(scale - (df + 1) / 2 * math.log1p(t * t / df))
+        if not (above > 0 and density > 0):
+            break
+        step = math.log(above / tail) * above / (density * t)
+        t *= math.exp(step)
+        if abs(step) < error / 100:
+            return t, error * t
+    return start, math.inf

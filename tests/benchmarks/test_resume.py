@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -69,8 +70,17 @@ print(fs.score(fs.evaluate(Slow, on="modadd97/xi35", seeds=4, out=sys.argv[1])).
 """
 
 
+@pytest.fixture(scope="module")
+def undisturbed(python, tmp_path_factory) -> str:
+    """What is printed of the score of a run that nobody stopped."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = python.run("-c", SLOW, folder / "fresh", folder / "log")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_goes_on_with_the_seeds_it_has(python, tmp_path, stop):
+def test_a_killed_run_goes_on_with_the_seeds_it_has(python, tmp_path, stop, undisturbed):
     out, log = tmp_path / "run", tmp_path / "log"
     child = subprocess.Popen([sys.executable, "-c", SLOW, out, log, "hang"], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 300
@@ -83,7 +93,7 @@ def test_a_killed_run_goes_on_with_the_seeds_it_has(python, tmp_path, stop):
     again = python.run("-c", SLOW, out, log)
     assert again.returncode == 0, again.stderr
     assert log.read_text().split() == ["0", "1", "2", "2", "3"], "finished seeds are not trained again"
-    assert python.run("-c", SLOW, tmp_path / "fresh", tmp_path / "log2").stdout == again.stdout
+    assert again.stdout == undisturbed
 
 
 class Moody(models.Adder):
@@ -128,11 +138,11 @@ def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(farshift, tm
     assert "other model batch_size" in done.stderr
 
 
-def test_two_processes_on_one_run_train_each_seed_once(tmp_path):
+def test_two_processes_on_one_run_train_each_seed_once(python, tmp_path):
     out, log = tmp_path / "run", tmp_path / "log"
-    command = [sys.executable, "-c", SLOW, out, log]
-    children = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [child.wait(timeout=300) for child in children] == [0, 0], "the second one is given the first one's run"
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda _: python.run("-c", SLOW, out, log), range(2)))
+    assert [item.returncode for item in done] == [0, 0], "the second one is given the first one's run"
     assert sorted(log.read_text().split()) == ["0", "1", "2", "3"]
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
 
