@@ -43,8 +43,8 @@ def test_a_stored_table_gives_its_lines_back(tmp_path):
 
 @pytest.mark.slow
 def test_numbers_over_many_benchmarks_cover_as_often_as_they_say():
-    """100 trials: what lies four Monte Carlo standard errors outside its goal is not chance."""
-    trials = 100
+    """50 trials: what lies four Monte Carlo standard errors outside its goal is not chance."""
+    trials = 50
     for result in report(trials):
         low, high = result["goal"]
         slack = 4 * sqrt(max(low * (1 - low), high * (1 - high), 0.05 * 0.95) / trials)
