@@ -213,52 +213,56 @@ def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, farshift, farshift_json, tmp_path):
-    accepted = farshift_json("submit", file, "--to", intake.url, "--no-wait")
+def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, command, farshift, monkeypatch, tmp_path):
+    def as_json(*arguments: object):
+        done = command(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    accepted = as_json("submit", file, "--to", intake.url, "--no-wait")
     assert (accepted["state"], accepted["new"]) == ("queued", True)
-    result = farshift_json("submit", file, "--to", intake.url, "--token", intake.token, FARSHIFT_TOKEN="")
+    with monkeypatch.context() as without:
+        without.setenv("FARSHIFT_TOKEN", "")
+        result = as_json("submit", file, "--to", intake.url, "--token", intake.token)
     assert result["new"] is False
-    again = farshift_json("submit", file, "--to", intake.url, "--no-wait")
+    again = as_json("submit", file, "--to", intake.url, "--no-wait")
     assert (again["id"], again["state"], again["entries"]) == (accepted["id"], "entered", result["entries"])
     assert "entered" in farshift("board", "work", intake.board.path, "--queue").stdout
-    other = farshift_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
+    other = as_json("board", "token", "create", intake.board.path, "--team", "them", "--expires", "9d")
     assert other["token"].startswith("fs_")
-    refused = farshift("submit", file, "--to", intake.url, "--token", other["token"])
+    refused = command("submit", file, "--to", intake.url, "--token", other["token"])
     assert "names the team 'us', but the token is for 'them'" in one_line_error(refused)
     assert other["token"] not in refused.stdout + refused.stderr
-    gone = farshift_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
-    assert [item["state"] for item in farshift_json("board", "token", "list", intake.board.path)] == [
+    gone = as_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
+    assert [item["state"] for item in as_json("board", "token", "list", intake.board.path)] == [
         "valid",
         "revoked",
     ]
     assert gone["revoked"] is not None
-    what = [item["what"] for item in farshift_json("board", "token", "audit", intake.board.path)]
+    what = [item["what"] for item in as_json("board", "token", "audit", intake.board.path)]
     assert what == ["token-created", "token-created", "token-revoked"]
-    assert farshift_json("board", "work", intake.board.path, "--once")["ended"] == 0
-    assert farshift_json("submit", file, "--to", intake.board.path) == {
+    assert json.loads(farshift("board", "work", intake.board.path, "--once", "--json").stdout)["ended"] == 0
+    assert as_json("submit", file, "--to", intake.board.path) == {
         "board": str(intake.board.path), "entries": result["entries"], "new": False,
     }  # fmt: skip
-    export = farshift_json("board", "export", intake.board.path, "--out", tmp_path / "export")
-    verified = farshift_json("board", "verify", tmp_path / "export", "--head", export["head"])
+    export = as_json("board", "export", intake.board.path, "--out", tmp_path / "export")
+    verified = as_json("board", "verify", tmp_path / "export", "--head", export["head"])
     assert verified["verified"] is True
     assert verified["head"] == export["head"]
     shutil.rmtree(tmp_path / "export" / "scores")
-    wrong = farshift("board", "verify", tmp_path / "export")
+    wrong = command("board", "verify", tmp_path / "export")
     assert wrong.returncode == 1
     assert "1 entry: 1 difference" in wrong.stdout
     entry = result["entries"][0]
     assert "this option" not in one_line_error(
-        farshift("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", " ")
+        command("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", " ")
     )
-    assert (
-        farshift_json("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", "spam")["removed"]
-        == "spam"
-    )
+    assert as_json("board", "withdraw", intake.board.path, entry, "--by-board", "--reason", "spam")["removed"] == "spam"
     assert "was already removed (spam)" in one_line_error(
-        farshift("board", "withdraw", intake.board.path, entry, "--reason", "oh")
+        command("board", "withdraw", intake.board.path, entry, "--reason", "oh")
     )
     unchanged = {"rescored": [], "left": [], "schema": {"before": "0003", "after": "0003"}}
-    assert farshift_json("board", "rescore", intake.board.path) == unchanged
+    assert as_json("board", "rescore", intake.board.path) == unchanged
 
 
 def test_a_refused_submission_tells_its_problems_one_a_line_or_as_objects(command, runs, tmp_path):
