@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...benchmarks.benchmark import SCORER, Benchmark, find_benchmark
+from ...benchmarks.benchmark import SCORER, find_benchmark
 from ...benchmarks.scoring.record import Score, format_estimate
 from ...benchmarks.scoring.score import score
 from ...benchmarks.statistics.interval import Estimate
@@ -83,11 +84,14 @@ def read_recorded_scores(benchmark: str, home: Path = HOME) -> dict[str, Recorde
         raise BadRun(
             f"{_get_scores_path(benchmark, home)} holds no scores of recorded results: {get_first_line(error)}"
         ) from error
-    known = find_benchmark(benchmark)
+    identify = lru_cache(find_benchmark(benchmark).identity)  # of few protocols, and it reads every selection rule
     return {
         name: recorded_score
         for name, (file, recorded_score) in scores_by_name.items()
-        if file == digest_result(benchmark, name, home) and _is_current(known, recorded_score)
+        if recorded_score.scorer == SCORER
+        and recorded_score.entry_identity
+        == identify(recorded_score.budget, recorded_score.steps, recorded_score.selection)
+        and file == digest_result(benchmark, name, home)
     }
 
 
@@ -165,11 +169,6 @@ def write_recorded_score(new_score: Score, home: Path = HOME) -> None:
         records[new_score.model] = {"file": file, **RecordedScore.of(new_score).to_dict()}
         lines = [f"{json.dumps(name)}: {to_canonical_json(records[name]).decode()}" for name in sorted(records)]
         write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
-
-
-def _is_current(benchmark: Benchmark, recorded_score: RecordedScore) -> bool:
-    identity = benchmark.identity(recorded_score.budget, recorded_score.steps, recorded_score.selection)
-    return (recorded_score.scorer, recorded_score.entry_identity) == (SCORER, identity)
 
 
 def _get_scores_path(benchmark: str, home: Path) -> Path:

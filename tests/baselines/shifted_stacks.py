@@ -51,7 +51,7 @@ def asked(stack: ReplicaStack, data: Data, size: int = 10) -> Tensor:
 
 
 def farthest_answers(
-    algorithm: str, *each: Mapping[str, Any], names: Sequence[str] = NAMES, steps: int = 50, **more: Any
+    algorithm: str, *each: Mapping[str, Any], names: Sequence[str] = NAMES, steps: int = 12, **more: Any
 ) -> float:
     """The largest difference between answers of replicas trained and asked together, and each alone; inf where two
     replicas answer the same, which would say nothing."""

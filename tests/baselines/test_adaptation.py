@@ -55,7 +55,7 @@ def test_replicas_that_adapt_side_by_side_answer_as_each_would_alone(algorithm: 
     if algorithm in dict(ON_PICTURES):
         more = {"network": "resnet", "sizes": IMAGES}
     common = (RESNET if more else ADAM) | settings
-    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}, common=common, steps=20, **more) <= 1e-12
+    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}, common=common, steps=10, **more) <= 1e-12
 
 
 @pytest.mark.parametrize(("algorithm", "settings"), EVERY, ids=ids)

@@ -9,12 +9,13 @@ import pytest
 from claim_pages import format_claim_table, name_papers, render_claim
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
-from farshift.baselines.reproduce.diagnostic_values import pair_diagnostic_with_ood
+from farshift.baselines.reproduce.diagnostic_values import DISAGREEMENT, ID, read_diagnostics
 from farshift.baselines.reproduce.experiment import make_run_plan
 from farshift.baselines.reproduce.facts import MEASURES, compute_fact
 from farshift.baselines.reproduce.measured import Evidence
 from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcome, reproduce_claim, rescore_claim
 from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.baselines.running.results import HOME as RESULTS
 from farshift.baselines.running.results import digest_result
 from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, load_claim, load_claims
@@ -49,7 +50,14 @@ def test_every_claim_can_be_run_as_written(name, tmp_path):
         if isinstance(quantity, RankCorrelation):
             assert len(set(read_recorded_scores(quantity.left.on)) & set(read_recorded_scores(quantity.right.on))) > 6
         if isinstance(quantity, DiagnosticCorrelation):
-            assert len(pair_diagnostic_with_ood(quantity.diagnostic, quantity.on)[0]) > 6
+            assert quantity.diagnostic in {ID, *DISAGREEMENT} or _names_diagnostic(quantity)
+            assert len(read_recorded_scores(quantity.on)) > 6
+
+
+def _names_diagnostic(quantity: DiagnosticCorrelation) -> bool:
+    """Whether more than six recorded baselines have the values of a diagnostic."""
+    stored = read_diagnostics(quantity.on, RESULTS).values()
+    return sum(any(quantity.diagnostic in values for values in seeds.values()) for seeds in stored) > 6
 
 
 @pytest.mark.parametrize("name", RECORDED)
@@ -69,13 +77,15 @@ def test_no_recorded_outcome_is_without_a_claim():
     assert {path.name for path in HOME.iterdir()} == set(RECORDED)
 
 
-SECONDS = 4.0
-"""Of one core, above which a short form is left to the slow tests."""
+SECONDS = 1.0
+"""Of one core, as recorded, above which a short form is left to the slow tests."""
+SLOWER = {"hamiltonian-unseen-systems", "invariance-under-interventions", "modadd-two-stages"}
+"""Recorded as shorter where there is an accelerator, or whose data take as long."""
 
 
 def _short(name: str):
     result = read_recorded_outcome(ALL[name])
-    slow = result is None or result.quick["seconds"] > SECONDS
+    slow = result is None or result.quick["seconds"] > SECONDS or name in SLOWER
     return pytest.param(name, marks=[pytest.mark.slow] if slow else [])
 
 

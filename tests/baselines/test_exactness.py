@@ -25,7 +25,7 @@ from .plain_loops import (
     stack,
 )
 
-STEPS = 20
+STEPS = 10
 NAMES = ("a", "b", "c")
 DIFFERENT = {"lr": (0.003, 0.001, 0.0003), "weight_decay": (0.0, 0.1, 0.3)}
 EACH = [{name: values[position] for name, values in DIFFERENT.items()} for position in range(3)]

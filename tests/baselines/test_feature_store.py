@@ -120,7 +120,7 @@ def _encode(cache: str, numbers: range, told: Any) -> None:
 
 
 def test_of_several_processes_one_encodes_and_the_others_wait(cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("fork")
     output: Any = context.Queue()
     folder = store().folder
     folder.parent.mkdir(parents=True)

@@ -205,7 +205,7 @@ def test_three_replicas_of_an_image_network_train_as_each_alone(name: str) -> No
     shape = (2, 7, 6)
     settings = SMALL[name] | ({"dropout": 0.3} if name == "cnn" else {})
     target = torch.randint(0, 4, (3, 6), generator=torch.Generator().manual_seed(2))
-    assert farthest(lambda: NETWORKS[name](sizes(shape), settings), images(shape, 3), target, 50) < 1e-12
+    assert farthest(lambda: NETWORKS[name](sizes(shape), settings), images(shape, 3), target, 10) < 1e-12
 
 
 @pytest.mark.parametrize("name", NETWORKS)

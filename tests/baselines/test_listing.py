@@ -15,11 +15,11 @@ from farshift.baselines.training.algorithm import TOUCHABLE
 PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
 
-@pytest.mark.parametrize(("command", "function"), [("algorithms", list_algorithms), ("networks", list_networks)])
-def test_a_listing_command_prints_one_record_for_each_file(command, function, farshift_json):
-    result: list[dict[str, Any]] = farshift_json("baselines", command)
+@pytest.mark.parametrize(("listed", "function"), [("algorithms", list_algorithms), ("networks", list_networks)])
+def test_a_listing_command_prints_one_record_for_each_file(command, listed, function):
+    result: list[dict[str, Any]] = json.loads(command("baselines", listed, "--json").stdout)
     assert result == json.loads(json.dumps(function()))
-    assert [item["name"] for item in result] == sorted(find_plugin_files(command))
+    assert [item["name"] for item in result] == sorted(find_plugin_files(listed))
     assert all(item["title"] for item in result)
 
 
@@ -38,8 +38,9 @@ def test_every_baseline_is_made_of_parts_that_are_listed():
         assert set(item["touches"]) <= set(TOUCHABLE)
 
 
-def test_budgets_beside_those_of_the_papers(farshift_json):
-    result = {item["name"]: item for item in farshift_json("baselines", "list", "--budgets")}
+def test_budgets_beside_those_of_the_papers(command):
+    listed = json.loads(command("baselines", "list", "--budgets", "--json").stdout)
+    result = {item["name"]: item for item in listed}
     assert set(result) == {item.name for item in baselines() if not item.estimator}
     assert result["irm"]["full"] == 2000
     assert result["irm"]["reference"].startswith("5,001 steps")

@@ -75,11 +75,11 @@ def test_pictures_and_arrays_of_two_axes_are_images():
     ]
 
 
-def test_networks_on_the_command_line(farshift, tmp_path):
-    done = farshift(
+def test_networks_on_the_command_line(command, tmp_path):
+    done = command(
         *("run", "coral", "--on", "vowel/speakers", "--network", "resnet", "--out", tmp_path / "r", "--seeds", "1")
     )
     assert done.returncode == 2
     assert "resnet reads images" in done.stderr.splitlines()[-1]
-    clash = farshift("run", "erm", "--suite", "core", "--network", "cnn", "--out", tmp_path / "s")
+    clash = command("run", "erm", "--suite", "core", "--network", "cnn", "--out", tmp_path / "s")
     assert "run --suite: --network goes with one benchmark (--on)" in clash.stderr

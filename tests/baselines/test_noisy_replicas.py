@@ -43,7 +43,7 @@ COMMON = {"optimiser": "adamw", "lr": 0.01, "batch_size": 8, "dropout": 0.1}
 def trained(name: str, each: list[dict[str, Any]], names: list[str]) -> list[Tensor]:
     """What the replica stack says of its training rows, and its weights."""
     data = rows(40)
-    steps = 50
+    steps = 15
     training = Training(stack(name, [COMMON | own for own in each], data, steps, names=names), data, steps)
     training.run()
     built = training.stack

@@ -76,7 +76,7 @@ def test_three_replicas_of_deep_sets_train_as_each_alone() -> None:
     target = torch.randint(0, 3, (3, 6), generator=torch.Generator().manual_seed(2))
     settings = NARROW | {"dropout": 0.2}
     for sizes in (TOKENS, POINTS):
-        assert farthest(lambda sizes=sizes: deep_sets.Network(sizes, settings), elements(sizes, 3), target, 50) < 1e-12
+        assert farthest(lambda sizes=sizes: deep_sets.Network(sizes, settings), elements(sizes, 3), target, 10) < 1e-12
 
 
 def test_deep_sets_learns_the_table_of_a_symmetric_operation_from_one_half() -> None:
@@ -179,7 +179,7 @@ def test_three_replicas_of_message_passing_train_as_each_alone(graph: str) -> No
     def make() -> message_passing.Network:
         return message_passing.Network(WORDS, {"width": 6, "graph": graph, "rounds": 3})
 
-    assert farthest(make, (source, source), source.flip(-1) - 1, 50) < 1e-12
+    assert farthest(make, (source, source), source.flip(-1) - 1, 10) < 1e-12
 
 
 def test_message_passing_in_a_chain_learns_running_parity_beyond_the_rows_it_saw() -> None:

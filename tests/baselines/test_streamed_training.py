@@ -29,7 +29,7 @@ from farshift.splits.schema import Field, Schema
 from .killed_groups import killed_before
 from .toys import recipe
 
-COUNT, STEPS = 30, 50
+COUNT, STEPS = 30, 24
 LOOKED_AT = 16
 """Files whose heads say whether a column holds sounds."""
 

@@ -27,13 +27,16 @@ from .killed_groups import killed_before
 ON = "modadd97/xi35"
 
 
+@pytest.fixture(scope="module")
+def by_processes(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("processes") / "run"
+    return run_baseline("mlp", ON, seeds=4, steps=60, out=out, engine="processes")
+
+
 @pytest.mark.slow
-def test_processes_and_local_give_the_same_scores(tmp_path):
-    scores = {
-        engine: fs.score(run_baseline("mlp", ON, seeds=3, steps=5, out=tmp_path / engine, engine=engine))
-        for engine in ("local", "processes")
-    }
-    assert scores["local"].json() == scores["processes"].json()
+def test_processes_and_local_give_the_same_scores(tmp_path, by_processes):
+    local = run_baseline("mlp", ON, seeds=4, steps=60, out=tmp_path / "local", engine="local")
+    assert fs.score(local).json() == fs.score(by_processes).json()
 
 
 def test_the_run_card_says_what_was_spent(tmp_path):
@@ -60,7 +63,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["parent", "worker"])
-def test_a_kill_keeps_finished_replicas(tmp_path, victim):
+def test_a_kill_keeps_finished_replicas(tmp_path, victim, by_processes):
     script = tmp_path / "sweep.py"
     script.write_text(SLOW)
     out = tmp_path / "run"
@@ -83,8 +86,7 @@ def test_a_kill_keeps_finished_replicas(tmp_path, victim):
         before = {path.name: path.stat().st_mtime_ns for path in shards.glob("seed-*.json")}
         assert before
         run_baseline("mlp", ON, seeds=4, steps=60, out=out, engine="local")
-    clean = run_baseline("mlp", ON, seeds=4, steps=60, out=tmp_path / "clean", engine="processes")
-    assert fs.score(out).json() == fs.score(clean).json()
+    assert fs.score(out).json() == fs.score(by_processes).json()
 
 
 def test_what_does_not_exist_is_refused(tmp_path):
@@ -143,17 +145,22 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return tiny(tmp_path_factory.mktemp("clean") / "run")
 
 
-@pytest.mark.parametrize(
-    ("owner", "name", "call"),
-    [(Training, "step", 6), (Training, "step", 14), (Fit, "predict", 1), (Fit, "predict", 30), (RunFolder, "finish_seed", 2), (RunFolder, "finish", 1)],
-    ids=["training", "training the other setting", "the first answer", "answering", "one seed done", "all seeds done"],
-)  # fmt: skip
-def test_a_run_killed_anywhere_gives_the_same_bytes_when_it_is_repeated(
-    tmp_path: Path, clean: Run, owner: type, name: str, call: int
-) -> None:
+KILLED: list[tuple[str, type, str, int]] = [
+    ("training", Training, "step", 6),
+    ("training the other setting", Training, "step", 8),
+    ("the first answer", Fit, "predict", 1),
+    ("answering", Fit, "predict", 10),
+    ("one seed done", RunFolder, "finish_seed", 2),
+    ("all seeds done", RunFolder, "finish", 1),
+]
+
+
+def test_a_run_killed_anywhere_gives_the_same_bytes_when_it_is_repeated(tmp_path: Path, clean: Run) -> None:
+    """Killed, taken up, killed later, and so on."""
     out = tmp_path / "run"
-    assert killed_before(owner, name, call, lambda: tiny(out)) == -9
-    assert not (out / "run.toml").exists()
+    for where, owner, name, call in KILLED:
+        assert killed_before(owner, name, call, lambda: tiny(out)) == -9, where
+        assert not (out / "run.toml").exists()
     again = tiny(out)
     assert (again.path / "predictions.parquet").read_bytes() == (clean.path / "predictions.parquet").read_bytes()
     assert sorted(path.name for path in out.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]

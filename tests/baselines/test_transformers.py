@@ -124,15 +124,15 @@ AMONG += [("decoder_transformer", position) for position in ("learned", "randomi
 def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, position: str) -> None:
     settings = {"position": position, "dropout": 0.1, "layers": 1}
     draw = torch.Generator().manual_seed(1)
-    source, target = (torch.randint(4, 8, (50, 3, 6, length), generator=draw) for length in (5, 4))
+    source, target = (torch.randint(4, 8, (10, 3, 6, length), generator=draw) for length in (5, 4))
     source[..., :3, 3:] = PAD
 
     def trained(which: list[int]) -> Any:
         network = stack_networks([fresh(name, seed, **settings) for seed in which])
         noise = Rng(make_keys([f"replica {seed}" for seed in which]))
         attach_rng(network, noise)
-        optimiser = torch.optim.SGD(network.parameters(), lr=2e-3, momentum=0.9)
-        for step in range(50):
+        optimiser = torch.optim.SGD(network.parameters(), lr=5e-3, momentum=0.9)
+        for step in range(10):
             noise.at(step)
             optimiser.zero_grad()
             logits = network(source[step, which], target[step, which])
