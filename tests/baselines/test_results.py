@@ -14,7 +14,6 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, load_suite
 from farshift.benchmarks.runs.predictions import ARROW_TYPES
 from farshift.core.errors import BadRun, FarshiftError, Unavailable, UnknownName
-from farshift.loaders.acquire.download_size import compute_download_size
 
 ON = "modadd97/xi35"
 
@@ -117,7 +116,8 @@ def test_shipped_results_are_of_the_benchmark_as_it_is(on):
 
 
 @pytest.mark.parametrize(
-    "on", ["scan/length", "vowel/speakers_unlabelled", "optdigits/writers", "interventions/cut_off", "geoquery/template"]
+    "on",
+    ["scan/length", "vowel/speakers_unlabelled", "optdigits/writers", "interventions/cut_off", "geoquery/template"],
 )
 def test_a_shipped_result_is_read_to_the_last_row(on):
     """Of texts, classes, numbers and pictures, whose data are small or published."""
