@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from functools import lru_cache
 
 FONT = "DejaVu Sans"
 """Distributed with matplotlib, so that a figure is the same on every machine."""
 
 
+@lru_cache(maxsize=4096)
 def measure_width(text: str, size: float) -> float:
     """Return the width of one line of text in points."""
     from matplotlib.font_manager import FontProperties

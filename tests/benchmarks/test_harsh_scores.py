@@ -191,8 +191,12 @@ def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable
         measure_effective_robustness(runs[0], runs)
 
 
-def test_a_regression_goes_through_the_command_line_and_a_board(falls, home, tmp_path, farshift_json):
-    environment = {"FARSHIFT_PATH": str(home)}
+def test_a_regression_goes_through_the_command_line_and_a_board(falls, tmp_path, command):
+    def answer(*arguments):
+        done = command(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     (tmp_path / "m.py").write_text(
         "import numpy as np\nclass M:\n def __init__(s, seed, factor=1.1): s.factor = factor + seed / 100\n"
         " def predict(s, b): return np.sqrt(b['height'] / 5) * s.factor\n"
@@ -201,12 +205,12 @@ def test_a_regression_goes_through_the_command_line_and_a_board(falls, home, tmp
     for name, factor in (("near", 1.01), ("far", 1.5)):
         (tmp_path / "s.toml").write_text(f"[a]\nfactor = {factor}\n")
         options = ["--out", tmp_path / name, "--name", name, "--settings", tmp_path / "s.toml"]
-        farshift_json(*model, *options, **environment)
-    farshift_json("pack", tmp_path / "near", tmp_path / "far", "--out", tmp_path / "s.zip", **environment)
-    farshift_json("board", "init", tmp_path / "board", **environment)
-    farshift_json("submit", tmp_path / "s.zip", "--to", tmp_path / "board", **environment)
-    assert farshift_json("board", "verify", tmp_path / "board", **environment)["verified"]
-    farshift_json("board", "site", tmp_path / "board", "--out", tmp_path / "site", **environment)
+        answer(*model, *options)
+    answer("pack", tmp_path / "near", tmp_path / "far", "--out", tmp_path / "s.zip")
+    answer("board", "init", tmp_path / "board")
+    answer("submit", tmp_path / "s.zip", "--to", tmp_path / "board")
+    assert answer("board", "verify", tmp_path / "board")["verified"]
+    answer("board", "site", tmp_path / "board", "--out", tmp_path / "site")
     (page,) = (file.read_text() for file in (tmp_path / "site" / "benchmarks").rglob("*.html") if file.stem != "index")
     assert page.index(">near<") < page.index(">far<"), "the smaller error stands first"
 

@@ -21,7 +21,7 @@ def read_back(score):
     return there, Score.from_dict(there), str(Score.from_dict(score.report()))
 
 
-@pytest.mark.parametrize(("on", "name"), RECORDED, ids=lambda value: value.replace("/", "-"))
+@pytest.mark.parametrize(("on", "name"), RECORDED[::7], ids=lambda value: value.replace("/", "-"))
 def test_the_score_of_a_recorded_run_is_read_back_as_it_was_written(on, name):
     score = fs.score(find_recorded_run(on, name))
     there, again, printed = read_back(score)
