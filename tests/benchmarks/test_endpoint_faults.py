@@ -101,8 +101,8 @@ def test_a_fault_that_stays_costs_its_row_alone(server, fault, reason):
 
 def test_a_response_that_comes_too_late_is_asked_for_again(server):
     server.faults_of = {"one": ["late"], "two": ["always", "late"]}
-    requested = model(server.url, Waits(), timeout="1", retries="1")
-    assert requested.predict(words("one", "two", "three")) == ["one", Failed("no response within 1 s"), "three"]
+    requested = model(server.url, Waits(), timeout="1.5", retries="1")
+    assert requested.predict(words("one", "two", "three")) == ["one", Failed("no response within 1.5 s"), "three"]
 
 
 @pytest.mark.parametrize("fault", ["context", "window"])
@@ -136,12 +136,12 @@ def test_an_endpoint_that_asks_for_time_is_left_alone_for_so_long(server):
 
 
 def test_what_one_prompt_is_told_holds_for_all(server):
-    server.faults_of = {"one": ["429 1"]}
-    server.pause = 0.3
+    server.faults_of = {"one": ["429 1.5"]}
+    server.pause = 0.5
     model(server.url, concurrency="2").predict(words("one", "two", "three"))
     later = [moment - server.times[0] for moment in server.times[2:]]
     assert len(later) == 2
-    assert min(later) >= 1
+    assert min(later) >= 1.5
 
 
 @pytest.mark.parametrize("fault", ["429", "429 200"])
