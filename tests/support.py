@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,6 +17,12 @@ ROOT = Path(__file__).parent.parent
 
 SHARED = ROOT.parent / "shared" / "data"
 """Public data files beside a checkout, where a machine has them; tests that need one skip where it is absent."""
+
+
+@cache
+def parse_file(path: Path) -> ast.Module:
+    """A Python file of the repository as a tree: several tests read every file."""
+    return ast.parse(path.read_text("utf-8"))
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import ROOT, parse_file
 
 FLOORS = ("core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli")
 MAY_USE = {
@@ -49,7 +49,7 @@ def graph() -> dict[Path, set[Path]]:
     known = frozenset(files())
     result: dict[Path, set[Path]] = {}
     for file in files():
-        tree = ast.parse((ROOT / file).read_text("utf-8"))
+        tree = parse_file(ROOT / file)
         inside = {
             id(node)
             for function in ast.walk(tree)
@@ -92,7 +92,7 @@ def circles(edges: dict[Path, set[Path]]) -> list[list[Path]]:
 
 def test_imports_inside_the_package_are_relative():
     for file in files():
-        for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
+        for node in ast.walk(parse_file(ROOT / file)):
             names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             assert not any(name.split(".")[0] == "farshift" for name in names), f"{file}: absolute import"

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 import pytest
-from support import ROOT
+from support import ROOT, parse_file
 
 ROOMS = ("core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli")
 
@@ -43,7 +43,7 @@ HONEST = {("loaders/readers/parallel_lines.py", "wanted"): "an option of the dat
 def trees() -> dict[str, ast.Module]:
     """The product's files, parsed, by path."""
     return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8"))
+        path.relative_to(ROOT).as_posix(): parse_file(path)
         for room in ROOMS
         for path in sorted((ROOT / room).rglob("*.py"))
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from farshift.cli import _doctor
-from support import ROOT
+from support import ROOT, parse_file
 
 FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -23,7 +23,7 @@ SOURCES = [path for room in FLOORS for path in sorted((ROOT / room).rglob("*.py"
 
 def forbidden(path: Path) -> Iterator[str]:
     """What a file uses of Python's random, of pickle and its like, and of hash, eval and exec."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse_file(path)):
         names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         yield from {"random", "pickle", "dill", "joblib"} & {name.split(".")[0] for name in names}
@@ -48,7 +48,7 @@ def test_every_package_is_listed():
 def imported(path: Path) -> set[str]:
     """The top-level packages that a file imports anywhere in it, by their names in code."""
     result = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.Import):
             result |= {name.name.split(".")[0] for name in node.names}
         if isinstance(node, ast.ImportFrom) and not node.level:
