@@ -10,9 +10,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError, load
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
 from hub_server import REPOSITORY, Hub
 
 TEXTS = ("prefix_sums/32_to_64", "id_test")

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.answers import ANSWERED, FAILED, Answers
+from farshift import Answers
+from farshift.benchmarks.answers import ANSWERED, FAILED
 from farshift.benchmarks.metrics import Metric
 from farshift.benchmarks.model import Task
 from hypothesis import strategies as st

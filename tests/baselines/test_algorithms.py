@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from farshift import Answers
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.running.listing import list_algorithms
 from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.model import Budget

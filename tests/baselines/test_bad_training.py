@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training import trainer
@@ -19,7 +20,7 @@ from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.benchmark import Benchmark
 from farshift.benchmarks.blind.rows import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
-from farshift.core.errors import BadDefinition, FarshiftError, ModelError
+from farshift.core.errors import BadDefinition, ModelError
 from farshift.core.progress import report_to
 
 from .killed_groups import answers, fitted, made

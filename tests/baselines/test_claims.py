@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from claim_pages import format_claim_table, name_papers, render_claim
+from farshift import FarshiftError
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.reproduce.diagnostic_values import DISAGREEMENT, ID, read_diagnostics
@@ -21,7 +22,7 @@ from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, load_claim, load_claims
 from farshift.benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome
 from farshift.core.clock import Stopwatch
-from farshift.core.errors import BadDefinition, BadRun, FarshiftError, Unavailable, UnknownName
+from farshift.core.errors import BadDefinition, BadRun, Unavailable, UnknownName
 from farshift.core.files import compute_file_sha256
 from farshift.splits.catalogue import find_manifest
 from support import ROOT

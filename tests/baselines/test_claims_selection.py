@@ -6,16 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from farshift import Answers, score
 from farshift.baselines.reproduce.experiment import load_recorded_runs, make_run_plan
 from farshift.baselines.reproduce.reproduce import record_outcome, reproduce_claim, rescore_claim
 from farshift.baselines.running.search import draw_settings
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.claims.outcome import read_recorded_outcome
 from farshift.benchmarks.runs.replay import write_recorded_run
-from farshift.benchmarks.scoring.score import score
 from farshift.core.errors import BadRun, UnknownName
 
 from . import small_claim

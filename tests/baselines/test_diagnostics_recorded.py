@@ -5,6 +5,7 @@ from __future__ import annotations
 import farshift as fs
 import pytest
 import torch
+from farshift import FarshiftError
 from farshift.baselines.diagnostics import ROWS, diagnose_stack, list_diagnostics, parse_diagnostics
 from farshift.baselines.diagnostics._subject import Subject, sample_rows
 from farshift.baselines.encoding.encoding import Sizes
@@ -13,7 +14,7 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.model import Budget
-from farshift.core.errors import FarshiftError, ModelError
+from farshift.core.errors import ModelError
 from farshift.core.plugins import find_module_file
 
 from .killed_groups import made, rows

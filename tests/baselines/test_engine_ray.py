@@ -8,9 +8,10 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
 from farshift.core.engines import Needs, open_engine
-from farshift.core.errors import FarshiftError, MissingExtra, ModelError
+from farshift.core.errors import MissingExtra, ModelError
 
 ON = "modadd97/xi35"
 

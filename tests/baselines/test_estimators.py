@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from farshift import Answers
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import find_recipe as shipped
 from farshift.baselines.recipe import load_recipes
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.draws import derive_key
 from farshift.core.errors import ModelError

@@ -14,6 +14,7 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
+from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.recipe import Recipe, resolve_settings
 from farshift.baselines.running.sweep import run_baseline
@@ -22,7 +23,7 @@ from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Batch, Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
-from farshift.core.errors import FarshiftError, ModelError
+from farshift.core.errors import ModelError
 from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import in_a_child, made

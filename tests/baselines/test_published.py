@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.recipe import Recipe, find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.running.published import apply_published, find_published, list_published, load_all_published
 from farshift.baselines.running.search import draw_settings
@@ -15,7 +16,7 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.schedules import geometric
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.blind.data import load_model_inputs
-from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
+from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 WEIGHTS = "org/name"
 

@@ -9,6 +9,7 @@ import farshift as fs
 import numpy as np
 import pytest
 import torch
+from farshift import Answers
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
 from farshift.baselines.encoding.targets import Numbers
@@ -18,7 +19,6 @@ from farshift.baselines.training.checkpoint import resume_training, save_checkpo
 from farshift.baselines.training.losses import compute_task_loss
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
 from torch import Tensor

@@ -8,12 +8,13 @@ import shutil
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores, rescore_recorded
 from farshift.baselines.running.results import HOME, find_recorded_run, list_results, record_run
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, load_suite
 from farshift.benchmarks.runs.predictions import ARROW_TYPES
-from farshift.core.errors import BadRun, FarshiftError, Unavailable, UnknownName
+from farshift.core.errors import BadRun, Unavailable, UnknownName
 
 ON = "modadd97/xi35"
 

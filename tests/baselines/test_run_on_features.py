@@ -9,9 +9,9 @@ import pytest
 import tiny_hf
 import tiny_vision
 from encoded_files import folder, picture
+from farshift import read_run
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.frozen import digest_encoder
-from farshift.benchmarks.runs.run import read_run
 from farshift.leaderboard.submission.pack import _declare_pretraining
 from farshift.leaderboard.validation.card import ModelCard
 

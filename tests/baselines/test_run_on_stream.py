@@ -8,14 +8,12 @@ from typing import Any
 
 import picture_split
 import pytest
+from farshift import FarshiftError, load, score
 from farshift.baselines.running.changes import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, make_plans, run_baseline
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.scoring.score import score
-from farshift.core.errors import FarshiftError
 from farshift.core.files import get_cache_root
-from farshift.loaders.split import load
 from farshift.loaders.stream.split import remove_secrets
 from range_server import serving
 

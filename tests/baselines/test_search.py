@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.recipe import collect_defaults, find_plugin_files, find_recipe, read_literal
 from farshift.baselines.running import search
 from farshift.baselines.running.search import TRAINER, draw_settings
-from farshift.core.errors import BadDefinition, FarshiftError
+from farshift.core.errors import BadDefinition
 
 ON = "modadd97/xi35"
 

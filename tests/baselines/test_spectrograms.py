@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from farshift import Answers
 from farshift.baselines.encoding.bad_files import answer_readable_rows, report_bad_rows
 from farshift.baselines.encoding.log_mel import (
     BANDS,
@@ -17,7 +18,6 @@ from farshift.baselines.encoding.log_mel import (
     make_mel_filters,
 )
 from farshift.baselines.encoding.token_ids import choose_encoding
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
 from scipy.io import wavfile

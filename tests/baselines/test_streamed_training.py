@@ -12,16 +12,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from encoded_files import picture
+from farshift import FarshiftError, load, stream
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.blind.streamed_rows import make_streamed_rows
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
-from farshift.core.errors import BadData, FarshiftError
+from farshift.core.errors import BadData
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
-from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.part import StreamedPart
 from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema

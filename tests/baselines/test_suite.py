@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.recipe import find_recipe
 from farshift.baselines.running import suite as suites
 from farshift.baselines.running.suite import explain_unfit, get_run_folder, make_suite_plans
@@ -14,7 +15,6 @@ from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget
 from farshift.cli import app
-from farshift.core.errors import FarshiftError
 from typer.testing import CliRunner, Result
 
 ON = ("modadd97/xi35", "modadd97/xi20")

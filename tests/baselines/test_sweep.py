@@ -13,13 +13,14 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.replica_group import Fit
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.core.errors import BadRun, FarshiftError, UnknownName
+from farshift.core.errors import BadRun, UnknownName
 from support import SHARED
 
 from .killed_groups import killed_before

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from farshift import Answers
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import Recipe, RecipeBudget
-from farshift.benchmarks.answers import Answers
 from farshift.benchmarks.model import Budget, Task
 from numpy.typing import NDArray
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.blind.rows import Inputs
 from farshift.benchmarks.harness.predictor import Predictor
 from farshift.benchmarks.harness.time_limit import TimeLimit

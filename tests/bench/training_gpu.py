@@ -31,6 +31,7 @@ import farshift as fs
 import numpy as np
 import torch
 import torch.nn.functional as F
+from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import (
     Recipe,
@@ -45,7 +46,6 @@ from farshift.baselines.running.search import draw_settings
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import FarshiftError
 from torch import Tensor, nn
 
 Row = dict[str, Any]

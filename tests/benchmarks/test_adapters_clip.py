@@ -10,13 +10,12 @@ import picture_split
 import pytest
 import tiny_vision
 from encoded_files import picture
+from farshift import FarshiftError, check_model, read_run
 from farshift.benchmarks.adapters._clip import TEMPLATES, format_class_names, parse_templates
 from farshift.benchmarks.adapters.clip import from_spec
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
-from farshift.benchmarks.harness.conformance import check_model
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.runs.run import read_run
-from farshift.core.errors import FarshiftError, ModelError, UnknownName
+from farshift.core.errors import ModelError, UnknownName
 
 pytest.importorskip("transformers")
 

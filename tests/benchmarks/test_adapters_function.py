@@ -7,7 +7,8 @@ from operator import itemgetter
 
 import numpy as np
 import pytest
-from farshift.benchmarks.adapters.function import adapt, predictor
+from farshift import predictor
+from farshift.benchmarks.adapters.function import adapt
 from farshift.benchmarks.fingerprint import compute_fingerprint
 from farshift.benchmarks.harness.factory import get_model_name, make_factory
 from farshift.benchmarks.model import Task

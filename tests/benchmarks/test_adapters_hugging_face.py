@@ -10,14 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift import Failed, FarshiftError, check_model
 from farshift.benchmarks.adapters._hf_classifier import match_outputs
 from farshift.benchmarks.adapters.hugging_face import from_spec
-from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PluginPin, PromptPin
-from farshift.benchmarks.harness.conformance import check_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
-from farshift.core.errors import FarshiftError, MissingExtra, ModelError, UnknownName
+from farshift.core.errors import MissingExtra, ModelError, UnknownName
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import tiny_vision
 from encoded_files import picture, sound
+from farshift import FarshiftError, read_run
 from farshift.benchmarks.adapters import adapt_model
 from farshift.benchmarks.adapters._hf_images import ImageProcessor
 from farshift.benchmarks.adapters.command import from_spec as command
@@ -24,8 +25,7 @@ from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.runs.run import read_run
-from farshift.core.errors import BadData, FarshiftError, ModelError
+from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import InputFormat
 from farshift.loaders.batching.transform import Transform

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.adapters.torch_module import _load_state_dict, adapt, from_spec
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.harness.factory import make_factory
 from farshift.benchmarks.model import Budget, Task
-from farshift.core.errors import FarshiftError, ModelError, UnknownName
+from farshift.core.errors import ModelError, UnknownName
 
 pytest.importorskip("torch")
 import torch

@@ -7,7 +7,7 @@ from math import log
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers, FarshiftError
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
@@ -19,7 +19,6 @@ from farshift.benchmarks.statistics.normalised import Scale, Summary, normalise_
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.shared_rows import estimate_shared_variance
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
-from farshift.core.errors import FarshiftError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats

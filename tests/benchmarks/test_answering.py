@@ -8,7 +8,8 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.core.errors import BadRun, FarshiftError, ModelError
+from farshift import FarshiftError
+from farshift.core.errors import BadRun, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

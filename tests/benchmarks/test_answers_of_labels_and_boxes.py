@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers, Failed
+from farshift import Answers, Failed
 from farshift.benchmarks.boxes import BadBoxes, compute_iou, read_boxes, write_boxes
 from farshift.benchmarks.harness.conformance import CHECKS, checks
 from farshift.benchmarks.model import Task

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift import FarshiftError, evaluate, score
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.benchmarks.runs.coverage import list_selection_only_parts, select_limited_rows
 from farshift.benchmarks.runs.run import Run
-from farshift.benchmarks.scoring.score import score
-from farshift.core.errors import BadSubmission, FarshiftError
+from farshift.core.errors import BadSubmission
 from farshift.core.progress import report_to
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs

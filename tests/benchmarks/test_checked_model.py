@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.harness.checked_model import TASKS, CheckedModel, change_labels, find_differences, make_columns
 from farshift.benchmarks.model import Task
 from hypothesis import given

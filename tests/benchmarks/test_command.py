@@ -15,15 +15,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift import Answers, Failed, FarshiftError
 from farshift.benchmarks.adapters import _child_process
 from farshift.benchmarks.adapters.command import from_spec
-from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
+from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.benchmarks.prompting.prompt import Prompt
-from farshift.core.errors import FarshiftError, ModelError, UnknownName
+from farshift.core.errors import ModelError, UnknownName
 
 SUM = Task("classification", ("a", "b"), "sum", classes=5)
 TEXT = Task("sequence", ("text",), "answer")

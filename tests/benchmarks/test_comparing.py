@@ -8,10 +8,9 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.comparison.compare import compare
+from farshift import FarshiftError, compare
 from farshift.benchmarks.comparison.compare_full import compare_in_full
 from farshift.benchmarks.plot._compare import draw_comparison, make_comparison_figure
-from farshift.core.errors import FarshiftError
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))

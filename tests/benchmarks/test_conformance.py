@@ -6,13 +6,12 @@ import itertools
 
 import numpy as np
 import pytest
+from farshift import Answers, Failed, FarshiftError, check_model, predictor
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import find_recipe
-from farshift.benchmarks.adapters.function import predictor
-from farshift.benchmarks.answers import Answers, Failed
-from farshift.benchmarks.harness.conformance import CHECKS, check_model, checks
+from farshift.benchmarks.harness.conformance import CHECKS, checks
 from farshift.benchmarks.model import Task
-from farshift.core.errors import FarshiftError, ModelError
+from farshift.core.errors import ModelError
 
 PAIRS = Task("classification", ("a", "b"), "sum", classes=7)
 TEXT = Task("sequence", ("command",), "actions")

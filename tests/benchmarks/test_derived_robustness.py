@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.derived.robustness import Point, compute_effective_robustness, fit_line
 from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.core.errors import FarshiftError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import special, stats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift import evaluate
+from farshift import FarshiftError, evaluate
 from farshift.benchmarks.comparison.detectable_difference import compute_detectable_difference
 from farshift.benchmarks.statistics.detectable import (
     assume_detectable,
@@ -14,7 +14,6 @@ from farshift.benchmarks.statistics.detectable import (
 )
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
-from farshift.core.errors import FarshiftError
 from farshift.splits.audit import minimum_detectable_difference
 from scipy import stats
 

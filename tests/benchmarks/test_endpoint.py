@@ -11,15 +11,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from farshift import Failed, FarshiftError
 from farshift.benchmarks.adapters import _endpoint_client, openai_endpoint
 from farshift.benchmarks.adapters._endpoint_client import RateLimiter
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
-from farshift.core.errors import FarshiftError, ModelError, Unavailable, UnknownName
+from farshift.core.errors import ModelError, Unavailable, UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_server import llm

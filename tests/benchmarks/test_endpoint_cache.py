@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from farshift import Failed
 from farshift.benchmarks.adapters._responses import Response, cache_response, compute_response_key, read_cached_response
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt

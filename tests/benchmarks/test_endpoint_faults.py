@@ -7,9 +7,9 @@ import socket
 
 import numpy as np
 import pytest
+from farshift import Failed
 from farshift.benchmarks.adapters._endpoint_client import LONGEST_HOLD, RateLimiter
 from farshift.benchmarks.adapters.openai_endpoint import EndpointModel, from_spec
-from farshift.benchmarks.answers import Failed
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt

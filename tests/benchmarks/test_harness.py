@@ -8,10 +8,11 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.definition import BenchmarkDefinition
-from farshift.core.errors import BadDefinition, FarshiftError, ModelError, UnknownName
+from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

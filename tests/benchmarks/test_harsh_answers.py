@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import ABSTAINED, ANSWERED, Answers, Failed
+from farshift import Answers, Failed
+from farshift.benchmarks.answers import ABSTAINED, ANSWERED
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.core.errors import ModelError

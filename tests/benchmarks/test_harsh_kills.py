@@ -11,13 +11,14 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.runs import merge as merging
 from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import discard_folder
 from farshift.benchmarks.runs.status import list_statuses
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from farshift.core.errors import BadRun, FarshiftError, ModelError
+from farshift.core.errors import BadRun, ModelError
 from farshift.core.world import World
 from warm_python import Python
 

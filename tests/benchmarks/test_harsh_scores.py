@@ -12,7 +12,7 @@ from typing import Any
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers, FarshiftError
 from farshift.benchmarks.comparison.relate import measure_effective_robustness
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
@@ -26,7 +26,7 @@ from farshift.benchmarks.statistics.interval import (
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
-from farshift.core.errors import BadRun, FarshiftError
+from farshift.core.errors import BadRun
 from farshift.loaders.freezing.freeze import freeze
 from scipy.stats import beta
 

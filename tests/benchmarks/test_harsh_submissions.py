@@ -9,7 +9,8 @@ from typing import Any
 import farshift as fs
 import pytest
 import tomli_w
-from farshift.benchmarks.runs.run import compute_card_digest, read_run
+from farshift import read_run
+from farshift.benchmarks.runs.run import compute_card_digest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.validate import validate_submission

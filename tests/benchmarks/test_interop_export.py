@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.benchmarks.interop import export_benchmark
 from farshift.benchmarks.prompting.grading import Grader
-from farshift.core.errors import FarshiftError
 from interop_cases import NAME
 from support import one_line_error
 

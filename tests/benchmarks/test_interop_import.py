@@ -10,12 +10,11 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from farshift import FarshiftError, evaluate, score
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.benchmarks.interop import export_benchmark, import_run
-from farshift.benchmarks.scoring.score import score
-from farshift.core.errors import BadRun, FarshiftError, MissingExtra, UnknownName
+from farshift.core.errors import BadRun, MissingExtra, UnknownName
 from interop_cases import NAME, reply_to
 from support import one_line_error
 

@@ -16,9 +16,10 @@ from pathlib import Path
 
 import llm_server
 import pytest
+from farshift import read_run
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export_benchmark
-from farshift.benchmarks.runs.run import Run, read_run
+from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.scoring.answered_rows import RunPredictions
 from interop_cases import NAME, reply_to
 from support import ROOT

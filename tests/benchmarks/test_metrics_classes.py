@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import ABSTAINED, FAILED, Answers
+from farshift import Answers
+from farshift.benchmarks.answers import ABSTAINED, FAILED
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given

@@ -8,7 +8,7 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task

@@ -7,9 +7,9 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import FAILED, Answers
+from farshift import Answers, FarshiftError
+from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.metrics import Metric, find_metric
-from farshift.core.errors import FarshiftError
 from farshift.core.plugins import find_files_by_name
 from hypothesis import given
 from hypothesis import strategies as st

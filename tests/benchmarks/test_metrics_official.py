@@ -12,7 +12,7 @@ from typing import Any
 import made_predictions as made
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.boxes import write_boxes
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task

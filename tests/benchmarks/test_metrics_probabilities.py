@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from hypothesis import given

@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows

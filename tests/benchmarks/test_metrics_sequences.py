@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.metrics.edit_similarity import compute_levenshtein
 from farshift.benchmarks.metrics.entity_f1 import iterate_entities

@@ -6,8 +6,9 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.harness.model_spec import find_model, load_schemes, read_options
-from farshift.core.errors import BadDefinition, FarshiftError, UnknownName
+from farshift.core.errors import BadDefinition, UnknownName
 
 PARROT = """
 class Parrot:

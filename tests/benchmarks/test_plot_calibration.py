@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.scoring.record import ViewScores
-from farshift.core.errors import FarshiftError
 from pictures import line, names
 from records import many, record
 

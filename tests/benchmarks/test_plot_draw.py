@@ -10,8 +10,9 @@ from hashlib import sha256
 
 import matplotlib
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import draw_plot, list_plots, make_figure
-from farshift.core.errors import FarshiftError, MissingExtra, UnknownName
+from farshift.core.errors import MissingExtra, UnknownName
 from pictures import words
 from PIL import Image
 from records import many, record

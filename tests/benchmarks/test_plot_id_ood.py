@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.plot.id_ood import choose_ticks, compute_limits
-from farshift.core.errors import FarshiftError
 from hypothesis import given
 from hypothesis import strategies as st
 from pictures import line, names, note, points, words

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import list_plots, make_figure
 from farshift.benchmarks.plot._panels import format_estimate, make_panels
 from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.statistics.interval import Interval
-from farshift.core.errors import BadRun, FarshiftError
+from farshift.core.errors import BadRun
 from pictures import note
 from records import estimate, many, record
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.statistics.not_available import NotAvailable
-from farshift.core.errors import FarshiftError
 from pictures import names, note, points
 from records import many, record
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.scoring.record import SeverityPoint
-from farshift.core.errors import FarshiftError
 from pictures import names, note, points, words
 from records import estimate, many, record
 

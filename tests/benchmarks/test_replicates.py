@@ -8,7 +8,7 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

@@ -11,10 +11,11 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER
 from farshift.benchmarks.scoring.answered_rows import get_cluster_names
 from farshift.benchmarks.statistics.clusters import Clustering
-from farshift.core.errors import BadRun, FarshiftError
+from farshift.core.errors import BadRun
 
 sys.path.insert(0, str(Path(__file__).parent))
 import models

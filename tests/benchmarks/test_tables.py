@@ -8,10 +8,11 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.tables import list_formats, render_table
 from farshift.benchmarks.tables.markdown import escape_markdown as markdown_escaped
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift.core.errors import UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
 from records import many, record

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.running.recorded_scores import RecordedScore
 from farshift.baselines.running.results_table import format_latex as results_latex
 from farshift.benchmarks.statistics.not_available import NotAvailable
@@ -14,7 +15,6 @@ from farshift.benchmarks.tables import render_table
 from farshift.benchmarks.tables._benchmarks_across import find_best_names
 from farshift.benchmarks.tables._booktabs import escape_latex
 from farshift.benchmarks.tables._difference import render_difference as difference
-from farshift.core.errors import FarshiftError
 from hypothesis import given
 from hypothesis import strategies as st
 from latex_reader import printed, read_tables

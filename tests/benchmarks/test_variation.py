@@ -8,6 +8,7 @@ from dataclasses import replace
 import farshift as fs
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.variation import (
     Components,
@@ -17,7 +18,6 @@ from farshift.benchmarks.statistics.variation import (
     estimate_variation,
 )
 from farshift.cli.compare import app
-from farshift.core.errors import FarshiftError
 from typer.testing import CliRunner
 
 TRUE = Components(clusters=0.5, rows=1.0, seeds=0.2, rows_by_seeds=2.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from farshift.loaders.split import load
+from farshift import load
 from support import one_line_error
 
 

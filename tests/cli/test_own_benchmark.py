@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoded_files import folder, picture
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import BadDefinition, FarshiftError
+from farshift.core.errors import BadDefinition
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find_manifest
 from hub_rows import send_clients_to

@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift import evaluate, load
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness.evaluate import evaluate
 from farshift.core.errors import BadDefinition, ModelError
-from farshift.loaders.split import load
 from farshift.splits.catalogue import find_manifest
 
 DRAFT = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from encoded_files import folder, picture
-from farshift.benchmarks.runs.run import read_run
+from farshift import read_run
 from support import SHARED
 
 TRUE = SHARED / "github" / "MachineLearning2020+Homework3-PACS" / "PACS"

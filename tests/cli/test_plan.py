@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from encoded_files import folder, picture
+from farshift import read_run
 from farshift.baselines.running import resources
 from farshift.baselines.running.resources import Requirement, find_shortages
-from farshift.benchmarks.runs.run import read_run
 
 ON = "modadd97/xi35"
 

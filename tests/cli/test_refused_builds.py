@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.files import write_atomically
 from farshift.loaders.freezing import freeze
-from farshift.loaders.split import load
 from farshift.splits.catalogue import find_manifest
 from support import Command, one_line_error
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import tiny_vision
 from encoded_files import folder, picture
-from farshift.benchmarks.runs.run import Run, read_run
+from farshift import read_run
+from farshift.benchmarks.runs.run import Run
 from farshift.cli import app
 from typer.testing import CliRunner
 

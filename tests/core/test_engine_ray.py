@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from farshift import FarshiftError
 from farshift.core.engines import iterate_outcomes, map_jobs, open_engine
-from farshift.core.errors import FarshiftError
 from own_rows import DRAFT, texts
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from farshift import FarshiftError
 from farshift.core.engines import Needs, check_engine, iterate_outcomes, map_jobs, open_engine, run_in_order
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift.core.errors import UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
 

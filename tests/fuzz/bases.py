@@ -9,8 +9,8 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from farshift import read_run
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.runs.run import read_run
 from fuzz.packing import Parts, parts
 
 ON = {"shapes/one_pair": 1, "linear_unit_test_1/shuffled": 0.5, "arc_grids/triples": "1 2 3"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.core.private import write_private
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER
-from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at

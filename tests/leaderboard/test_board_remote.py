@@ -9,7 +9,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from farshift.core.errors import BadSubmission, FarshiftError, Unavailable
+from farshift import FarshiftError
+from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.private import write_private
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER, find_benchmark
-from farshift.core.errors import FarshiftError, Unavailable
+from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
 from farshift.leaderboard.operations.export import export_board

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from farshift.benchmarks.canary import make_canary, make_guid
-from farshift.core.errors import BadData, FarshiftError
+from farshift.core.errors import BadData
 from farshift.leaderboard.contamination import corpus as corpus_module
 from farshift.leaderboard.contamination.canaries import probe_continuation, search_texts
 from farshift.leaderboard.contamination.corpus import Corpus

@@ -10,9 +10,9 @@ from posixpath import normpath
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
-from farshift.core.errors import FarshiftError
 from farshift.leaderboard.entries import Removal, RescoreRecord
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.withdraw import withdraw_entry

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 import yaml
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.exports import list_formats, make_export_files, write_export
 from farshift.leaderboard.exports._names import make_slugs
 from farshift.leaderboard.exports.hf import dump_yaml

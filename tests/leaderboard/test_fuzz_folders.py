@@ -8,7 +8,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.runs.run import read_run
+from farshift import read_run
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.submit import submit_runs

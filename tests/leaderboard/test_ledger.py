@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from farshift import FarshiftError
 from farshift.core.canonical import to_canonical_json
-from farshift.core.errors import FarshiftError
 from farshift.core.private import read_private, write_private
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.chain import find_chain_problems

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import s3
-from farshift.core.errors import FarshiftError, Unavailable
+from farshift import FarshiftError
+from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.submit import submit_runs

@@ -12,9 +12,10 @@ import farshift as fs
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
+from farshift import FarshiftError
 from farshift.benchmarks.runs.run import compute_card_digest
 from farshift.benchmarks.scoring.score import score_predictions
-from farshift.core.errors import BadRun, BadSubmission, FarshiftError
+from farshift.core.errors import BadRun, BadSubmission
 from farshift.core.files import compute_file_sha256
 from farshift.core.plugins import read_toml
 from farshift.leaderboard.operations.submit import submit_runs

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.chain import find_chain_problems

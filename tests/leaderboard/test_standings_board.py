@@ -11,11 +11,12 @@ from pathlib import Path
 import farshift as fs
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.tally import Tally
-from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
+from farshift.core.errors import BadDefinition, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.submit import submit_runs

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 import tomli_w
+from farshift import FarshiftError
 from farshift.cli import app
-from farshift.core.errors import BadSubmission, FarshiftError
+from farshift.core.errors import BadSubmission
 from farshift.core.plugins import read_toml
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.operations.submit import submit_runs

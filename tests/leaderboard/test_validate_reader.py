@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import decoding
 from farshift.leaderboard.validation.expected_table import ExpectedTable, FileRejected

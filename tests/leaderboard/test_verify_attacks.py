@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 import tomli_w
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER
 from farshift.cli import app
-from farshift.core.errors import BadData, FarshiftError
+from farshift.core.errors import BadData
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.exports import list_differences, write_export
 from farshift.leaderboard.operations import recompute as recomputing

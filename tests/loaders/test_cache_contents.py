@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift import FarshiftError
+from farshift.core.errors import UnknownName
 from farshift.core.files import hold_lock
 from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
 from farshift.loaders.cache.entries import is_in_use, keep_in_use, list_entries, mark_in_use

@@ -13,8 +13,8 @@ import farshift as fs
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.blind.data import load_model_inputs
-from farshift.core.errors import FarshiftError
 from farshift.core.files import compute_file_sha256
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import fetch_file

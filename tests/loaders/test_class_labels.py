@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from farshift import FarshiftError, load
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import FarshiftError
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.split import load
 from own_benchmark import write_benchmark
 
 datasets = pytest.importorskip("datasets")

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift import FarshiftError, load, stream
+from farshift.core.errors import UnknownName
 from farshift.loaders.batching import categories
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
-from farshift.loaders.stream.open import stream
 from farshift.splits.schema import Field, Schema
 
 TEXTS = ["Ü", "", "paris", "rome", "paris", "Ü", "a\x00b", "rome", "😀", "paris"]

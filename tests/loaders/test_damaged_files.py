@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoded_files import picture, tarred, zipped
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.loaders.acquire.own_data import Data
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st

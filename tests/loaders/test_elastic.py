@@ -9,9 +9,8 @@ import farshift.loaders.part
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError, load
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
 from hypothesis import given
 from hypothesis import strategies as st
 

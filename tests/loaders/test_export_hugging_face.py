@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift import load
 from farshift.core.errors import MissingExtra
 from farshift.loaders.export.hugging_face import to_hf
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
 from farshift.splits.schema import Field, Schema
 
 KINDS = ("uint8[4]", "uint8[2,3]", "float32[2,3,2]", "int64[2,1,3,2]", "string", "bytes", "float64", "uint64", "bool")

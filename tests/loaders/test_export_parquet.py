@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError, load
 from farshift.loaders import export
 from farshift.loaders.export import content, parquet
 from farshift.loaders.part import Part
-from farshift.loaders.split import load, open_split
+from farshift.loaders.split import open_split
 from farshift.splits.rows import compute_row_ids
 from farshift.splits.schema import Field, Schema
 from support import one_line_error

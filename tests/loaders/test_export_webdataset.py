@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError, load
 from farshift.loaders.export import webdataset
 from farshift.loaders.part import Part
-from farshift.loaders.split import load, open_split
+from farshift.loaders.split import open_split
 from farshift.splits.rows import compute_row_digests, compute_row_ids, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 from hypothesis import given, settings

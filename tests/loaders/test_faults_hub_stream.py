@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, FarshiftError, Unavailable
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.remote import http
-from farshift.loaders.stream.open import stream
 from hub_faults import LONG, Cut, Fault, Flip, Meanwhile, Refuse, Stall, patience
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving

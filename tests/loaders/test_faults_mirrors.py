@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import hub_client
 import pytest
+from farshift import load
 from farshift.core import retry
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.mirrors import https
-from farshift.loaders.split import load
 from hub_faults import (
     LONG,
     Cut,

@@ -7,9 +7,10 @@ from threading import Event, Timer
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.core import retry
 from farshift.core.draws import draw_bits
-from farshift.core.errors import BadData, FarshiftError, Unavailable
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.remote import Cancelled, http
 from farshift.loaders.remote.http import HttpFile
 from hub_faults import (

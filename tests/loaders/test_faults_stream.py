@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, FarshiftError, Unavailable
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.remote import cached_files, http
-from farshift.loaders.stream.open import stream
 from hub_faults import (
     LONG,
     SHORT,

@@ -12,8 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from farshift import FarshiftError
 from farshift.core.canonical import compute_identity
-from farshift.core.errors import BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift.core.errors import BadDefinition, Unavailable, UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file
 from farshift.loaders.acquire.fetch_tree import fetch_tree

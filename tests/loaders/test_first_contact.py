@@ -8,11 +8,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from farshift import load
 from farshift.core.accepted_licences import LicenceNotAccepted
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.expected import CountsDiffer
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.split import load, open_split
+from farshift.loaders.split import open_split
 from farshift.splits.catalogue import find_manifest
 
 SOURCE = """

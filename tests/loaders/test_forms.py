@@ -8,7 +8,8 @@ import io
 import numpy as np
 import pytest
 from encoded_files import picture, sound
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift import FarshiftError
+from farshift.core.errors import UnknownName
 from farshift.loaders.batching.audio import read_samples
 from farshift.loaders.batching.encoded import BadAudio, BadImage, find_media_type
 from farshift.loaders.batching.images import decode_images

@@ -11,9 +11,9 @@ from pathlib import Path
 import hub_client
 import numpy as np
 import pytest
+from farshift import load
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
 from hub_server import Hub, serving
 
 PUBLISHED = {"prefix_sums": ("prefix_sums/32_to_64", "id_test"), "modadd97": ("modadd97/xi35", "id_test")}

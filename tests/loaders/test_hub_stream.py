@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from farshift import stream
 from farshift.core.draws import draw_permutation
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.verify import EpochTally
 from hub_rows import CORRUPTED, SORTS, TEXTS, Shop, ids, plain, send_clients_to, stocked
 from hub_server import serving

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import FarshiftError, Unavailable
-from farshift.loaders.stream.open import stream
+from farshift.core.errors import Unavailable
 from hub_faults import Cut, Refuse
 from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
 from hub_server import serving

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.readers import table
 from farshift.loaders.readers._missing import find_missing

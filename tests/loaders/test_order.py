@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.loaders.batching.order import (
     STORED_ROWS,
     GlobalBatches,

@@ -6,9 +6,8 @@ import json
 
 import pytest
 from encoded_files import folder, picture, sound
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError, load
 from farshift.loaders.acquire.own_data import Data
-from farshift.loaders.split import load
 from pydantic import ValidationError
 
 DRAFT = """

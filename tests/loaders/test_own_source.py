@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 from encoded_files import folder, picture, tarred, zipped
-from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable
+from farshift import FarshiftError, load
+from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.source import read_source
-from farshift.loaders.split import load
 from own_rows import DRAFT, texts
 from own_source import pin_source
 from pydantic import ValidationError

@@ -14,12 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
+from farshift import FarshiftError, load, stream
+from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.export import webdataset
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.split import load
-from farshift.loaders.stream.open import stream
 from farshift.splits.rules.time import before
 from own_source import pin_source
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.core.errors import FarshiftError, UnknownName
-from farshift.loaders.split import load, open_split
+from farshift import FarshiftError, load
+from farshift.core.errors import UnknownName
+from farshift.loaders.split import open_split
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from encoded_files import folder, picture, tarred, zipped
-from farshift.core.errors import BadDefinition, FarshiftError, Unavailable
+from farshift import FarshiftError
+from farshift.core.errors import BadDefinition, Unavailable
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.files.patterns import PathPattern, choose_paths, expand_numbers, find_files, select_paths

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exported import export
+from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, FarshiftError, Unavailable
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.remote import samples, tars
 from farshift.loaders.remote.folder import FolderFile
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.parquet import ParquetFiles, scan_rows
-from farshift.loaders.stream.open import stream
 from farshift.splits.schema import Field, Schema
 from range_server import serving
 

@@ -9,9 +9,9 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import BadData, FarshiftError, UnknownName
+from farshift import FarshiftError, stream
+from farshift.core.errors import BadData, UnknownName
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.verify import EpochTally
 from hypothesis import given, settings
 from hypothesis import strategies as st

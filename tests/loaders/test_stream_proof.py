@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from exported import export
+from farshift import stream
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.export.checksums import make_manifest_rows
 from farshift.loaders.remote.matching import RowMatcher
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import epoch as streamed_epoch
-from farshift.loaders.stream.open import stream
 from farshift.loaders.stream.verify import EpochTally
 from farshift.splits.assignment import compute_part_digests
 from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, FarshiftError, Unavailable
+from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.remote import http, ranges
 from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.remote.ranges import coalesce_ranges
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open import stream
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import Ranges, serving

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from farshift import stream
 from farshift.core import retry
 from farshift.core.errors import BadData
 from farshift.loaders.remote import prefetch
 from farshift.loaders.remote.prefetch import THREADS, prefetch_tasks
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.open import stream
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import serving

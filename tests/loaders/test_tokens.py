@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
 from farshift.loaders.batching.buckets import BucketedOrder, compute_padding_share

@@ -12,9 +12,9 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 import pytest
 import torch
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift import FarshiftError, load
+from farshift.core.errors import UnknownName
 from farshift.loaders.part import Part
-from farshift.loaders.split import load
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 from encoded_files import picture, sound
+from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
-from farshift.core.errors import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.freezing.freeze import freeze

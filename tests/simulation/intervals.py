@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.answers import Answers
+from farshift import Answers
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows

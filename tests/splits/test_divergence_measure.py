@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.splits.measures.divergence import chernoff_coefficient, find_runs, measure_divergence, split_words
 from hypothesis import given
 from hypothesis import strategies as st

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
+from farshift import FarshiftError, load
+from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.freezing.freeze import freeze
 from farshift.loaders.freezing.verify import audit_again, verify_each, verify_manifest
-from farshift.loaders.split import load
 from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from farshift.splits.manifest import KINDS, read_manifest
 from support import SHARED

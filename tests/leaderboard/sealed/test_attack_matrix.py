@@ -15,8 +15,8 @@ from zlib import crc32
 import numpy as np
 import pyarrow as pa
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.core.errors import FarshiftError
 from farshift.core.plugins import find_plugin_files, load_module
 from farshift.core.secret_draws import make_stream_name
 from farshift.leaderboard.sealed.drawing import check_sealable

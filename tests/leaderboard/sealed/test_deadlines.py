@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.seal import seal_benchmark
 from farshift.leaderboard.sealed.verify import verify_sealed

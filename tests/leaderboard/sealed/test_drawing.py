@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import FarshiftError
 from farshift.leaderboard.sealed.draw_folder import select_inputs
 from farshift.leaderboard.sealed.drawing import VIEWS, draw_sealed_rows
 from farshift.leaderboard.sealed.profile import compare_samples

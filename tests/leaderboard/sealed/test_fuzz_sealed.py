@@ -7,7 +7,7 @@ import zipfile
 import zlib
 
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.submit import submit_answers
 from fuzz.draw import Draw

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.draw_folder import read_draw

@@ -12,8 +12,9 @@ from hashlib import sha256
 import pytest
 import tomli_w
 import typer
+from farshift import FarshiftError
 from farshift.cli.sealed import sealed_verify
-from farshift.core.errors import BadData, BadSubmission, FarshiftError
+from farshift.core.errors import BadData, BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import Record, hash_record
 from farshift.leaderboard.operations.export import export_board

@@ -10,7 +10,7 @@ from typing import Any
 
 import farshift as fs
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import HISTORY, KINDS, book
 from farshift.leaderboard.operations.export import export_board

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.core.errors import BadSubmission, FarshiftError
+from farshift import FarshiftError
+from farshift.core.errors import BadSubmission
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.results import make_window_results

@@ -7,7 +7,8 @@ import shutil
 
 import farshift as fs
 import pytest
-from farshift.core.errors import FarshiftError, UnknownName
+from farshift import FarshiftError
+from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 import pytest
-from farshift.core.errors import FarshiftError
+from farshift import FarshiftError
 from farshift.leaderboard.server.serving import open_listening_socket
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from farshift import load
 from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import string_rewriting
-from farshift.loaders.split import load
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import Unavailable
 from farshift.core.plugins import load_function, load_module
 from farshift.loaders.acquire.source import find_source, load_sources
-from farshift.loaders.split import load
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from support import ROOT, for_each

@@ -9,8 +9,8 @@ import sys
 
 import numpy as np
 import pytest
-from farshift.core.errors import BadData, FarshiftError
-from farshift.loaders.split import load
+from farshift import FarshiftError, load
+from farshift.core.errors import BadData
 from hub_client import environment
 from hub_server import REPOSITORY
 from hub_server import serving as hub_serving

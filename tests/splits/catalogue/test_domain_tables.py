@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.split import load
 
 
 def pulled(name: str):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.loaders.acquire.source import load_sources
-from farshift.loaders.split import load
 from farshift.splits.catalogue import find_manifest, list_manifests
 
 GENERATED = {

@@ -8,10 +8,10 @@ import tarfile
 from collections import Counter
 
 import pytest
+from farshift import load
 from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.mail_archive import find_arrival_month, read
-from farshift.loaders.split import load
 
 OPTIONS = {"folder": "package/data", "spam": ["spam-1"], "hard": ["hard-ham-1"], "years": [2001, 2003], "longest": 40}
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from farshift import load
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import coloured_digits, dominoes, rotated_digits
-from farshift.loaders.split import load
 from hypothesis import given
 from hypothesis import strategies as st
 from idx_files import digits

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.split import load
 from farshift.splits.catalogue import list_manifests
 
 FROZEN = {manifest.name: manifest for manifest in list_manifests() if manifest.frozen}

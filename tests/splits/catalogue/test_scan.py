@@ -7,8 +7,8 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from farshift import load
 from farshift.core.errors import BadData, BadDefinition, UnknownName
-from farshift.loaders.split import load
 from farshift.splits.rules import phrases, published
 from published_files import published_file
 
