@@ -13,8 +13,10 @@ from typing import Any
 class Stores:
     """A running server; `bucket()` gives the URL of a new, empty folder in it, `files` its content."""
 
+    _numbers = count()  # of all servers of this process: what moto keeps outlives the server
+
     def __init__(self, environment: dict[str, str]) -> None:
-        self.environment, self._numbers = environment, count()
+        self.environment = environment
 
     def bucket(self) -> str:
         name = f"board{next(self._numbers)}"
