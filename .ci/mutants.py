@@ -1,6 +1,6 @@
 """Would a test notice? A sample of small errors is put into the code, one by one, and the tests that run it are run.
 
-    make mutants                    all four rooms, a quarter of an hour each
+    make mutants                    all four rooms
     make mutants ARGS="splits --sample 50"
 
 Prints the share of errors that a test noticed, and each that none did. mutmut makes the errors; the sample is the same
@@ -50,7 +50,7 @@ ROOMS = {
         ["tests/leaderboard/test_validate*.py", "tests/leaderboard/test_reader_texts.py"],
     ),
 }
-"""What is changed, and the tests that have to notice. """
+"""What is changed, and the tests that have to notice."""
 
 NOTICED = {1, 3, 36, -24, 24, 152, 255}
 """Exit codes of mutmut: a test failed, or the error made it run out of time."""
@@ -98,7 +98,8 @@ def copy_tree(room: str) -> Path:
 
 
 def run_mutmut(folder: Path, names: list[str]) -> None:
-    subprocess.run([sys.executable, "-m", "mutmut", "run", *names], cwd=folder, check=False, stdout=sys.stderr)
+    with (folder / "mutmut.log").open("a") as log:
+        subprocess.run([sys.executable, "-m", "mutmut", "run", *names], cwd=folder, check=False, stdout=log, stderr=log)
 
 
 def read_results(folder: Path) -> dict[str, int | None]:
@@ -109,13 +110,18 @@ def read_results(folder: Path) -> dict[str, int | None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="*", default=list(ROOMS), choices=[*ROOMS, []], metavar="ROOM")
+    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=", ".join(ROOMS))
     parser.add_argument("--sample", type=int, default=200, help="errors to try in each room")
     options = parser.parse_args()
-    for room in options.rooms:
+    if unknown := set(options.rooms) - set(ROOMS):
+        parser.error(f"no room named {', '.join(sorted(unknown))}: there are {', '.join(ROOMS)}")
+    for room in options.rooms or ROOMS:
         folder = copy_tree(room)
-        run_mutmut(folder, ["*.no_such_function"])  # makes the errors, and finds which test runs which function
+        # Makes the errors, finds which test runs which function, and ends since there is no such error to try.
+        run_mutmut(folder, ["*.no_such_function"])
         names = sorted(read_results(folder), key=lambda name: hashlib.sha256(name.encode()).digest())[: options.sample]
+        if not names:
+            sys.exit(f"{room}: no error was made: see {folder / 'mutmut.log'}")
         run_mutmut(folder, names)
         results = {name: code for name, code in read_results(folder).items() if name in set(names)}
         noticed = sum(code in NOTICED for code in results.values())

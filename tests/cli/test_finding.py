@@ -44,7 +44,7 @@ def in_a_terminal(python, tmp_path) -> Callable[..., str]:
 
 
 @cache
-def shown(*arguments: str, columns: str = "") -> str:
+def print_listing(*arguments: str, columns: str = "") -> str:
     """What a command prints, on a screen of so many columns or none: each is run once."""
     with pytest.MonkeyPatch.context() as patch:
         if columns:
@@ -56,7 +56,7 @@ def shown(*arguments: str, columns: str = "") -> str:
 
 def document(*arguments: str) -> Any:
     """What a command prints with --json."""
-    return json.loads(shown(*arguments, "--json"))
+    return json.loads(print_listing(*arguments, "--json"))
 
 
 def listed(group: str, *arguments: str) -> Any:
@@ -82,7 +82,7 @@ def test_what_fits_the_screen_needs_no_pager_and_an_empty_one_is_none(in_a_termi
 
 def test_a_search_that_matches_nothing_says_what_a_search_is():
     for group in ("splits", "benchmarks"):
-        output = shown(group, "list", "no-such-word")
+        output = print_listing(group, "list", "no-such-word")
         assert "every search word must occur in a name, a title or another field" in output
 
 
@@ -121,7 +121,7 @@ def test_bold_type_is_silenced_by_no_color(in_a_terminal):
     ],
 )
 def test_a_list_fits_80_columns_and_breaks_no_interval(command):
-    lines = shown(*command, columns="80").splitlines()
+    lines = print_listing(*command, columns="80").splitlines()
     assert lines
     assert [line for line in lines if len(line) > 80] == []
     assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
@@ -129,18 +129,18 @@ def test_a_list_fits_80_columns_and_breaks_no_interval(command):
 
 @pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length")])
 def test_what_is_told_unasked_fits_a_screen(command):
-    assert len(shown(*command, columns="80").splitlines()) <= 24
+    assert len(print_listing(*command, columns="80").splitlines()) <= 24
 
 
 def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them():
     known = document("baselines", "networks")
-    lines = shown("baselines", "networks", columns="80").splitlines()
+    lines = print_listing("baselines", "networks", columns="80").splitlines()
     assert len(lines) == len(known) + len({item["task"] for item in known})
 
 
 @pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
 def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_padding(command):
-    heading, *lines, caption = shown(*command, "length").splitlines()
+    heading, *lines, caption = print_listing(*command, "length").splitlines()
     assert heading.split()[1] == "kind"
     titles = [item["title"] for item in document(*command, "length")]
     assert all(any(line.endswith(f"  {title}") for title in titles) for line in lines)
@@ -150,12 +150,14 @@ def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_p
 
 
 def test_a_definition_has_no_blanks_for_counts_that_it_lacks():
-    (line,) = [item for item in shown("splits", "list").splitlines() if item.startswith(" wilds_fmow/official@1")]
+    (line,) = [
+        item for item in print_listing("splits", "list").splitlines() if item.startswith(" wilds_fmow/official@1")
+    ]
     assert re.search(r" definition {4}WILDS FMoW: \w", line)
 
 
 def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for():
-    short = shown("baselines", "results", columns="80")
+    short = print_listing("baselines", "results", columns="80")
     known = document("baselines", "results")
     names = {item["benchmark"] for item in known}
     assert len(short.splitlines()) < len(names) + len([name for name in names if len(name) > 34]) + 6
@@ -172,7 +174,7 @@ def test_the_doctor_names_every_extra():
     for extra in ("plot", "hf", "llm", "hdf5", "notebook"):
         item = result[f"extra {extra}"]
         assert item["ok"] or f"pip install 'farshift[{extra}]'" in item["detail"]
-    assert " packages " in shown("doctor", columns="80")
+    assert " packages " in print_listing("doctor", columns="80")
 
 
 def test_a_list_is_narrowed_by_words_and_options():
@@ -189,15 +191,15 @@ def test_a_misspelt_trait_is_refused(command):
 
 
 def test_benchmarks_of_a_family_share_a_line():
-    folded = shown("benchmarks", "list", "--source", "mnist")
-    every = shown("benchmarks", "list", "--source", "mnist", "--all")
+    folded = print_listing("benchmarks", "list", "--source", "mnist")
+    every = print_listing("benchmarks", "list", "--source", "mnist", "--all")
     assert " mnist/pair_flip_20_draw1 and 14 more " in folded
     assert " mnist/pair_flip_45_draw5 " in every
     assert len(folded.splitlines()) < len(every.splitlines())
 
 
 def test_the_doctor_lists_sources_only_where_it_is_asked():
-    short, long = shown("doctor", columns="80"), shown("doctor", "--sources")
+    short, long = print_listing("doctor", columns="80"), print_listing("doctor", "--sources")
     assert max(map(len, short.splitlines())) <= 80
     assert len(short.splitlines()) < 40
     assert "source scan" not in short

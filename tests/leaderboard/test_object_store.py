@@ -42,7 +42,7 @@ def kept(stores, tmp_path) -> Board:
 
 
 @pytest.fixture(scope="module")
-def shown(stores, file, tmp_path_factory) -> Board:
+def filled(stores, file, tmp_path_factory) -> Board:
     """Such a board with two entries, for tests that leave it as it is."""
     board = Board.init(tmp_path_factory.mktemp("shown") / "board", "In a store", files=stores.bucket())
     assert submit_runs(board, file)[1]
@@ -59,34 +59,34 @@ def named(board: Board) -> list[str]:
     return sorted(list_named_files(board.records()))
 
 
-def test_what_is_entered_lies_in_the_store_and_verifies_from_there(shown, stores, tmp_path):
-    assert stores.files(shown.objects.url) == named(shown) != []
-    bare = without_copies(shown, tmp_path / "bare")
-    assert [item.entry for item in bare.standings()] == [item.entry for item in shown.standings()]
+def test_what_is_entered_lies_in_the_store_and_verifies_from_there(filled, stores, tmp_path):
+    assert stores.files(filled.objects.url) == named(filled) != []
+    bare = without_copies(filled, tmp_path / "bare")
+    assert [item.entry for item in bare.standings()] == [item.entry for item in filled.standings()]
     result = verify_board(bare)
     assert (result.verified, result.differences, result.not_recomputed) == (2, [], [])
 
 
-def test_an_export_and_its_card_do_not_say_where_the_files_lay(shown, file, tmp_path):
-    export_board(without_copies(shown, tmp_path / "bare"), tmp_path / "out")
+def test_an_export_and_its_card_do_not_say_where_the_files_lay(filled, file, tmp_path):
+    export_board(without_copies(filled, tmp_path / "bare"), tmp_path / "out")
     assert (
-        tmp_path / "out" / "submissions" / f"{shown.standings()[0].submission}.zip"
+        tmp_path / "out" / "submissions" / f"{filled.standings()[0].submission}.zip"
     ).read_bytes() == file.read_bytes()
     assert "files" not in tomllib.loads((tmp_path / "out" / "board.toml").read_text())
 
 
 @pytest.mark.attack("host", "a stored object that the ledger names, replaced or removed")
-def test_verification_reads_the_store_and_not_the_copies_of_the_folder_and_tells_what_no_record_names(shown, stores):
-    first, last, *_ = named(shown)
+def test_verification_reads_the_store_and_not_the_copies_of_the_folder_and_tells_what_no_record_names(filled, stores):
+    first, last, *_ = named(filled)
     stray = "scores/0123456789abcdef/4.json"
-    before = {path: (shown.path / path).read_bytes() for path in (first, last)}
+    before = {path: (filled.path / path).read_bytes() for path in (first, last)}
     try:
         for path, content in ((first, b"another"), (last, None), (stray, b"{}")):
-            stores.overwrite(shown.objects.url, path, content)
-        output = verify_board(shown).differences
+            stores.overwrite(filled.objects.url, path, content)
+        output = verify_board(filled).differences
     finally:
         for path, content in (before | {stray: None}).items():
-            stores.overwrite(shown.objects.url, path, content)
+            stores.overwrite(filled.objects.url, path, content)
     assert f"{first} was changed: its sha256 differs from the ledger's" in output
     assert f"{last} is missing" in output
     assert f"{stray} is named by no record" in output
@@ -145,9 +145,9 @@ def test_another_sort_of_address_is_refused_before_anything_is_made(url, said, t
     assert not (tmp_path / "board").exists()
 
 
-def test_a_folder_of_the_store_that_is_in_use_is_not_taken(shown, tmp_path):
+def test_a_folder_of_the_store_that_is_in_use_is_not_taken(filled, tmp_path):
     with pytest.raises(FarshiftError, match="is not empty"):
-        Board.init(tmp_path / "other", "another", files=shown.objects.url)
+        Board.init(tmp_path / "other", "another", files=filled.objects.url)
 
 
 def on_another_machine(board: Board, folder: Path) -> Board:
@@ -169,9 +169,9 @@ def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     refused = [item for item in output if item]
     assert refused, "one of the two files with the same run is refused"
     assert all("is the same run as entry" in item for item in refused)
-    shown = [[item.entry for item in board.standings()] for board in (here, there)]
-    assert shown[0] == shown[1]
-    assert len(shown[0]) == 1
+    filled = [[item.entry for item in board.standings()] for board in (here, there)]
+    assert filled[0] == filled[1]
+    assert len(filled[0]) == 1
     assert stores.files(here.objects.url) == named(there)
     assert verify_board(there).differences == []
 
@@ -194,13 +194,13 @@ def _hold(board: Board, order: list[str]) -> None:
         order.append("there")
 
 
-def test_a_mistake_of_ours_is_not_called_an_absence_of_the_store(shown, monkeypatch):
+def test_a_mistake_of_ours_is_not_called_an_absence_of_the_store(filled, monkeypatch):
     for mistake in (TypeError("ours"), KeyError("ours")):
-        monkeypatch.setattr(shown.objects._files, "info", _raising(mistake))
+        monkeypatch.setattr(filled.objects._files, "info", _raising(mistake))
         with pytest.raises(type(mistake), match="ours"):
-            shown.objects.get("scores/x/1.json", 10)
+            filled.objects.get("scores/x/1.json", 10)
     with pytest.raises(ValueError, match="not a valid path"):
-        shown.objects.put("../outside", b"")
+        filled.objects.put("../outside", b"")
 
 
 def _raising(error: Exception):
