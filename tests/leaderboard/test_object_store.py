@@ -169,9 +169,9 @@ def test_two_machines_keep_one_board(stores, server, runs, tmp_path):
     refused = [item for item in output if item]
     assert refused, "one of the two files with the same run is refused"
     assert all("is the same run as entry" in item for item in refused)
-    filled = [[item.entry for item in board.standings()] for board in (here, there)]
-    assert filled[0] == filled[1]
-    assert len(filled[0]) == 1
+    entries = [[item.entry for item in board.standings()] for board in (here, there)]
+    assert entries[0] == entries[1]
+    assert len(entries[0]) == 1
     assert stores.files(here.objects.url) == named(there)
     assert verify_board(there).differences == []
 
