@@ -101,7 +101,7 @@ $(LOWEST)/.ready: pyproject.toml .ci/lowest.py
 	@test -x $(LOWEST)/bin/pip || $(PYTHON) -m venv $(LOWEST)
 	$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
 	$(LOWEST)/bin/python -m pip install --quiet --no-compile -c $(LOWEST)/constraints.txt -e . \
-		hypothesis matplotlib pytest pytest-xdist scikit-learn scipy
+		hypothesis matplotlib pytest pytest-xdist scikit-learn
 	@touch $@
 
 # mkdocstrings reads the source, and names a package after its folder, as mypy does.
