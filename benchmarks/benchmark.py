@@ -183,7 +183,7 @@ class Benchmark:
             if reason := self.rule(name).unavailable(self):
                 raise BadDefinition(f"{self.path}: selection {name!r}: {reason}")
         for name, view in self.definition.views.items():
-            if not len(self.view(view)[0]):
+            if not len(self._select_view(view)):
                 raise BadDefinition(f"{self.path}: the view {name!r} has no rows")
         if self.definition.prompt is not None:
             try:
@@ -241,10 +241,15 @@ class Benchmark:
         """Return a view's rows and the labels that they are scored against."""
         if isinstance(view, str):
             view = self.definition.views[view]
-        part = self.part(view.part)
-        if view.rows != "all":
-            part = part.select(part.corrupted if view.rows == "corrupted" else ~part.corrupted)
+        part = self._select_view(view)
         return part, part.true_labels() if view.against == "true" else part.observed_labels()
+
+    def _select_view(self, view: View) -> Part:
+        """The rows of a view."""
+        part = self.part(view.part)
+        if view.rows == "all":
+            return part
+        return part.select(part.corrupted if view.rows == "corrupted" else ~part.corrupted)
 
 
 def make_benchmark_on(split: Split, definition: BenchmarkDefinition, path: Path) -> Benchmark:

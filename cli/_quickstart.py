@@ -15,9 +15,9 @@ from ..baselines.recipe import Recipe, load_recipes
 from ..baselines.running.plan import Plan, compute_code_digest
 from ..baselines.running.sweep import require_extras, run_plans
 from ..benchmarks.benchmark import Benchmark, load_suite
-from ..benchmarks.blind.data import load_model_inputs
 from ..benchmarks.harness.evaluate import list_seeds
 from ..benchmarks.model import Budget
+from ..benchmarks.model_inputs import load_model_inputs
 from ..benchmarks.runs.run import Run, read_run
 from ..benchmarks.scoring.score import score
 from ..core.canonical import compute_identity

@@ -29,15 +29,7 @@ from .batching.columns import (
     to_microseconds,
     to_object_array,
 )
-from .batching.order import (
-    STORED_ROWS,
-    AsStored,
-    GlobalBatches,
-    Order,
-    StoredPermutation,
-    make_epoch_order,
-    make_index_order,
-)
+from .batching.order import GlobalBatches, Order, make_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,6 +108,13 @@ class Part:
             row_metadata={name: values[positions] for name, values in self.row_metadata.items()},
             override=None if self.override is None else self.override[positions],
         )
+
+    def without_labels(self) -> Part:
+        """Return the same rows with their inputs and ids only: no label, and no metadata (groups, severities)."""
+        fields = tuple(field for field in self.schema.of_role("input") if field.name in self.source.column_names)
+        source = self.source.select(["row_id", *(field.name for field in fields)])
+        schema = Schema(fields) if fields else self.schema
+        return replace(self, schema=schema, label="", source=source, row_metadata={}, override=None, label_names=())
 
     @overload
     def __getitem__(self, position: int) -> dict[str, Any]: ...
@@ -214,11 +213,7 @@ class Part:
         >>> fs.load("modadd97/xi35").order(seed=0, epoch=0).sequence[:3].tolist()
         [479, 1382, 3660]
         """
-        if seed is None:
-            return AsStored()
-        if len(self) > STORED_ROWS:
-            return make_index_order(self.identity, self.name, seed, epoch, len(self))
-        return StoredPermutation(make_epoch_order(self.identity, self.name, seed, epoch, self.row_ids))
+        return make_order(self.identity, self.name, seed, epoch, self.row_ids)
 
     def torch(
         self,
@@ -495,6 +490,11 @@ class Part:
         shape = () if name == "row_id" else self.schema[name].shape
         flat = (stored.flatten() if shape else stored).to_numpy(zero_copy_only=False)
         return FixedColumn(flat.reshape(-1, *shape), source_indices)
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the rows are adjacent in the source's file, so that a column is read without being gathered."""
+        return self._first_place is not None
 
     @cached_property
     def _first_place(self) -> int | None:

@@ -16,7 +16,7 @@ from ..splits.catalogue import find_manifest
 from ..splits.manifest import Manifest
 from .acquire.row_difference import compare_rows
 from .acquire.source import Source, find_source
-from .cache.store import Verify, load_or_build_table, use_verify_mode
+from .cache.store import Verify, is_intact, load_or_build_table, use_verify_mode
 from .freezing.first_use import freeze_on_first_use
 from .part import Part
 
@@ -93,6 +93,19 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
         make_assignment_path(manifest, source), lambda: verify_manifest_rows(manifest, source, rows)
     )
     return Split(manifest, source, rows, assigned)
+
+
+def is_cached(manifest: Manifest) -> bool:
+    """Whether a frozen manifest's rows are in the cache, so that `open_split` only maps them."""
+    pin = manifest.definition.source
+    if not manifest.frozen:
+        return False
+    source = find_source(pin.name)
+    return (
+        (source.definition.version, source.definition.digest) == (pin.version, pin.digest)
+        and is_intact(source.cached_at)
+        and is_intact(make_assignment_path(manifest, source))
+    )
 
 
 def make_assignment_path(manifest: Manifest, source: Source) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import load_model_inputs
+from ...benchmarks.model_inputs import load_model_inputs
 from ...core.errors import FarshiftError
 from ..recipe import Recipe, make_fine_tuned, replace_augmentation, replace_encoder, replace_network
 from .published import apply_published
@@ -72,4 +72,4 @@ NOTHING = RecipeOverrides()
 def _count_training_rows(benchmark: Benchmark) -> int:
     """The number of training rows."""
     prepare_data(benchmark)
-    return int(load_model_inputs(benchmark).stored("train").num_rows)
+    return load_model_inputs(benchmark).count_rows("train")

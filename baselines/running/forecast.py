@@ -10,8 +10,7 @@ from math import ceil
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import load_cached, load_model_inputs
-from ...benchmarks.blind.rows import ModelInputs
+from ...benchmarks.model_inputs import ModelInputs, load_cached, load_model_inputs
 from ...core.engines import Needs, open_engine
 from ...core.errors import FarshiftError, Unavailable
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size
@@ -112,12 +111,12 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     trials: list[Probe] = []
     needs, why, folds = list_disk_requirements(plan.benchmark), "", 0
     problems = find_shortages(needs, plan.benchmark.name, device)
-    blind = None if problems else _load_rows(plan.benchmark)
+    model_inputs = None if problems else _load_rows(plan.benchmark)
     with open_engine(engine, Needs(device, threads=1)) as executor:
         groups = split_seeds(plan.seeds, executor.workers)
     if problems:
         why = "it does not fit"
-    elif blind is None:
+    elif model_inputs is None:
         why = f"the data are not in the cache: run farshift splits pull {plan.benchmark.manifest.name}"
     else:
         plan.check()
@@ -127,13 +126,13 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
         if problems:
             why = "it does not fit"
         else:
-            for names in group_by_image_size(plan, blind, list(plan.settings)):
-                feed = {"feed": "streamed"} if is_streamed(plan, blind, plan.settings[names[0]]) else {}
+            for names in group_by_image_size(plan, model_inputs, list(plan.settings)):
+                feed = {"feed": "streamed"} if is_streamed(plan, model_inputs, plan.settings[names[0]]) else {}
                 members = [Member(seed, {**plan.settings[name], **feed}) for seed in groups[0] for name in names]
                 with _limit_threads(1 if len(groups) > 1 else 0):
                     trials.append(run_probe(plan, members))
                 trials[-1].share = len(names) / len(plan.settings)
-    rows = _count_rows(plan.benchmark, blind)
+    rows = _count_rows(plan.benchmark, model_inputs)
     result = Forecast(
         plan,
         workers=len(groups),
@@ -179,12 +178,11 @@ def _load_rows(benchmark: Benchmark) -> ModelInputs | None:
         return None
 
 
-def _count_rows(benchmark: Benchmark, blind: ModelInputs | None) -> dict[str, int]:
+def _count_rows(benchmark: Benchmark, model_inputs: ModelInputs | None) -> dict[str, int]:
     """Count rows by part: in the cache, else in the manifest or the published counts. Of a definition without either
     only `predicted` is given, 0."""
-    if blind is not None:
-        parts = sorted({"train", *benchmark.predicted_parts, *(n for n in ("id_val", "ood_val") if blind.has_part(n))})
-        rows = {name: blind.stored(name).num_rows for name in parts}
+    if model_inputs is not None:
+        rows = {name: model_inputs.count_rows(name) for name in model_inputs.parts}
     else:
         definition = benchmark.manifest.definition
         rows = {name: pin.rows for name, pin in definition.parts.items()}

@@ -18,11 +18,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...benchmarks.blind.data import load_model_inputs
-from ...benchmarks.blind.rows import ModelInputs
-from ...benchmarks.blind.training_table import TrainingTable
 from ...benchmarks.harness.training import TrainingSet
 from ...benchmarks.model import Columns
+from ...benchmarks.model_inputs import ModelInputs, ModelRows, load_model_inputs
 from ...core.files import get_cache_root
 from ...loaders.batching.images import decode_images
 from ...loaders.batching.pixels import is_cached
@@ -96,8 +94,8 @@ class Probe:
 
 def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     """Measure the cost of a plan's `members`, which one process trains. Raises the errors of the training."""
-    blind = load_model_inputs(plan.benchmark)
-    rows = TrainingSet(plan.benchmark, blind)
+    model_inputs = load_model_inputs(plan.benchmark)
+    rows = TrainingSet(plan.benchmark, model_inputs)
     training_table = rows.train()
     files = [name for name in plan.benchmark.task.inputs if is_encoded(training_table.columns[name])]
     count = min(len(training_table), FILES if files else ROWS)
@@ -113,7 +111,7 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     unlabelled = opened.get("unlabelled")
     if unlabelled is not None:
         unlabelled = {name: column[:count] for name, column in unlabelled.items()}
-    prediction_batch = blind.part(plan.benchmark.predicted_parts[0]).batch(slice(0, PREDICTION_ROWS))
+    prediction_batch = model_inputs.part(plan.benchmark.predicted_parts[0]).batch(slice(0, PREDICTION_ROWS))
     recipe = plan.recipe
     if files and not recipe.encoder and is_audio_task(plan.benchmark.task, training_table.columns):
         start = time.perf_counter()
@@ -122,7 +120,7 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     elif files and not recipe.encoder:
         values = _resolve_values(plan, members)
         result.side, by = values["side"], values["decoder"]
-        result.images = _find_cached_parts(plan, blind, files[0], result.side, by)
+        result.images = _find_cached_parts(plan, model_inputs, files[0], result.side, by)
         start = time.perf_counter()
         some = _decode_rows(some, files, result.side, by)
         result.images_per_second = count * len(files) / (time.perf_counter() - start)
@@ -143,7 +141,7 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     return result
 
 
-def _measure_features(result: Probe, encoder: str, plan: Plan, rows: TrainingTable) -> None:
+def _measure_features(result: Probe, encoder: str, plan: Plan, rows: ModelRows) -> None:
     """Measure how fast a frozen encoder reads rows that it has not read before."""
     given, *_ = extract_columns(rows)
     frozen = FrozenColumns(encoder, plan.benchmark.task, given, plan.budget.device)
@@ -164,12 +162,12 @@ def _resolve_values(plan: Plan, members: Sequence[Member]) -> dict[str, Any]:
     return resolve_settings(plan.recipe, plan.benchmark.name, members[0].settings)
 
 
-def _select_evenly(rows: TrainingTable, count: int) -> TrainingTable:
+def _select_evenly(rows: ModelRows, count: int) -> ModelRows:
     """At most `count` of the rows, evenly spaced."""
     return rows.select(np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64)))
 
 
-def _decode_rows(rows: TrainingTable, files: Sequence[str], side: int, by: str) -> TrainingTable:
+def _decode_rows(rows: ModelRows, files: Sequence[str], side: int, by: str) -> ModelRows:
     return rows.replaced(_decode_columns(rows.columns, files, side, by))
 
 
@@ -177,12 +175,12 @@ def _decode_columns(columns: Columns, files: Sequence[str], side: int, by: str) 
     return {name: decode_images(columns[name], side, by) for name in files}
 
 
-def _find_cached_parts(plan: Plan, blind: ModelInputs, name: str, side: int, by: str) -> dict[str, bool]:
+def _find_cached_parts(plan: Plan, model_inputs: ModelInputs, name: str, side: int, by: str) -> dict[str, bool]:
     """For each part that is trained on, whether its decoded images are in the cache."""
     return {
-        part: is_cached(blind.part(part).columns[name], side, by)
+        part: is_cached(model_inputs.part(part).columns[name], side, by)
         for part in ("train", "id_val")
-        if blind.has_part(part)
+        if model_inputs.has_part(part)
     }
 
 

@@ -8,28 +8,25 @@ as a network reads them. What needs a step to find out (activations, gradients) 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import load_cached, load_model_inputs
-from ...benchmarks.blind.streamed import StreamedBenchmark
+from ...benchmarks.model_inputs import ModelInputs, load_cached, load_model_inputs
+from ...benchmarks.streamed import StreamedBenchmark
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...loaders.acquire.download_size import compute_download_size
 from ...loaders.cache.limit import format_size
+from ...splits.schema import Field
 from ..recipe import resolve_settings
 from .plan import Plan
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ...benchmarks.blind.rows import ModelInputs
 
 Resource = Literal["disk", "memory", "device memory"]
 
@@ -110,28 +107,28 @@ def list_disk_requirements(benchmark: Benchmark) -> list[Requirement]:
 def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirement]:
     """The memory that the rows of a plan need in training; empty if its data are not in the cache yet. side_by_side:
     the number of processes that train at once, each with its own rows."""
-    blind = load_cached(plan.benchmark)
-    if blind is None:
+    model_inputs = load_cached(plan.benchmark)
+    if model_inputs is None:
         return []
-    parts = [name for name in ("train", "id_val") if blind.has_part(name)]
-    size = sum(_count_memory_bytes(blind, name) for name in parts)
+    parts = [name for name in ("train", "id_val") if model_inputs.has_part(name)]
+    size = sum(_count_memory_bytes(model_inputs, name) for name in parts)
     requirements = [
         Requirement(
             "the training rows", "memory", size * side_by_side, "train on a smaller benchmark, or by fewer processes"
         )
     ]
-    rows = sum(blind.stored(name).num_rows for name in parts)
+    rows = sum(model_inputs.count_rows(name) for name in parts)
     recipe = plan.recipe
     if recipe.estimator or recipe.encoder or plan.benchmark.task.type != "classification":
         return requirements
     values = max(
         (_resolve_plan_settings(plan, candidate) for candidate in plan.settings.values()),
-        key=lambda candidate: _count_input_numbers(blind, candidate)[0],
+        key=lambda candidate: _count_input_numbers(model_inputs, candidate)[0],
     )
-    width, largest = _count_input_numbers(blind, values)
+    width, largest = _count_input_numbers(model_inputs, values)
     if not width:
         return requirements  # tokens and audio: measured in the trial
-    if _is_streamable(blind) and values["feed"] != "resident":
+    if _is_streamable(model_inputs) and values["feed"] != "resident":
         return requirements  # streamed if they would not fit
     resource: Resource = "memory" if plan.budget.device == "cpu" else "device memory"
     return [
@@ -140,16 +137,16 @@ def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirem
     ]
 
 
-def is_streamed(plan: Plan, blind: ModelInputs, own: Mapping[str, Any]) -> bool:
+def is_streamed(plan: Plan, model_inputs: ModelInputs, own: Mapping[str, Any]) -> bool:
     """Whether the feed `auto` would stream a plan's images to the device, with settings of its `own`, because all of
     them would take too much of its memory."""
-    if plan.recipe.estimator or plan.recipe.encoder or not _is_streamable(blind):
+    if plan.recipe.estimator or plan.recipe.encoder or not _is_streamable(model_inputs):
         return False
     from ..training.feed import SHARE, get_free_memory
 
     values = _resolve_plan_settings(plan, own)
-    rows = sum(blind.stored(name).num_rows for name in ("train", "id_val") if blind.has_part(name))
-    size = 4 * _count_input_numbers(blind, values)[0] * rows
+    rows = sum(model_inputs.count_rows(name) for name in ("train", "id_val") if model_inputs.has_part(name))
+    size = 4 * _count_input_numbers(model_inputs, values)[0] * rows
     return bool(values["feed"] == "auto" and size > SHARE * get_free_memory(plan.budget.device))
 
 
@@ -157,43 +154,40 @@ def _resolve_plan_settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, A
     return resolve_settings(plan.recipe, plan.benchmark.name, values)
 
 
-def _count_memory_bytes(blind: ModelInputs, name: str) -> int:
+def _count_memory_bytes(model_inputs: ModelInputs, name: str) -> int:
     """The bytes of a part's columns in training. Files stay in their memory-mapped column."""
-    columns = [column for column in blind.stored(name).columns if not is_encoded_type(column.type)]
-    return sum(column.nbytes + (0 if _is_number(column.type) else _OBJECT * len(column)) for column in columns)
+    part, observed = model_inputs.parts[name], model_inputs.observed[name]
+    size = part.row_ids.nbytes + sum(column.nbytes for column in observed.values())
+    size += sum(_OBJECT + len(str(text)) for text in _iterate_texts(observed.values()))
+    for field in _list_inputs(model_inputs):
+        if field.item != "bytes" and field.name in part.source.column_names:
+            stored = part.source[field.name]
+            size += stored.nbytes * len(part) // max(1, len(stored))
+            size += _OBJECT * len(part) if field.item == "string" else 0
+    return size
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or is_encoded_type(kind))
-
-
-def is_encoded_type(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds files: encoded images or audio."""
-    import pyarrow as pa
-
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+def _iterate_texts(columns: Iterable[NDArray[Any]]) -> Iterator[Any]:
+    for column in columns:
+        if column.dtype == object:
+            yield from column
 
 
-def is_audio_input(blind: ModelInputs) -> bool:
+def is_audio_input(model_inputs: ModelInputs) -> bool:
     """Whether a task's only input is audio files."""
     from ..encoding.log_mel import is_audio_task
 
-    (name, kind, _), *others = _iterate_inputs(blind)
-    rows = blind.stored("train")
-    if others or not is_encoded_type(kind) or name not in rows.column_names:
-        return False
-    some = rows[name][:16].to_pylist()
-    return is_audio_task(blind.task, {name: np.array([*some, None], object)[:-1]})
+    field, *others = _list_inputs(model_inputs)
+    files = model_inputs.part("train").files.get(field.name)
+    return not others and files is not None and is_audio_task(model_inputs.task, {field.name: np.asarray(files[:16])})
 
 
-def group_by_image_size(plan: Plan, blind: ModelInputs, named: Sequence[str]) -> list[list[str]]:
+def group_by_image_size(plan: Plan, model_inputs: ModelInputs, named: Sequence[str]) -> list[list[str]]:
     """Group the named settings that read images at one size by one decoder: each size is decoded separately."""
     if (
         plan.recipe.estimator
         or plan.recipe.encoder
-        or not any(is_encoded_type(kind) for _, kind, _ in _iterate_inputs(blind))
+        or not any(field.item == "bytes" for field in _list_inputs(model_inputs))
     ):
         return [list(named)]
     groups: dict[tuple[int, str], list[str]] = {}
@@ -203,35 +197,31 @@ def group_by_image_size(plan: Plan, blind: ModelInputs, named: Sequence[str]) ->
     return list(groups.values())
 
 
-def _iterate_inputs(blind: ModelInputs) -> Iterator[tuple[str, pa.DataType, Sequence[int]]]:
-    for name in blind.task.inputs:
-        yield name, blind.kind(name), blind.card["shapes"].get(name, ())
+def _list_inputs(model_inputs: ModelInputs) -> list[Field]:
+    return [model_inputs.schema[name] for name in model_inputs.task.inputs]
 
 
-def _count_input_numbers(blind: ModelInputs, values: Mapping[str, Any]) -> tuple[int, str]:
+def _count_input_numbers(model_inputs: ModelInputs, values: Mapping[str, Any]) -> tuple[int, str]:
     """The number of values that a network reads of each row, and how to reduce it."""
     width, most, change = 0, 0, "choose a smaller network or batch"
-    for _, kind, shape in _iterate_inputs(blind):
-        if is_encoded_type(kind) and is_audio_input(blind):
+    for field in _list_inputs(model_inputs):
+        if field.item == "bytes" and is_audio_input(model_inputs):
             own, advice = 0, ""
-        elif is_encoded_type(kind):
+        elif field.item == "bytes":
             own, advice = 3 * values["side"] ** 2, "lower the setting side, or leave feed at auto"
-        elif not _is_number(kind):
+        elif field.item == "string":
             own, advice = (0, "") if values["inputs"] == "tokens" else (values["buckets"], "lower the setting buckets")
         else:
-            own, advice = prod(shape), "leave the setting feed at auto"
+            own, advice = prod(field.shape), "leave the setting feed at auto"
         width += own
         if own > most:
             most, change = own, advice
     return width, change
 
 
-def _is_streamable(blind: ModelInputs) -> bool:
+def _is_streamable(model_inputs: ModelInputs) -> bool:
     """Whether the rows are images that need not be on the device: a task's only input, of uint8."""
-    inputs = list(_iterate_inputs(blind))
-    if len(inputs) != 1:
+    field, *others = _list_inputs(model_inputs)
+    if others or is_audio_input(model_inputs):
         return False
-    _, kind, shape = inputs[0]
-    if is_audio_input(blind):
-        return False
-    return is_encoded_type(kind) or (len(shape) in (2, 3) and "uint8" in str(kind))
+    return field.item == "bytes" or (len(field.shape) in (2, 3) and field.item == "uint8")

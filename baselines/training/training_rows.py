@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ...benchmarks.blind.training_table import TrainingTable
 from ...benchmarks.model import Columns, TrainingRows
+from ...benchmarks.model_inputs import ModelRows
 from ...loaders.batching.encoded_files import EncodedFiles
 from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows
@@ -94,4 +94,4 @@ def digest_batch(batch: Columns) -> str:
 
 def _collect_columns(given: TrainingRows) -> dict[str, Any]:
     """The columns of training rows; columns in a file are not read into memory."""
-    return dict(given.columns if isinstance(given, TrainingTable) else given.numpy())
+    return dict(given.columns if isinstance(given, ModelRows) else given.numpy())

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below, draw_uniform
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
-from ..blind.training_table import TrainingTable
 from ..model import Budget, Columns, Model, Task
+from ..model_inputs import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from .factory import make_factory
 
@@ -130,14 +130,14 @@ class CheckedModel:
         with wrap_user_errors("the model's factory"):
             return make_factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
 
-    def train(self) -> TrainingTable:
+    def train(self) -> ModelRows:
         """Copy the training rows: the checked rows, with their label or a random one."""
         drawn = {self.task.label: make_labels(self.task, self.columns), "weight": np.ones(len(self), np.int64)}
         names = (*self.task.inputs, *drawn)
         given = {name: np.array(self.columns[name]) for name in names if name in self.columns}
-        return TrainingTable(drawn | given, self.row_ids, "conformance")
+        return ModelRows(drawn | given, self.row_ids, "conformance")
 
-    def fit(self, model: Model, train: TrainingTable) -> None:
+    def fit(self, model: Model, train: ModelRows) -> None:
         """Train a model if it has `fit`."""
         fit = getattr(model, "fit", None)
         if fit is None:

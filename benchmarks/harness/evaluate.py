@@ -21,11 +21,10 @@ from ...core.progress import log_message
 from ...core.version import get_version
 from ...core.world import SINGLE_PROCESS, World, get_world
 from ..benchmark import Benchmark, find_benchmark
-from ..blind.data import load_model_inputs
-from ..blind.rows import ModelInputs
 from ..fingerprint import compute_fingerprint
 from ..limits import MAX_SEEDS, find_name_problem
 from ..model import Budget
+from ..model_inputs import ModelInputs, load_model_inputs
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
@@ -54,7 +53,7 @@ def evaluate(
     code: str | None = None,
     limit: int | None = None,
     on_hang: Callable[[], None] | None = None,
-    blind: ModelInputs | None = None,
+    model_inputs: ModelInputs | None = None,
 ) -> Run:
     """Evaluate a model on a benchmark and write a run folder.
 
@@ -70,7 +69,7 @@ def evaluate(
     settings: named values for the factory (or for an estimator's parameters); each is trained and yields candidates.
     time_limit: seconds for one batch, 0 for none; 600 by default, none for models with their own timeout (endpoints,
       commands). on_hang: called if native code does not return (time_limit.py).
-    blind: the model inputs; by default those of the benchmark.
+    model_inputs: the model inputs; by default those of the benchmark.
     limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
     code: a digest of the model's code; computed from its source by default. An unfinished run is resumed only with the
       same digest.
@@ -99,9 +98,9 @@ def evaluate(
     spend = Budget(budget, steps, device)
     named = check_settings(settings)
     together = get_world()
-    blind = blind or load_model_inputs(benchmark)
+    model_inputs = model_inputs or load_model_inputs(benchmark)
     with wrap_user_errors(f"reading the model, a {type(model).__name__},"):
-        make = make_factory(model, benchmark.task, device, blind.prompt)
+        make = make_factory(model, benchmark.task, device, model_inputs.prompt)
         card: dict[str, Any] = {
             "name": name or get_model_name(model),
             "kind": "own",
@@ -119,7 +118,7 @@ def evaluate(
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
     query = Predictor.of(benchmark, batch_size, _choose_time_limit(time_limit, model), on_hang, together)
     with begin_run(benchmark, out, card, spend, chosen, selection, together) as folder:
-        evaluation = Evaluation(folder, benchmark, blind, make_sequential_trainer(make), spend, query, named)
+        evaluation = Evaluation(folder, benchmark, model_inputs, make_sequential_trainer(make), spend, query, named)
         for seed in folder.missing():
             for error in evaluation.run([seed]).values():
                 raise error

@@ -18,9 +18,9 @@ from ...core.isolation.label_access import hide_labels
 from ...core.progress import log_message
 from ...loaders.batching.input_format import InputFormat
 from ..benchmark import Benchmark
-from ..blind.rows import Inputs, ModelInputs
 from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
+from ..model_inputs import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import RunFolder
@@ -35,7 +35,7 @@ class TrainingRun:
     """A training set, and what its models predict. suffix: of its jobs' file names."""
 
     rows: TrainingSet
-    parts: list[Inputs]
+    parts: list[ModelRows]
     suffix: str = ""
 
     @property
@@ -54,7 +54,7 @@ class Evaluation:
 
     folder: RunFolder
     benchmark: Benchmark
-    blind: ModelInputs
+    model_inputs: ModelInputs
     trainer: Trainer
     budget: Budget
     query: Predictor
@@ -87,17 +87,18 @@ class Evaluation:
 
     def _training_runs(self) -> Iterator[TrainingRun]:
         model = self.folder.plan["model"]
-        parts = [self.blind.part(part) for part in list_predicted_parts(self.benchmark, model)]
+        parts = [self.model_inputs.part(part) for part in list_predicted_parts(self.benchmark, model)]
         if (limit := read_limit(model)) is not None:
             parts = [
                 inputs.select(select_limited_rows(self.benchmark.name, inputs.name, inputs.row_ids, limit))
                 for inputs in parts
             ]
-        yield TrainingRun(TrainingSet(self.benchmark, self.blind), parts)
+        yield TrainingRun(TrainingSet(self.benchmark, self.model_inputs), parts)
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
-        for number, fold in enumerate(rule.folds(self.benchmark, self.blind) if rule.folds else ()):
+        for number, fold in enumerate(rule.folds(self.benchmark, self.model_inputs) if rule.folds else ()):
             fold_inputs = [replace(fold.held_out, name=rule.part)]
-            yield TrainingRun(TrainingSet(self.benchmark, self.blind, fold), fold_inputs, f".{rule.part}.{number}")
+            training_set = TrainingSet(self.benchmark, self.model_inputs, fold)
+            yield TrainingRun(training_set, fold_inputs, f".{rule.part}.{number}")
 
     def _execute(
         self, training_run: TrainingRun, seeds: list[int], jobs: _Jobs

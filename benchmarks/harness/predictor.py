@@ -20,9 +20,9 @@ from ...loaders.batching.encoded import BadFile
 from ...loaders.batching.input_format import InputFormat, find_readable_rows, select_rows
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.rows import Inputs
 from ..definition import Adaptation
 from ..model import Columns, Task
+from ..model_inputs import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from ..runs.shards import Job, Shard
 from .time_limit import PredictTimeout, TimeLimit
@@ -73,7 +73,7 @@ class Predictor:
         adaptation = benchmark.definition.protocol.touch.adaptation
         return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
 
-    def predict_all(self, model: Any, candidate: str, inputs: Inputs, job: Job, label: str) -> None:
+    def predict_all(self, model: Any, candidate: str, inputs: ModelRows, job: Job, label: str) -> None:
         """Predict the rows of `inputs` that are this process's share and have no prediction in `job` yet, and store the
         predictions in its shards. Predictions made before an error are stored."""
         adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
@@ -116,7 +116,7 @@ class Predictor:
                     report_progress(label, done, len(inputs))
                     reported = time.monotonic()
 
-    def _answers(self, model: Any, inputs: Inputs, step: Step, location: BatchLocation) -> Answers:
+    def _answers(self, model: Any, inputs: ModelRows, step: Step, location: BatchLocation) -> Answers:
         """Return predictions for a batch. A row whose image or audio cannot be decoded is marked as lost, and the
         others are predicted without it."""
         batch = inputs.batch(step.rows)
@@ -164,7 +164,7 @@ class _PredictContext:
         return f"predict on {self.location}"
 
 
-def _iterate_adaptation_steps(inputs: Inputs, adaptation: Adaptation | None) -> Iterator[Step]:
+def _iterate_adaptation_steps(inputs: ModelRows, adaptation: Adaptation | None) -> Iterator[Step]:
     """Yield batches in the order and with the resets of a protocol that permits adaptation."""
     assert adaptation is not None
     count = len(inputs)

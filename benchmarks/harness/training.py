@@ -16,9 +16,8 @@ from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ..benchmark import Benchmark
-from ..blind.rows import ModelInputs
-from ..blind.training_table import TrainingTable, copy_to_memory
 from ..model import Budget
+from ..model_inputs import ModelInputs, ModelRows, copy_rows
 from ..parsing import wrap_user_errors
 from ..selection import Fold
 from ..settings import clean_remarks
@@ -31,20 +30,20 @@ class TrainingSet:
     on demand."""
 
     benchmark: Benchmark
-    blind: ModelInputs
+    model_inputs: ModelInputs
     fold: Fold | None = None
     forms: InputFormat = AS_THEY_ARE
     """The format in which images and audio are returned."""
 
-    def train(self) -> TrainingTable:
+    def train(self) -> ModelRows:
         return self._part("train") if self.fold is None else replace(self.fold.train, forms=self.forms)
 
-    def val(self) -> TrainingTable | None:
+    def val(self) -> ModelRows | None:
         """Return validation rows; None if the benchmark has none, and for a fold."""
-        return self._part("id_val") if self.fold is None and self.blind.has_part("id_val") else None
+        return self._part("id_val") if self.fold is None and self.model_inputs.has_part("id_val") else None
 
-    def _part(self, name: str) -> TrainingTable:
-        return replace(self.blind.training(name), forms=self.forms)
+    def _part(self, name: str) -> ModelRows:
+        return replace(self.model_inputs.training(name), forms=self.forms)
 
     def opened(self, takes: Callable[[str], bool]) -> dict[str, Any]:
         """Return what a training requests by name beyond training and validation rows, `ood_val` and `unlabelled`: the
@@ -52,10 +51,10 @@ class TrainingSet:
         touch = self.benchmark.definition.protocol.touch
         opened: dict[str, Any] = {}
         if takes("ood_val"):
-            given = touch.ood_val_labels and self.blind.has_part("ood_val")
+            given = touch.ood_val_labels and self.model_inputs.has_part("ood_val")
             opened["ood_val"] = self._part("ood_val") if given else None
         if takes("unlabelled"):
-            opened["unlabelled"] = self.blind.unlabelled("ood_test") if touch.ood_test_inputs else None
+            opened["unlabelled"] = self.model_inputs.unlabelled("ood_test") if touch.ood_test_inputs else None
         return opened
 
 
@@ -105,7 +104,9 @@ class SequentialTrainer:
             rows = replace(self.rows, forms=InputFormat.of(model))
             opened = rows.opened(inspect.signature(model.fit).parameters.__contains__)
             if opened.get("unlabelled") is not None:
-                opened["unlabelled"] = rows.forms.given(copy_to_memory(opened["unlabelled"]))
+                opened["unlabelled"] = rows.forms.given(
+                    {name: copy_rows(column, slice(None)) for name, column in opened["unlabelled"].items()}
+                )
             remarks = clean_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
         return FittedModel(model, remarks, watch.seconds(), list_used_data(opened))
 

@@ -14,7 +14,7 @@ from ...core.errors import BadRun
 from ...core.files import compute_file_sha256
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.data import load_model_inputs
+from ..model_inputs import load_model_inputs
 from ..prompting.grading import extract_answers
 from ..prompting.prompt import Prompt
 from ..scoring.completeness import describe_row_id_problem
@@ -125,8 +125,8 @@ def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -
 
 def extract_part_answers(benchmark: Benchmark, prompt: Prompt, outputs: Outputs) -> dict[str, Answers]:
     """Extract the predictions of each predicted part, in the order of the part's rows."""
-    blind = load_model_inputs(benchmark)
-    rows = {name: blind.part(name).row_ids for name in benchmark.predicted_parts}
+    model_inputs = load_model_inputs(benchmark)
+    rows = {name: model_inputs.part(name).row_ids for name in benchmark.predicted_parts}
     return {name: extract_answers([outputs[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
 
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadDefinition, FarshiftError, shorten_list
 from ..benchmark import Benchmark, load_benchmarks
-from ..blind.data import load_model_inputs
 from ..canary import make_canary
 from ..model import Task
+from ..model_inputs import load_model_inputs
 from ..prompting.grading import Grader
 from ..prompting.prompt import Prompt
 
@@ -107,9 +107,9 @@ def require_prompt(benchmark: Benchmark) -> Prompt:
 
 def iterate_prompts(benchmark: Benchmark, prompt: Prompt) -> Iterator[tuple[str, NDArray[np.uint64], list[str]]]:
     """Yield for each predicted part its name, row ids (n,) and n prompts."""
-    blind = load_model_inputs(benchmark)
+    model_inputs = load_model_inputs(benchmark)
     for name in benchmark.predicted_parts:
-        inputs = blind.part(name)
+        inputs = model_inputs.part(name)
         yield name, inputs.row_ids, prompt.texts(inputs.batch(slice(None)))
 
 

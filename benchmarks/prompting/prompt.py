@@ -16,6 +16,7 @@ from hashlib import sha256
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.canonical import compute_identity
 from ...core.draws import draw_permutation
@@ -164,15 +165,17 @@ def to_digest_form(parts: Sequence[Part]) -> str | list[Any]:
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def draw_shots(pin: PromptPin, name: str, columns: Columns, task: Task) -> tuple[Row, ...]:
+def draw_shots(
+    pin: PromptPin, name: str, columns: Mapping[str, Any], row_ids: NDArray[np.uint64], task: Task
+) -> tuple[Row, ...]:
     """Draw the k examples of a prompt: training rows by their ids, the same on every platform and in every order.
 
-    name: the benchmark's. columns: the training part's inputs, label and `row_id`, first axis the row. The returned
-    rows have the fields that the example uses. Raises `BadDefinition` if there are fewer than k rows.
+    name: the benchmark's. columns: the training part's inputs and label, of which single rows are read; row_ids: their
+    ids, (n,). The returned rows have the fields that the example uses. Raises `BadDefinition` if there are fewer than k
+    rows.
     """
-    ids = columns["row_id"]
-    _check_count(pin, name, len(ids))
-    drawn = draw_permutation(f"prompt/{name}/{pin.version}/{pin.seed}", ids)[: pin.k]
+    _check_count(pin, name, len(row_ids))
+    drawn = draw_permutation(f"prompt/{name}/{pin.version}/{pin.seed}", row_ids)[: pin.k]
     fields = sorted(set(_parse_example(pin, task).fields))
     return tuple({field: columns[field][row] for field in fields} for row in drawn)
 

@@ -9,10 +9,9 @@ from typing import Any
 from ...core.errors import BadRun
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..blind.data import load_model_inputs
-from ..blind.rows import Inputs, ModelInputs
 from ..harness.evaluate import begin_run, list_seeds
 from ..model import Budget
+from ..model_inputs import ModelInputs, ModelRows, load_model_inputs
 from .run import Run
 from .shards import Shard
 
@@ -39,8 +38,8 @@ def write_recorded_run(
     Raises `FarshiftError` for an invalid name or too many seeds, `BadRun` if the folder has other content, or a part
     has no predictions.
     """
-    blind = load_model_inputs(benchmark)
-    rows = list_predicted_inputs(benchmark, blind, selection)
+    model_inputs = load_model_inputs(benchmark)
+    rows = list_predicted_inputs(benchmark, model_inputs, selection)
     for part_inputs in rows:
         if any(part_inputs.name not in parts for each in answers for parts in each.values()):
             raise BadRun(f"{benchmark.name}: there are no predictions for {part_inputs.name}")
@@ -60,13 +59,13 @@ def write_recorded_run(
         return folder.finish()
 
 
-def list_predicted_inputs(benchmark: Benchmark, blind: ModelInputs, selection: str | None) -> list[Inputs]:
+def list_predicted_inputs(benchmark: Benchmark, model_inputs: ModelInputs, selection: str | None) -> list[ModelRows]:
     """List the rows that a candidate predicts: those of each predicted part, and the additional rows of a selection
     rule (its folds), without their inputs."""
-    inputs = [blind.part(name) for name in benchmark.predicted_parts]
+    inputs = [model_inputs.part(name) for name in benchmark.predicted_parts]
     rule = benchmark.rule(selection)
     if rule.folds is not None:
         ballot = rule.ballot(benchmark)
         assert ballot is not None  # a rule with folds has selection data
-        inputs.append(Inputs(rule.part, ballot.row_ids, {}))
+        inputs.append(ModelRows({}, ballot.row_ids, rule.part))
     return inputs

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ...core.files import write_atomically
 from ..answers import Answers
-from ..blind.rows import Inputs
 from ..model import Task
+from ..model_inputs import ModelRows
 from .predictions import concatenate_answers, make_answers_table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Job:
     def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
         self.path, self.seed, self.task, self.fold = path, seed, task, fold
         self.candidates: list[str] = []
-        self._requests: list[tuple[str, Inputs]] = []
+        self._requests: list[tuple[str, ModelRows]] = []
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class Job:
         """Mark that the following predictions are from a model that was trained here."""
         write_atomically(self.path / _TRAINED, b"", ADVICE)
 
-    def covered(self, candidate: str, inputs: Inputs) -> NDArray[np.bool_]:
+    def covered(self, candidate: str, inputs: ModelRows) -> NDArray[np.bool_]:
         """Return which rows have a prediction of the candidate, in prediction order, shape (n,). A damaged shard is
         removed and does not count."""
         covered = np.zeros(len(inputs), bool)
@@ -79,7 +79,7 @@ class Job:
     def _shards(self, candidate: str, part: str) -> list[Path]:
         return sorted(self.path.glob(f"{part}.{compute_candidate_key(candidate)}.*.arrow"))
 
-    def asks(self, candidate: str, inputs: Inputs) -> None:
+    def asks(self, candidate: str, inputs: ModelRows) -> None:
         """Record that a candidate must predict these rows."""
         if candidate not in self.candidates:
             self.candidates.append(candidate)
@@ -108,7 +108,7 @@ class Shard:
 
     With `in_one` nothing is written unless every row has a prediction."""
 
-    def __init__(self, job: Job, candidate: str, inputs: Inputs, in_one: bool = False) -> None:
+    def __init__(self, job: Job, candidate: str, inputs: ModelRows, in_one: bool = False) -> None:
         self.inputs = inputs
         self._job, self._in_one = job, in_one
         self._key = compute_candidate_key(candidate)

@@ -35,8 +35,7 @@ from numpy.typing import NDArray
 from ...core.plugins import find_files_by_name, load_module
 
 if TYPE_CHECKING:
-    from ..blind.rows import Inputs, ModelInputs
-    from ..blind.training_table import TrainingTable
+    from ..model_inputs import ModelInputs, ModelRows
 
 
 class Benchmark(Protocol):
@@ -63,8 +62,8 @@ class Fold:
     """One additional model that a rule trains: its training rows, and the rows that it then predicts."""
 
     name: str
-    train: TrainingTable
-    held_out: Inputs
+    train: ModelRows
+    held_out: ModelRows
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from . import Fold, SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.rows import ModelInputs
+    from ..model_inputs import ModelInputs
 
 PART = "crafted_shift"
 
@@ -42,15 +42,18 @@ def ballot(benchmark: Benchmark) -> SelectionData:
     return SelectionData(ids, np.tile(part.observed_labels(), len(families)), np.repeat(families, len(part)))
 
 
-def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
+def folds(benchmark: Benchmark, model_inputs: ModelInputs) -> Iterator[Fold]:
     crafted = benchmark.definition.protocol.crafted
     assert crafted is not None
-    train, val = blind.training("train"), blind.part("id_val")
+    train, val = model_inputs.training("train"), model_inputs.part("id_val")
     families = _list_families(benchmark)
     for number in range(crafted.folds):
         fold_families = families[number :: crafted.folds]
         augmented_tables = [
-            train.replaced(augment_inputs(family, train.columns, benchmark.task, train.row_ids))
+            train.replaced(
+                augment_inputs(family, train.columns, benchmark.task, train.row_ids),
+                compute_copy_ids(family, train.row_ids),
+            )
             for family in families
             if family not in fold_families
         ]

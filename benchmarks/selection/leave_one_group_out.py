@@ -12,7 +12,7 @@ from . import Fold, SelectionData
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..blind.rows import ModelInputs
+    from ..model_inputs import ModelInputs
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50
@@ -31,10 +31,10 @@ def ballot(benchmark: Benchmark) -> SelectionData:
     return SelectionData(part.row_ids, part.observed_labels(), part.row_metadata["group"])
 
 
-def folds(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
-    train = blind.training("train")
+def folds(benchmark: Benchmark, model_inputs: ModelInputs) -> Iterator[Fold]:
+    train = model_inputs.training("train")
     groups = train.columns["group"]
-    training_inputs = blind.part("train")
+    training_inputs = model_inputs.part("train")
     for group in sorted(set(groups.tolist())):
         out = groups == group
         yield Fold(str(group), train.select(~out), training_inputs.select(np.flatnonzero(out)))

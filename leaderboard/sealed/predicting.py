@@ -4,28 +4,17 @@ ordinary evaluation loop. The labels of both are not in this process."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.blind.data import load_model_inputs
-from ...benchmarks.blind.rows import Inputs, ModelInputs
 from ...benchmarks.harness.evaluate import evaluate
+from ...benchmarks.model_inputs import load_model_inputs
 from ...benchmarks.runs.run import Run
 from .benchmark import make_sealed_benchmark
 from .draw_folder import PublishedDraw, find_window_benchmark, read_draw
 from .drawing import SEALED
-
-
-@dataclass(frozen=True)
-class _BlindDataWithDraw(ModelInputs):
-    """A public benchmark's model inputs, and the draw's inputs."""
-
-    drawn: Inputs
-
-    def part(self, name: str) -> Inputs:
-        return self.drawn if name == SEALED else super().part(name)
 
 
 def predict_draw(
@@ -42,7 +31,8 @@ def predict_draw(
     published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
     public = benchmark or find_window_benchmark(published_draw.terms)
     sealed = make_sealed_benchmark(public, published_draw)
-    public_data = load_model_inputs(public)
-    drawn = Inputs(SEALED, sealed.inputs.row_ids, sealed.inputs.numpy(public.task.inputs))
-    blind = _BlindDataWithDraw(public_data.folder, public_data.task, public_data.card, drawn)
-    return evaluate(model, sealed, seeds=seeds, budget=budget, blind=blind, **options)
+    model_inputs = load_model_inputs(public)
+    parts = {**model_inputs.parts, SEALED: sealed.inputs}
+    return evaluate(
+        model, sealed, seeds=seeds, budget=budget, model_inputs=replace(model_inputs, parts=parts), **options
+    )

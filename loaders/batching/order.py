@@ -88,19 +88,15 @@ class IndexPermutation:
         return (high << low_bits) | low
 
 
-def _make_stream_name(identity: str, part: str, seed: int, epoch: int) -> str:
-    return f"{identity}/{part}/{seed}/{epoch}"
-
-
-def make_epoch_order(identity: str, part: str, seed: int, epoch: int, row_ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return a permutation of the rows' positions, shape (rows,), by a draw for each row id; for up to `STORED_ROWS`
-    rows."""
-    return draw_permutation(_make_stream_name(identity, part, seed, epoch), row_ids)
-
-
-def make_index_order(identity: str, part: str, seed: int, epoch: int, rows: int) -> IndexPermutation:
-    """Return a permutation of the positions of a part of any size, computed on demand."""
-    return IndexPermutation(_make_stream_name(identity, part, seed, epoch), rows)
+def make_order(identity: str, part: str, seed: int | None, epoch: int, row_ids: NDArray[np.uint64]) -> Order:
+    """Return the order of an epoch of rows with these ids, shape (rows,): the stored one without a seed, else a
+    permutation by a draw for each row id; of more than `STORED_ROWS` rows, one of their positions."""
+    if seed is None:
+        return AsStored()
+    name = f"{identity}/{part}/{seed}/{epoch}"
+    if len(row_ids) > STORED_ROWS:
+        return IndexPermutation(name, len(row_ids))
+    return StoredPermutation(draw_permutation(name, row_ids))
 
 
 @dataclass(frozen=True)

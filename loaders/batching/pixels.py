@@ -8,12 +8,12 @@ entries. Images that do not fit into the cache are decoded on each read.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ from ..decoders import DEFAULT, Decoder, load_decoder
 from .encoded import BadImage
 from .encoded_files import EncodedFiles, digest_contents
 from .images import Files, decode_images, iterate_decoded, read_content
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 INTERPOLATION = "bilinear"
 
@@ -74,6 +77,58 @@ class ArrayPixels:
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         return np.take(self.array, rows, axis=0, mode="clip", out=out)
+
+
+class MappedPixels:
+    """A column of pixels (n, ..) uint8 that stays in a memory-mapped Arrow file, used like an array: an integer index
+    returns an image; a slice, mask or index array those images, still unread; `numpy.asarray` reads all of them."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, stored: pa.ChunkedArray, shape: Sequence[int], places: Rows) -> None:
+        """stored: fixed-size lists, the images of `shape`. places: the indices of this column's images, in order."""
+        self.stored, self.places = stored, places
+        self.shape = (len(places), *shape)
+        self.ndim = len(self.shape)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @cached_property
+    def _chunks(self) -> list[NDArray[np.uint8]]:
+        return [chunk.flatten().to_numpy().reshape(-1, *self.shape[1:]) for chunk in self.stored.chunks]
+
+    @cached_property
+    def _starts(self) -> Rows:
+        return np.cumsum([0, *map(len, self._chunks)])
+
+    def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        """Return the images at these positions, in new memory or in `out`."""
+        places = self.places[rows]
+        if len(self._chunks) == 1:
+            return np.take(self._chunks[0], places, axis=0, mode="clip", out=out)
+        pixels = np.empty((len(places), *self.shape[1:]), np.uint8) if out is None else out
+        numbers = np.searchsorted(self._starts, places, "right") - 1
+        for number in np.unique(numbers):
+            here = numbers == number
+            pixels[here] = self._chunks[number][places[here] - self._starts[number]]
+        return pixels
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, int | np.integer):
+            return self.take(np.array([np.arange(len(self))[rows]]))[0]
+        return MappedPixels(self.stored, self.shape[1:], self.places[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.uint8]:
+        return self.take(np.arange(len(self)))
+
+    @cached_property
+    def key(self) -> str:
+        """A digest of the content, equal to that of `ArrayPixels` of the same images."""
+        hasher = blake2b(repr(self.shape).encode(), digest_size=16)
+        for piece in iterate_pieces(self):
+            hasher.update(piece.data)
+        return hasher.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.model import Budget
+from farshift.benchmarks.model_inputs import load_model_inputs
 from farshift.core.errors import ModelError, Unavailable
 
 KNOWN = {record["name"]: record for record in list_algorithms()}
@@ -71,11 +71,11 @@ def recipes_for(name: str) -> list[Recipe]:
 
 def trained(made: Recipe, benchmark: Benchmark, seeds: tuple[int, ...]) -> list[Any]:
     """What each seed's replica predicts for a hundred test rows."""
-    blind, touch = load_model_inputs(benchmark), benchmark.definition.protocol.touch
-    requested = blind.part(benchmark.predicted_parts[-1])
+    model_inputs, touch = load_model_inputs(benchmark), benchmark.definition.protocol.touch
+    requested = model_inputs.part(benchmark.predicted_parts[-1])
     rows = FitInput(
-        blind.training("train"),
-        blind.training("id_val"),
+        model_inputs.training("train"),
+        model_inputs.training("id_val"),
         unlabelled=requested.batch(slice(None)) if touch.ood_test_inputs else None,
     )
     members = [Member(seed, {}) for seed in seeds]

@@ -18,7 +18,7 @@ from farshift.baselines.training import trainer
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.benchmark import Benchmark
-from farshift.benchmarks.blind.rows import ModelInputs
+from farshift.benchmarks.model_inputs import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
 from farshift.core.errors import BadDefinition, ModelError
 from farshift.core.progress import report_to
@@ -198,8 +198,8 @@ def test_a_rule_that_leaves_one_environment_is_refused_where_several_are_compare
     """Of three environments two are left when a fold is held out; of two, one."""
     on, right = "linear_unit_test_2/shuffled", leave_one_group_out.folds
 
-    def of_two(benchmark: Benchmark, blind: ModelInputs) -> Iterator[Fold]:
-        for fold in right(benchmark, blind):
+    def of_two(benchmark: Benchmark, model_inputs: ModelInputs) -> Iterator[Fold]:
+        for fold in right(benchmark, model_inputs):
             group = fold.train.columns["group"]
             yield replace(fold, train=fold.train.select(group == group[0]))
 

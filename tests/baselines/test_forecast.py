@@ -16,8 +16,8 @@ from farshift.baselines.running.forecast_text import format_cost_rows
 from farshift.baselines.running.resources import is_audio_input
 from farshift.baselines.running.sweep import make_budget, make_plan
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.model_inputs import load_model_inputs
 from farshift.cli import app
 from farshift.loaders.acquire.download_size import DownloadSize, compute_download_size
 from farshift.loaders.acquire.source import find_source

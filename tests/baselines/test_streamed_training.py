@@ -16,11 +16,11 @@ from farshift import FarshiftError, load, stream
 from farshift.baselines.training.replica_group import Fit, ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks.blind.streamed_rows import make_streamed_rows
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.core.errors import BadData
 from farshift.loaders.part import Part
+from farshift.loaders.stream.columns import find_streamed_inputs
 from farshift.loaders.stream.part import StreamedPart
 from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
@@ -62,7 +62,7 @@ class Held:
         return self.table.select([item.name for item in fields]).take(rows)
 
 
-def pictures() -> tuple[StreamedPart, TrainingTable]:
+def pictures() -> tuple[StreamedPart, ModelRows]:
     """JPEGs in a store, and the same rows in memory, in the order of their ids."""
     table = pa.table(
         {
@@ -79,10 +79,18 @@ def pictures() -> tuple[StreamedPart, TrainingTable]:
     files = np.empty(COUNT, object)
     files[:] = table["image"].to_pylist()
     columns = {"image": files[order], "kind": table["kind"].to_numpy()[order], "weight": np.ones(COUNT, np.int64)}
-    return part, TrainingTable(columns, ids[order])
+    return part, ModelRows(columns, ids[order])
 
 
-def fitted(rows: TrainingTable, task: Task, kept: Path | None = None, steps: int = STEPS, **settings: Any) -> Fit:
+def make_streamed_rows(part: StreamedPart, task: Task) -> ModelRows:
+    """A streamed part as training rows: labels are read here, inputs when they are drawn."""
+    columns: dict[str, Any] = dict(find_streamed_inputs(part, task.inputs))
+    columns[task.label] = np.concatenate([batch[task.label] for batch in part.batches(4096, columns=[task.label])])
+    columns["weight"] = np.ones(len(part), np.int64)
+    return ModelRows(columns, part.row_ids, part.name, part.identity)
+
+
+def fitted(rows: ModelRows, task: Task, kept: Path | None = None, steps: int = STEPS, **settings: Any) -> Fit:
     chosen = {"batch_size": 8, "lr": 0.01, "width": 8, "side": 8} | settings
     group = ReplicaGroup(recipe("mlp", steps, **chosen), task, MEMBERS, "toy/toy", kept)
     return group.fit(FitInput(rows, None), Budget("quick"))
@@ -126,7 +134,7 @@ def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
     task = Task("classification", ("pixels",), "digit", classes=10)
     there = stream("optdigits/writers", "train", local.to_webdataset(tmp_path / "shards"))
     columns = {**local.numpy(["pixels", "digit"]), "weight": np.ones(len(local), np.int64)}
-    fitted(TrainingTable(columns, local.row_ids), task, feed="resident", batch_size=32)
+    fitted(ModelRows(columns, local.row_ids), task, feed="resident", batch_size=32)
     before = list(losses)
     losses.clear()
     rows = make_streamed_rows(there, task)

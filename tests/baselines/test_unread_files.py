@@ -10,12 +10,13 @@ import pytest
 from encoded_files import picture
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.training.training_rows import FitInput, digest_batch
-from farshift.benchmarks.blind.rows import ModelInputs
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
+from farshift.benchmarks.model_inputs import ModelInputs, ModelRows
 from farshift.loaders.batching.encoded_files import EncodedFiles
-from farshift.loaders.batching.pixels import open_pixels
+from farshift.loaders.batching.pixels import ArrayPixels, MappedPixels, open_pixels
 from farshift.loaders.cache.store import map_table, write_arrow
+from farshift.loaders.part import Part
+from farshift.splits.schema import Field, Schema
 
 from .toys import recipe
 
@@ -53,51 +54,79 @@ def test_they_are_the_same_pictures_to_the_cache_and_the_same_rows_to_a_checkpoi
     assert digest_batch({"image": chunked()}) == digest_batch({"image": plain()})
 
 
-def blind(folder: Path) -> ModelInputs:
-    columns = {"image": FILES, "kind": np.arange(12) % 2, "weight": np.ones(12, np.int64), "row_id": np.arange(12)}
-    table = pa.table(columns)
-    for name in ("train", "ood_test"):
-        write_arrow(table.set_column(3, "row_id", table["row_id"].cast(pa.uint64())), folder / f"{name}.arrow")
-    return ModelInputs(folder, TASK, {"streams": {"train": "a/train", "ood_test": "a/ood_test"}, "shapes": {}})
+SCHEMA = Schema((Field("image", "image", "input"), Field("kind", "int64", "label")))
+
+
+def part(schema: Schema, image: pa.Array, file: Path) -> Part:
+    """Twelve rows of a mapped file in reverse order."""
+    ids = pa.array(np.arange(12), pa.uint64())
+    write_arrow(pa.table({"row_id": ids, "image": image, "kind": np.arange(12) % 2}), file)
+    return Part("a/a@1", "a", "train", schema, "kind", map_table(file), np.arange(12)[::-1], {})
+
+
+def inputs_of(rows: Part) -> ModelInputs:
+    observed = {"train": {"kind": rows.observed_labels(), "weight": np.ones(12, np.int64)}}
+    return ModelInputs(Toy(), rows.schema, {"train": rows.without_labels()}, observed)
+
+
+class Toy:
+    task = TASK
 
 
 def test_training_rows_keep_their_files_in_the_mapped_column_and_give_a_user_copies(tmp_path: Path) -> None:
-    rows = blind(tmp_path)
+    rows = inputs_of(part(SCHEMA, pa.array(FILES), tmp_path / "rows.arrow"))
     train = rows.training("train")
     assert isinstance(train.columns["image"], EncodedFiles)
-    assert isinstance(rows.unlabelled("ood_test")["image"], EncodedFiles)
-    there = map_table(tmp_path / "train.arrow")["image"].chunk(0)
+    assert isinstance(rows.unlabelled("train")["image"], EncodedFiles)
+    there = map_table(tmp_path / "rows.arrow")["image"].chunk(0)
     assert train.columns["image"].stored.chunk(0).buffers()[2].size == there.buffers()[2].size
+    files = FILES[::-1]
     given = train.numpy()
-    assert given["image"].tolist() == FILES
+    assert given["image"].tolist() == files
     given["image"][0] = b""
-    assert train.numpy()["image"].tolist() == FILES
-    assert [batch["image"].tolist() for batch in train.batches(5)] == [FILES[:5], FILES[5:10], FILES[10:]]
-    assert train.select(np.arange(12) > 8).numpy()["image"].tolist() == FILES[9:]
-    assert train.concatenate([train]).numpy()["image"].tolist() == FILES * 2
+    assert train.numpy()["image"].tolist() == files
+    assert [batch["image"].tolist() for batch in train.batches(5)] == [files[:5], files[5:10], files[10:]]
+    assert train.select(np.arange(12) > 8).numpy()["image"].tolist() == files[9:]
+    assert train.concatenate([train]).numpy()["image"].tolist() == files * 2
 
 
-def test_a_tensor_of_training_rows_is_a_view_of_its_file_and_a_user_s_copy_may_be_written_into(tmp_path: Path) -> None:
-    pixels = np.arange(48, dtype=np.uint8)
-    column = pa.FixedSizeListArray.from_arrays(pa.array(pixels), 4)
-    table = pa.table({"image": column, "kind": np.arange(12) % 2, "row_id": np.arange(12, dtype=np.uint64)})
-    write_arrow(table, tmp_path / "train.arrow")
-    rows = ModelInputs(tmp_path, TASK, {"streams": {"train": "a/train"}, "shapes": {"image": [2, 2]}})
-    train = rows.training("train")
-    assert train.columns["image"].base is not None
-    assert not train.columns["image"].flags.writeable
+def test_pixels_of_training_rows_stay_in_their_file_and_a_user_s_copy_may_be_written_into(tmp_path: Path) -> None:
+    pixels = np.arange(48, dtype=np.uint8).reshape(12, 2, 2)
+    schema = Schema((Field("image", "uint8[2,2]", "input"), Field("kind", "int64", "label")))
+    column = pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 4)
+    train = inputs_of(part(schema, column, tmp_path / "rows.arrow")).training("train")
+    assert isinstance(train.columns["image"], MappedPixels)
     given = train.numpy()
     given["image"][:] = 0
-    assert (train.numpy()["image"].ravel() == pixels).all()
+    assert (train.numpy()["image"] == pixels[::-1]).all()
+
+
+def test_rows_of_one_seed_and_epoch_come_in_the_order_of_the_part_s_own_batches(tmp_path: Path) -> None:
+    rows = part(SCHEMA, pa.array(FILES), tmp_path / "rows.arrow")
+    ours = [batch["kind"].tolist() for batch in inputs_of(rows).training("train").batches(5, seed=3, epoch=2)]
+    assert ours == [batch["kind"].tolist() for batch in rows.batches(5, seed=3, epoch=2)]
+
+
+@pytest.mark.parametrize("chunks", [1, 3])
+def test_mapped_pixels_give_what_an_array_gives(chunks: int) -> None:
+    array = np.random.default_rng(0).integers(0, 256, (9, 4, 5, 3), np.uint8)
+    lists = [pa.FixedSizeListArray.from_arrays(pa.array(some.ravel()), 60) for some in np.array_split(array, chunks)]
+    places = np.array([8, 0, 3, 3, 7, 5])
+    lazy, expected = MappedPixels(pa.chunked_array(lists), (4, 5, 3), places), array[places]
+    assert (lazy.shape, lazy.ndim, len(lazy), lazy.dtype) == (expected.shape, 4, 6, expected.dtype)
+    for rows in (slice(1, 5), slice(None, None, -2), np.array([5, 5, 0]), expected[:, 0, 0, 0] > 99):
+        assert isinstance(lazy[rows], MappedPixels)
+        assert (np.asarray(lazy[rows]) == expected[rows]).all()
+    assert (lazy[-1] == expected[-1]).all()
+    assert (lazy.take(np.array([4, 1]), np.empty((2, 4, 5, 3), np.uint8)) == expected[[4, 1]]).all()
+    assert lazy.key == ArrayPixels(expected).key
 
 
 def test_a_network_trains_on_unread_files_as_on_bytes(cache: Path) -> None:
     weight = np.ones(12)
     result = []
     for column in (chunked(), plain()):
-        rows = TrainingTable(
-            {"image": column, "kind": np.arange(12) % 2, "weight": weight}, np.arange(12, dtype=np.uint64)
-        )
+        rows = ModelRows({"image": column, "kind": np.arange(12) % 2, "weight": weight}, np.arange(12, dtype=np.uint64))
         model = Baseline(recipe("cnn", 4, batch_size=4, side=8), TASK, 0, "toy/toy")
         model.fit(rows, None, Budget())
         result.append((FitInput(rows, None).digest(), model.predict({"image": plain()}).scores.tolist()))

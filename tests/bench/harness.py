@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 from farshift import Answers
-from farshift.benchmarks.blind.rows import Inputs
 from farshift.benchmarks.harness.predictor import Predictor
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import Job, Shard
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
@@ -60,7 +60,7 @@ def columns() -> dict[str, dict[str, object]]:
     }
 
 
-def harness(inputs: Inputs, task: Task) -> float:
+def harness(inputs: ModelRows, task: Task) -> float:
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder) / "seed-0" / "main", 0, task)
         query = Predictor(task, BATCH, TimeLimit(600))
@@ -69,7 +69,7 @@ def harness(inputs: Inputs, task: Task) -> float:
         return time.perf_counter() - start
 
 
-def loop(inputs: Inputs) -> float:
+def loop(inputs: ModelRows) -> float:
     """The least that any evaluation does: slice the inputs, ask, collect the answers."""
     model, result = OneMillisecond(), []
     start = time.perf_counter()
@@ -84,7 +84,7 @@ def overhead() -> None:
     print(f"a model of 1 ms per batch of {BATCH}, {BATCHES} batches; medians of {ROUNDS} interleaved rounds")
     for name, values in columns().items():
         task = Task("classification", tuple(values), "label", classes=97)
-        inputs = Inputs("ood_test", np.arange(BATCH * BATCHES, dtype=np.uint64), dict(values))
+        inputs = ModelRows(dict(values), np.arange(BATCH * BATCHES, dtype=np.uint64), "ood_test")
         times: dict[str, list[float]] = {"harness": [], "loop": []}
         for _ in range(ROUNDS):
             times["loop"].append(loop(inputs))
@@ -104,7 +104,7 @@ def million() -> None:
     ids = np.sort(draw.integers(0, 2**63, ROWS, dtype=np.uint64))
     truth = draw.integers(0, 10, ROWS)
     answers = Answers.all_given(np.where(draw.uniform(size=ROWS) < 0.9, truth, 0))
-    inputs = Inputs("ood_test", ids, {"a": truth})
+    inputs = ModelRows({"a": truth}, ids, "ood_test")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"\n{ROWS:,} predictions")
     total = 0.0
@@ -126,7 +126,7 @@ def timed(name: str, step: Callable[[], object]) -> float:
     return seconds
 
 
-def write(run: RunFolder, task: Task, inputs: Inputs, answers: Answers) -> None:
+def write(run: RunFolder, task: Task, inputs: ModelRows, answers: Answers) -> None:
     job = run.job(0, "main", task)
     job.asks("last", inputs)
     with Shard(job, "last", inputs) as shard:

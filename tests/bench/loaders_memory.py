@@ -72,7 +72,7 @@ measured(anonymous(), epoch)
 _TRAINING = """
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import Recipe, RecipeBudget
-from farshift.benchmarks.blind.training_table import TrainingTable
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.benchmarks.model import Budget, Task
 from farshift.loaders.batching.encoded_files import EncodedFiles
 
@@ -81,7 +81,7 @@ settings = {"batch_size": 256, "side": 32, "feed": "streamed", "width": 4}
 recipe = Recipe(name="bench", title="Bench", citation="none", network="mlp", algorithm="erm", settings=settings,
                 quick=spend, full=spend)
 columns = {"image": EncodedFiles(table["image"]), "label": np.array(table["label"]), "weight": np.ones(count)}
-rows = TrainingTable(columns, table["row_id"].to_numpy())
+rows = ModelRows(columns, table["row_id"].to_numpy())
 model = Baseline(recipe, Task("classification", ("image",), "label", classes=10), 0, "bench/jpegs")
 measured(anonymous(), lambda: model.fit(rows, None, Budget()))
 """

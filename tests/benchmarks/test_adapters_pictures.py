@@ -23,8 +23,8 @@ from farshift.benchmarks.adapters._hf_images import ImageProcessor
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import InputFormat
@@ -191,7 +191,7 @@ def test_a_picture_that_cannot_be_decoded_is_lost_and_the_others_are_answered(ph
 
 def test_a_training_picture_that_cannot_be_decoded_is_named_by_its_row():
     columns = {"image": column([*FILES[:3], FILES[3][:60]])}
-    rows = TrainingTable(columns, np.arange(160, 164, dtype=np.uint64), forms=InputFormat(4))
+    rows = ModelRows(columns, np.arange(160, 164, dtype=np.uint64), forms=InputFormat(4))
     with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):
         rows.numpy()
     with pytest.raises(BadData, match="^row 00000000000000a3: its image cannot be decoded"):

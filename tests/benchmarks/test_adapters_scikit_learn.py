@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 from farshift.benchmarks.adapters.scikit_learn import adapt
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.model import Budget, Task
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.core.errors import MissingExtra, ModelError
 
 pytest.importorskip("sklearn")
@@ -34,13 +34,13 @@ TEXTS = np.array(["walk left", "run left", "run right twice", "look", "walk walk
 BUDGET = Budget("quick")
 
 
-def rows(weight=None, **columns) -> TrainingTable:
+def rows(weight=None, **columns) -> ModelRows:
     count = len(next(iter(columns.values())))
     weight = np.ones(count, np.int64) if weight is None else weight
-    return TrainingTable(columns | {"weight": weight}, np.arange(count, dtype=np.uint64))
+    return ModelRows(columns | {"weight": weight}, np.arange(count, dtype=np.uint64))
 
 
-def points(count: int = 60) -> TrainingTable:
+def points(count: int = 60) -> ModelRows:
     """Rows of the classes 1 and 3 of five."""
     rng = np.random.default_rng(0)
     kind = np.tile([1, 3], count // 2)
@@ -48,7 +48,7 @@ def points(count: int = 60) -> TrainingTable:
     return rows(x=kind + rng.standard_normal(count), image=image, kind=kind, value=kind * 1.5)
 
 
-def matrix(train: TrainingTable) -> np.ndarray:
+def matrix(train: ModelRows) -> np.ndarray:
     return np.column_stack([train.columns["x"], train.columns["image"].reshape(len(train), -1)])
 
 
@@ -153,7 +153,7 @@ PEOPLE = Task("classification", ("age", "job", "shoe"), "kind", classes=2)
 WEIGHT = np.tile([1, 2, 3], 20)
 
 
-def people(count: int = 60) -> TrainingTable:
+def people(count: int = 60) -> ModelRows:
     rng = np.random.default_rng(0)
     job = np.array(["nurse", "cook", "clerk"], object)[rng.integers(0, 3, count)]
     kind = ((job == "cook") ^ (rng.random(count) < 0.1)).astype(np.int64)
@@ -182,7 +182,7 @@ NAMED = {
 }
 
 
-def frame(train: TrainingTable) -> pd.DataFrame:
+def frame(train: ModelRows) -> pd.DataFrame:
     columns = train.columns
     built = {"age": columns["age"], "job": columns["job"]} | {f"shoe[{n}]": columns["shoe"][:, n] for n in range(2)}
     return pd.DataFrame(built)

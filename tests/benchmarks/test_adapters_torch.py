@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.adapters.torch_module import _load_state_dict, adapt, from_spec
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.harness.factory import make_factory
 from farshift.benchmarks.model import Budget, Task
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.core.errors import ModelError, UnknownName
 
 pytest.importorskip("torch")
@@ -185,7 +185,7 @@ class Trained(Sum):
 
 def test_a_module_with_a_fit_is_trained_as_the_seed_says_and_leaves_torch_s_generator_alone():
     net = Trained()
-    train = TrainingTable({"a": BATCH["a"], "b": BATCH["b"], "sum": BATCH["a"]}, np.arange(7, dtype=np.uint64))
+    train = ModelRows({"a": BATCH["a"], "b": BATCH["b"], "sum": BATCH["a"]}, np.arange(7, dtype=np.uint64))
     before, scores = torch.get_rng_state(), []
     for seed in (0, 0, 1):
         model = adapt(net, PAIRS, seed)

@@ -13,9 +13,9 @@ import pytest
 from encoded_files import picture, sound
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.model_inputs import load_model_inputs
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import BadDefinition, ModelError
 from llm_server import llm

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.blind.training_table import TrainingTable
 from farshift.benchmarks.definition import BenchmarkDefinition
+from farshift.benchmarks.model_inputs import ModelRows
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -44,7 +44,7 @@ def test_training_sees_inputs_given_labels_and_weights_and_nothing_else():
             return np.zeros(len(batch["a"]), int)
 
     fs.evaluate(Spy, on=ON, seeds=1, budget="quick", steps=7)
-    assert isinstance(seen["train"], TrainingTable)
+    assert isinstance(seen["train"], ModelRows)
     assert sorted(seen["train"].numpy()) == ["a", "b", "sum", "weight"]
     batches = [list(seen["train"].batches(1000, seed=seed, epoch=0)) for seed in (0, 0, 1)]
     orders = [np.concatenate([batch["a"] * 97 + batch["b"] for batch in some]).tolist() for some in batches]

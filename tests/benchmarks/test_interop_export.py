@@ -11,9 +11,9 @@ import pytest
 import yaml
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import load_model_inputs
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.benchmarks.interop import export_benchmark
+from farshift.benchmarks.model_inputs import load_model_inputs
 from farshift.benchmarks.prompting.grading import Grader
 from interop_cases import NAME
 from support import one_line_error
@@ -46,12 +46,14 @@ _Tagged.add_constructor("!function", lambda loader, node: f"function {loader.con
 def test_every_row_that_a_run_predicts_is_one_sample(tmp_path, tool, name):
     result = export_benchmark(name, tool, tmp_path / "task")
     samples = [sample for sheet in sheets(tmp_path / "task").values() for sample in sheet]
-    benchmark, blind = find_benchmark(name), load_model_inputs(find_benchmark(name))
+    benchmark, model_inputs = find_benchmark(name), load_model_inputs(find_benchmark(name))
     expected = {
         f"{row_id:016x}": (part, prompt)
         for part in benchmark.predicted_parts
         for row_id, prompt in zip(
-            blind.part(part).row_ids, blind.prompt.texts(blind.part(part).batch(slice(None))), strict=True
+            model_inputs.part(part).row_ids,
+            model_inputs.prompt.texts(model_inputs.part(part).batch(slice(None))),
+            strict=True,
         )
     }
     assert {sample["row_id"]: (sample["part"], sample["prompt"]) for sample in samples} == expected

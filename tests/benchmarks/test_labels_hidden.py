@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 
-import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.blind.data import load_model_inputs
+from farshift.benchmarks.model_inputs import load_model_inputs
 from farshift.core.errors import Unavailable
-from farshift.core.files import get_cache_root
-from farshift.core.progress import report_to
-from support import Heard
 
 SNOOP = """
 import gc, json, os, sys
@@ -66,26 +61,24 @@ def test_a_model_that_walks_the_object_graph_and_the_open_files_finds_no_test_la
     for seen in json.loads(done.stdout):
         assert seen["found"] == {"id_test": False, "ood_test": False}
         assert seen["arrays"] > 0, "it did look"
+        assert ["row_id", "pixels"] in seen["tables"], "the inputs are there"
         assert all("digit" not in columns for columns in seen["tables"])
-        data = [path for path in (*seen["files"], *seen["mapped"]) if path.endswith((".arrow", ".parquet"))]
-        assert data, "the blind data is mapped"
-        assert all("/handouts/" in path for path in data), "and no file of the split or its source is"
 
 
-def test_the_handout_of_a_test_part_holds_ids_and_inputs_and_nothing_else():
-    import pyarrow as pa
-
+def test_model_inputs_are_ids_and_inputs_and_for_training_what_was_observed():
     for name in ("optdigits/writers", "scan/length", "modadd97/xi35"):
         bench = find_benchmark(name)
-        blind = load_model_inputs(bench)
-        inputs = set(bench.definition.task.inputs)
+        model_inputs, task = load_model_inputs(bench), bench.task
         for part in bench.predicted_parts:
-            columns = set(pa.ipc.open_file(pa.memory_map(str(blind.folder / f"{part}.arrow"))).schema.names)
-            trained_on = {bench.definition.task.label, "weight", "group"} if part in ("train", "id_val") else set()
-            assert {"row_id"} | inputs <= columns <= {"row_id"} | inputs | trained_on, (name, part)
+            assert set(model_inputs.parts[part].columns) == {"row_id", *task.inputs}
+            assert set(model_inputs.part(part).columns) == {*task.inputs}
+            assert np.array_equal(model_inputs.part(part).row_ids, bench.part(part).row_ids)
+        assert set(model_inputs.observed) == {"train", "id_val"}
+        with pytest.raises(KeyError):
+            model_inputs.training("id_test")
 
 
-def test_training_labels_in_the_handout_are_the_given_ones():
+def test_training_labels_are_the_observed_ones():
     bench = find_benchmark("modadd97/xi35")
     train = bench.part("train")
     given = load_model_inputs(bench).training("train").columns["sum"]
@@ -130,38 +123,7 @@ def test_scoring_leaves_no_label_behind_for_the_next_model(python, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_damaged_model_inputs_are_written_again_and_a_line_says_so(cache):
-    bench = find_benchmark("modadd97/xi35")
-    before = load_model_inputs(bench).part("id_test").batch(slice(None))
-    (file,) = get_cache_root().glob("handouts/modadd97*/id_test.arrow")
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-    heard = Heard()
-    with report_to(heard):
-        after = load_model_inputs(bench).part("id_test").batch(slice(None))
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-    assert heard.lines == [f"{file} is truncated or modified: building it again"]
-
-
 def test_model_inputs_of_data_that_cannot_be_had_are_refused(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     with pytest.raises(Unavailable, match="optdigits"):
         load_model_inputs(find_benchmark("optdigits/writers"))
-
-
-def test_a_cache_of_inputs_alone_suffices_to_evaluate_so_that_a_container_needs_no_labels(
-    farshift, tmp_path, monkeypatch
-):
-    on, run, cache = "modadd97/xi35", tmp_path / "run", tmp_path / "inputs"
-    folder = load_model_inputs(find_benchmark(on)).folder
-    shutil.copytree(folder, cache / "handouts" / folder.name)
-    (tmp_path / "adder.py").write_text("def predict(batch):\n    return (batch['a'] + batch['b']) % 97\n")
-    with monkeypatch.context() as container:
-        container.setenv("FARSHIFT_CACHE", str(cache))
-        container.setenv("FARSHIFT_OFFLINE", "1")
-        model = f"{tmp_path / 'adder.py'}:predict"
-        done = farshift("evaluate", model, "--on", on, "--seeds", "1", "--out", run, "--no-score")
-    assert (done.returncode, done.stdout) == (0, f"run: {run}\n"), done.stderr
-    assert not {"sources", "splits", "files"} & {path.name for path in cache.iterdir()}
-    assert fs.score(run).ood.value == 1.0

@@ -76,9 +76,9 @@ def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
     assert output["bytes"] == sum(path.stat().st_size for path in on_disk)
     assert sum(kind["bytes"] for kind in output["kinds"].values()) == output["bytes"]
-    blind = next(entry for entry in output["entries"] if entry["kind"] == "model-inputs")
-    assert blind["name"] == "made-split-0123456789abcdef"
-    assert blind["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
+    model_inputs = next(entry for entry in output["entries"] if entry["kind"] == "model-inputs")
+    assert model_inputs["name"] == "made-split-0123456789abcdef"
+    assert model_inputs["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
 
 
 def test_what_a_killed_process_left_belongs_to_its_entry(cache):

@@ -73,7 +73,7 @@ def test_an_epoch_left_and_taken_up_by_other_worlds_gives_every_row_once(rows, e
 def test_parts_too_large_for_a_stored_order_keep_the_same_promises(rows, each, seed, drop_last, world, workers):
     part = some("modadd97/xi35", rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(farshift.loaders.part, "STORED_ROWS", 10)
+        patch.setattr(farshift.loaders.batching.order, "STORED_ROWS", 10)
         alone = global_batches(part, 4 * each, 1, 1, seed=seed, drop_last=drop_last)
         assert global_batches(part, 4 * each, world, workers, seed=seed, drop_last=drop_last) == alone
         ids = [row for batch in alone.values() for row in batch]

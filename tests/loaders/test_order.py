@@ -9,8 +9,7 @@ from farshift.loaders.batching.order import (
     STORED_ROWS,
     GlobalBatches,
     IndexPermutation,
-    make_epoch_order,
-    make_index_order,
+    make_order,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,13 +55,13 @@ def test_successive_turns_lie_evenly_over_the_rows_and_far_from_each_other(rows)
 
 def test_every_row_is_as_likely_as_any_to_come_first_over_seeds():
     rows = 1000
-    firsts = np.array([make_index_order("id", "train", seed, 0, rows).at(np.arange(2)) for seed in range(5000)])
+    firsts = np.array([IndexPermutation(f"id/train/{seed}/0", rows).at(np.arange(2)) for seed in range(5000)])
     assert uniform(np.bincount(firsts[:, 0] // 20, minlength=50))
     assert uniform(np.bincount(firsts[:, 0] // 200 * 5 + firsts[:, 1] // 200, minlength=25))
 
 
 def test_orders_differ_by_seed_epoch_part_and_manifest_and_never_by_call():
-    rows = STORED_ROWS + 1
+    ids = np.arange(20, dtype=np.uint64)
     named = [
         ("id", "train", 0, 0),
         ("id", "train", 1, 0),
@@ -70,15 +69,17 @@ def test_orders_differ_by_seed_epoch_part_and_manifest_and_never_by_call():
         ("id", "val", 0, 0),
         ("other", "train", 0, 0),
     ]
-    firsts = {tuple(make_index_order(*name, rows).at(np.arange(20)).tolist()) for name in named * 2}
+    firsts = {tuple(make_order(*name, ids).at(np.arange(20)).tolist()) for name in named * 2}
     assert len(firsts) == len(named)
 
 
 def test_published_orders_never_change():
     ids = np.arange(8, dtype=np.uint64)
-    assert make_epoch_order("identity", "train", 0, 0, ids).tolist() == [0, 7, 2, 6, 1, 4, 5, 3]
-    assert make_epoch_order("identity", "train", 7, 3, ids).tolist() == [5, 6, 2, 4, 1, 3, 0, 7]
-    assert make_index_order("identity", "train", 0, 0, 2**24 + 1).at(np.arange(6)).tolist() == [
+    assert make_order("identity", "train", 0, 0, ids).at(np.arange(8)).tolist() == [0, 7, 2, 6, 1, 4, 5, 3]
+    assert make_order("identity", "train", 7, 3, ids).at(np.arange(8)).tolist() == [5, 6, 2, 4, 1, 3, 0, 7]
+    assert make_order("identity", "train", 0, 0, np.broadcast_to(ids[:1], STORED_ROWS + 1)).at(
+        np.arange(6)
+    ).tolist() == [
         13732871,
         6106117,
         14280142,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from hashlib import blake2b
 
 import numpy as np
 
-from ...core.errors import FarshiftError
-from ...loaders.part import Part
-from ...loaders.stream.part import StreamedPart
-from ...loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
-from ..benchmark import Benchmark, find_benchmark
+from ..core.errors import FarshiftError
+from ..core.files import get_cache_root
+from ..loaders.cache.store import load_or_build_table
+from ..loaders.part import Part
+from ..loaders.stream.part import StreamedPart
+from ..loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
+from .benchmark import Benchmark, find_benchmark
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,20 @@ class StreamedBenchmark(Benchmark):
         full_part = self.split.stream(self.published(name))
         return full_part.select(np.searchsorted(full_part.row_ids, self.part(name).row_ids))
 
-    def read(self, name: str) -> Part:
-        """Return the rows of `part(name)` with their inputs, read into memory."""
-        rows = self.streamed(name)
-        return read_into_memory(
-            rows, tuple(dict.fromkeys((*select_light_fields(self.split.source.schema), *self.task.inputs)))
+    def cached_inputs(self, name: str) -> Part:
+        """Return the inputs of `part(name)`, which are read from the stream once, into the cache."""
+        rows = self.part(name)
+        digest = blake2b(rows.row_ids.tobytes(), digest_size=8).hexdigest()
+        file = f"{self.manifest.name.replace('/', '-')}-{self.manifest.identity[:16]}-{name}-{digest}-inputs.arrow"
+        names = tuple(field.name for field in self.split.source.schema.of_role("input"))
+        table = load_or_build_table(
+            get_cache_root() / "splits" / file, lambda: read_into_memory(self.streamed(name), names).source
         )
+        return replace(rows, source=table, source_indices=np.arange(len(rows)), row_metadata={}).without_labels()
+
+    def is_cached(self) -> bool:
+        """Whether what is read only once is in the cache: every column except streamed inputs."""
+        return all(self.split.is_kept(self.published(name)) for name in ("train", *self.predicted_parts))
 
     def refuse(self, selection: str | None) -> None:
         """`FarshiftError` if the benchmark cannot be streamed: because of inputs that are held in memory, or training
@@ -77,5 +88,4 @@ def find_streamed_benchmark(name: str, address: str) -> Benchmark:
 def use_cached_stream(benchmark: Benchmark) -> Benchmark:
     """Return a benchmark on its cached stream, for scoring; unchanged if the cache lacks a part."""
     cached = make_streamed_benchmark(benchmark, "")
-    needed = {cached.published(name) for name in ("train", *cached.predicted_parts)}
-    return cached if all(cached.split.is_kept(name) for name in needed) else benchmark
+    return cached if cached.is_cached() else benchmark

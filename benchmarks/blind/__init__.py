@@ -1,1 +1,0 @@
-"""The inputs that a model receives, without the labels of evaluation parts."""

@@ -1,0 +1,261 @@
+"""What a model receives of a benchmark: the inputs of every part, and the observed labels of those that it trains on.
+
+`ModelInputs` are views of the split's memory-mapped columns, the same that `farshift.load` gives. They have no label
+that a model is scored by, so no object that a model can reach has one. Whoever reads the cache's files without the
+library is not kept from the labels of public data: see docs/security.md.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import FarshiftError
+from ..core.isolation.label_access import allow_label_access
+from ..loaders.batching.columns import TextColumn, to_object_array
+from ..loaders.batching.encoded import BadFile
+from ..loaders.batching.encoded_files import EncodedFiles
+from ..loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
+from ..loaders.batching.order import make_order
+from ..loaders.batching.pixels import MappedPixels
+from ..loaders.part import Part
+from ..loaders.split import is_cached
+from ..loaders.stream.columns import find_streamed_inputs
+from ..splits.schema import Schema
+from .benchmark import Benchmark
+from .model import Task
+from .prompting.prompt import Prompt, draw_shots
+from .streamed import StreamedBenchmark
+
+SEEN_IN_TRAINING = ("weight", "group")
+"""Columns of training rows in addition to inputs and label."""
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows of a part: inputs, and for training also the observed label, `weight`, and `group` if the split has groups.
+
+    columns: by name, first axis the row. Arrays may be read-only views of a mapped file; encoded images and audio
+      (`EncodedFiles`), tensors of pixels (`MappedPixels`) and texts that are only predicted (`TextColumn`) stay there
+      until they are read. `numpy`, `batch` and `batches` return copies.
+    name, identity: of the part and its manifest; with a seed and an epoch they determine the order of `batches`.
+    forms: the format in which images and audio are returned.
+    group: numbers 0, 1 .. of the rows' groups, for adaptation in the order of groups.
+    """
+
+    columns: dict[str, Any]
+    row_ids: NDArray[np.uint64]
+    name: str = "rows"
+    identity: str = ""
+    forms: InputFormat = AS_THEY_ARE
+    group: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.row_ids)
+
+    def numpy(self) -> dict[str, NDArray[Any]]:
+        """Return the columns in memory by name, first axis the row; text as object arrays of `str`, files as object
+        arrays of `bytes` or in the requested format."""
+        return self._convert(self.batch(slice(None)), self.row_ids)
+
+    def batch(self, rows: slice | NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """Return copies of some rows' columns, files encoded, so that a model cannot change the stored ones."""
+        return {name: copy_rows(column, rows) for name, column in self.columns.items()}
+
+    def batches(
+        self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """Yield batches of `batch_size` rows, each row once: in stored order, or shuffled as `Part.batches` shuffles
+        the same part with this seed and epoch."""
+        if batch_size < 1:
+            raise FarshiftError(f"batch_size must be at least 1, not {batch_size}")
+        order = make_order(self.identity, self.name, seed, epoch, self.row_ids)
+        stop = len(self) - len(self) % batch_size if drop_last else len(self)
+        for start in range(0, stop, batch_size):
+            rows = order.at(np.arange(start, min(start + batch_size, stop)))
+            yield self._convert(self.batch(rows), self.row_ids[rows])
+
+    def _convert(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
+        """Convert columns to the requested format; `BadData` names the row of a file that cannot be decoded."""
+        try:
+            return self.forms.given(columns)
+        except BadFile as error:
+            raise make_row_error(error, row_ids) from error
+
+    @property
+    def files(self) -> dict[str, EncodedFiles]:
+        """The columns of encoded files."""
+        return {name: column for name, column in self.columns.items() if isinstance(column, EncodedFiles)}
+
+    def select(self, rows: NDArray[Any]) -> ModelRows:
+        """Select rows by indices or a mask."""
+        return replace(
+            self,
+            columns={name: _select_rows(column, rows) for name, column in self.columns.items()},
+            row_ids=self.row_ids[rows],
+            group=None if self.group is None else self.group[rows],
+        )
+
+    def replaced(self, columns: Mapping[str, NDArray[Any]], row_ids: NDArray[np.uint64] | None = None) -> ModelRows:
+        """Return the same rows with other values in some columns, and with new ids if given."""
+        return replace(self, columns=self.columns | dict(columns), row_ids=self.row_ids if row_ids is None else row_ids)
+
+    def concatenate(self, others: Sequence[ModelRows]) -> ModelRows:
+        """Return these rows followed by those of the others, in memory."""
+        every = [self, *others]
+        batches = [rows.batch(slice(None)) for rows in every]
+        columns = {name: np.concatenate([batch[name] for batch in batches]) for name in self.columns}
+        return replace(self, columns=columns, row_ids=np.concatenate([rows.row_ids for rows in every]), group=None)
+
+
+def copy_rows(column: Any, rows: slice | NDArray[Any]) -> NDArray[Any]:
+    """Return a copy of some rows of one of the columns of `ModelRows`."""
+    if isinstance(column, TextColumn):
+        count = len(column.stored) if column.places is None else len(column.places)
+        return to_object_array(column.take(np.arange(count)[rows]))
+    selected = column[rows]
+    return np.array(selected) if isinstance(selected, np.ndarray) else np.asarray(selected)
+
+
+def _select_rows(column: Any, rows: NDArray[Any]) -> Any:
+    if isinstance(column, TextColumn):
+        every = np.arange(len(column.stored)) if column.places is None else column.places
+        return TextColumn(column.stored, every[rows])
+    return column[rows]
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """The rows of a benchmark as a model may see them; `load_model_inputs` opens them.
+
+    parts: by name, with inputs and row ids only. observed: of parts that are trained on, the observed label and what
+    `SEEN_IN_TRAINING` names. groups: numbers of the rows' groups, if the protocol resets an adaptive model by group.
+    """
+
+    benchmark: Benchmark
+    schema: Schema
+    parts: Mapping[str, Part]
+    observed: Mapping[str, dict[str, NDArray[Any]]]
+    groups: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def task(self) -> Task:
+        return self.benchmark.task
+
+    def has_part(self, name: str) -> bool:
+        return name in self.parts
+
+    def count_rows(self, name: str) -> int:
+        return len(self.parts[name])
+
+    def part(self, name: str) -> ModelRows:
+        """Return a part's inputs, as they are predicted."""
+        part = self.parts[name]
+        columns = {column: _open_column(part, column) for column in self.task.inputs if column in part.columns}
+        return ModelRows(columns, part.row_ids, name, part.identity, group=self.groups.get(name))
+
+    def training(self, name: str) -> ModelRows:
+        """Return a part's inputs, observed labels, weights and groups. Texts and numbers are in memory."""
+        rows = self.part(name)
+        columns = _load_texts(rows.columns)
+        if name == "train" and isinstance(self.benchmark, StreamedBenchmark):
+            with allow_label_access():
+                columns |= find_streamed_inputs(self.benchmark.streamed(name), self.task.inputs)
+        return replace(rows, columns=columns | self.observed[name])
+
+    def unlabelled(self, name: str) -> dict[str, Any]:
+        """Return the inputs of a part's rows, as `training` does."""
+        return _load_texts(self.part(name).columns)
+
+    @cached_property
+    def prompt(self) -> Prompt | None:
+        """The prompt with its examples; None if the benchmark has no prompt."""
+        pin = self.benchmark.definition.prompt
+        if pin is None or isinstance(self.benchmark, StreamedBenchmark):
+            return None
+        rows = self.part("train")
+        columns = {name: _LazyRows(column) for name, column in rows.columns.items()}
+        columns[self.task.label] = _LazyRows(self.observed["train"][self.task.label])
+        return Prompt(pin, self.task, draw_shots(pin, self.benchmark.name, columns, rows.row_ids, self.task))
+
+
+@dataclass(frozen=True)
+class _LazyRows:
+    """A column of which single rows are read."""
+
+    column: Any
+
+    def __getitem__(self, row: int) -> Any:
+        value = copy_rows(self.column, np.array([row]))[0]
+        return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _load_texts(columns: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: copy_rows(column, slice(None)) if isinstance(column, TextColumn) else column
+        for name, column in columns.items()
+    }
+
+
+def _open_column(part: Part, name: str) -> Any:
+    """Open an input. Files, texts and scattered pixels stay in the mapped file; scattered numbers are read."""
+    pin = part.schema[name]
+    if pin.item == "bytes":
+        return EncodedFiles(part.source[name], part.source_indices)
+    if pin.item == "uint8" and len(pin.shape) > 1 and not part.is_contiguous:
+        return MappedPixels(part.source[name], pin.shape, part.source_indices)
+    column = part.column(name)
+    if isinstance(column, TextColumn):
+        return column
+    return column.stored if column.places is None else column.take(np.arange(len(part)))
+
+
+def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
+    """Open a benchmark's inputs, and the observed labels of the parts that it trains on. The split is pulled and
+    verified first if needed, and the benchmark checked against it."""
+    pulled = not _is_cached(benchmark)
+    inputs = _open_inputs(benchmark)
+    if pulled:  # what was built has every label, and may be in reference cycles
+        gc.collect()
+    return inputs
+
+
+def load_cached(benchmark: Benchmark) -> ModelInputs | None:
+    """Return a benchmark's model inputs; None if its data are not in the cache."""
+    return load_model_inputs(benchmark) if _is_cached(benchmark) else None
+
+
+def _is_cached(benchmark: Benchmark) -> bool:
+    return benchmark.is_cached() if isinstance(benchmark, StreamedBenchmark) else is_cached(benchmark.manifest)
+
+
+def _open_inputs(benchmark: Benchmark) -> ModelInputs:
+    opened = replace(benchmark)  # with every label; it is gone when this returns
+    opened.check()
+    task, touch = benchmark.task, benchmark.definition.protocol.touch
+    trained_on = {name for name in ("train", "id_val") if opened.has_part(name)}
+    if touch.ood_val_labels and opened.has_part("ood_val"):
+        trained_on.add("ood_val")
+    by_group = touch.adaptation is not None and touch.adaptation.reset == "group"
+    parts: dict[str, Part] = {}
+    observed: dict[str, dict[str, NDArray[Any]]] = {}
+    groups: dict[str, NDArray[np.int64]] = {}
+    for name in sorted({*opened.predicted_parts, *trained_on}):
+        part = opened.part(name)
+        if isinstance(opened, StreamedBenchmark) and name != "train":
+            parts[name] = opened.cached_inputs(name)
+        else:
+            parts[name] = part.without_labels()
+        if name in trained_on:
+            known = {key: part.row_metadata[key] for key in SEEN_IN_TRAINING if key in part.row_metadata}
+            weight = {"weight": np.ones(len(part), np.int64)} | known
+            observed[name] = {task.label: part.observed_labels()} | weight
+        if by_group and "group" in part.row_metadata:
+            groups[name] = np.unique(part.row_metadata["group"], return_inverse=True)[1]
+    return ModelInputs(replace(benchmark), opened.split.source.schema, parts, observed, groups)
