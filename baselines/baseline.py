@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..benchmarks.answers import Answers
-from ..benchmarks.harness.training import FittedModel, Trainer, TrainingSet, list_used_data
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
 from ..core.errors import MissingExtra, ModelError
 from .compatibility import list_required_data
@@ -18,7 +15,7 @@ from .recipe import Recipe
 
 if TYPE_CHECKING:
     from ..loaders.batching.encoded_files import EncodedFiles
-    from .training.replica_group import Fit, ReplicaGroup
+    from .training.trained_group import TrainedGroup
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -32,16 +29,17 @@ class Baseline:
         """settings: values of this replica that differ from its recipe's."""
         try:
             from .training.replica_group import ReplicaGroup
+            from .training.trained_group import make_replica_name
             from .training.training_rows import Member
         except ImportError as error:
             raise MissingExtra("a baseline", "train") from error
 
         self.member = Member(seed, settings)
         self.group = ReplicaGroup(recipe, task, [self.member], benchmark)
-        self.name = self.group.name(self.member)
+        self.name = make_replica_name(recipe, benchmark, self.member)
         self.candidate = "last"
         """The checkpoint that `predict` uses."""
-        self._fit: Fit | None = None
+        self._trained: TrainedGroup | None = None
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> dict[str, Any]:
         """Train from scratch on `train`. `val` is read only if the recipe stops early or its algorithm requires it.
@@ -54,13 +52,13 @@ class Baseline:
     def _fitted(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
         from .training.training_rows import FitInput
 
-        self._fit = self.group.fit(FitInput(train, val, **more), budget)
-        return self._fit.remarks(self.member)
+        self._trained = self.group.fit(FitInput(train, val, **more), budget)
+        return self._trained.remarks(self.member)
 
-    def of(self, fit: Fit) -> Self:
+    def of(self, trained: TrainedGroup) -> Self:
         """A copy of this baseline that predicts with its replica of a trained group."""
         replica = copy.copy(self)
-        replica._fit = fit
+        replica._trained = trained
         return replica
 
     def checkpoints(self) -> Iterator[tuple[str, Self]]:
@@ -71,10 +69,10 @@ class Baseline:
             yield name, checkpoint
 
     @property
-    def _known(self) -> Fit:
-        if self._fit is None:
+    def _known(self) -> TrainedGroup:
+        if self._trained is None:
             raise ModelError(f"{self.name}: call fit before predict")
-        return self._fit
+        return self._trained
 
     def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
         """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
@@ -124,29 +122,3 @@ def make_baseline(
     if len(needed) > 1:
         raise ModelError(f"{recipe.name}: a baseline can require at most one of {', '.join(kinds)}")
     return (needed or [Baseline])[0](recipe, task, seed, benchmark, settings)
-
-
-@dataclass(frozen=True)
-class TrainedGroup:
-    """A trained replica group, as the evaluation loop uses it."""
-
-    fit: Fit
-    touched: list[str]
-
-    def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
-        group = self.fit.group
-        model = make_baseline(group.recipe, group.task, seed, group.benchmark, values).of(self.fit)
-        remarks = self.fit.remarks(model.member)
-        return nullcontext(FittedModel(model, remarks, self.fit.seconds(model.member), self.touched))
-
-
-def make_group_trainer(group: ReplicaGroup) -> Trainer:
-    """Make a trainer of a replica group: it trains all replicas at once on each set of rows."""
-
-    def train(rows: TrainingSet, budget: Budget) -> TrainedGroup:
-        from .training.training_rows import FitInput
-
-        opened = rows.opened(list_required_data(group.recipe).__contains__)
-        return TrainedGroup(group.fit(FitInput(rows.train(), rows.val(), **opened), budget), list_used_data(opened))
-
-    return train

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,47 +31,55 @@ _TOKENS: dict[str, dict[str, Any]] = {
 """How a text is split where the answer is a text: at white space, also around punctuation, or at every character."""
 
 
+@dataclass(frozen=True)
 class Estimator:
-    """One fitted estimator."""
+    """One fitted estimator. texts: the answers that are its classes, in a sequence task."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        task: Task,
-        benchmark: str,
-        name: str,
-        extra: Mapping[str, Any],
-        rows: Mapping[str, NDArray[Any]],
-        weight: NDArray[np.float64],
-    ) -> None:
-        labels = np.asarray(rows[task.label])
-        self._texts: NDArray[Any] | None = None
-        if task.type == "sequence":
-            self._texts, labels = np.unique(labels.astype(str), return_inverse=True)
-            known = replace(task, type="classification", classes=len(self._texts))
-            self.encoding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
-        else:
-            is_audio = is_audio_task(task, rows)
-            self.encoding = SpectrogramEncoding(task, rows) if is_audio else RowEncoding(task, rows)
-        self.task = task
-        self.estimator = make_estimator(recipe, benchmark, name, extra)
-        fit_weighted(self.estimator, self.encoding.features(rows), labels, weight)
-        self.remarks: dict[str, Any] = {"rows": float(len(labels))}
-        if self._texts is None:
-            self.remarks["encoding"] = self.encoding.encoding
-        if self.encoding.decoder:
-            self.remarks["decoder"] = self.encoding.decoder
+    task: Task
+    estimator: Any
+    coding: RowEncoding
+    remarks: dict[str, Any]
+    texts: NDArray[Any] | None = None
 
     def predict(self, batch: Columns) -> Answers | list[str]:
-        if self._texts is not None:
-            texts: list[str] = self._texts[self.estimator.predict(self.encoding.features(batch))].tolist()
+        if self.texts is not None:
+            texts: list[str] = self.texts[self.estimator.predict(self.coding.features(batch))].tolist()
             return texts
-        return answer_readable_rows(self.encoding, batch, self._classes)[0]
+        return answer_readable_rows(self.coding, batch, self._predict_classes)[0]
 
-    def _classes(self, batch: Columns) -> list[Answers]:
+    def _predict_classes(self, batch: Columns) -> list[Answers]:
         if not len(batch[self.task.inputs[0]]):  # estimators reject an empty batch
             return [Answers.all_given(np.zeros(0, np.int64))]
-        return [predict_answers(self.estimator, self.encoding.features(batch), self.task)]
+        return [predict_answers(self.estimator, self.coding.features(batch), self.task)]
+
+
+def fit_estimator(
+    recipe: Recipe,
+    task: Task,
+    benchmark: str,
+    name: str,
+    extra: Mapping[str, Any],
+    rows: Mapping[str, NDArray[Any]],
+    weight: NDArray[np.float64],
+) -> Estimator:
+    """Fit a recipe's estimator to rows (columns by name, first axis the row) with weights (n,). name: seeds it. extra:
+    settings that differ from the recipe's."""
+    labels = np.asarray(rows[task.label])
+    texts: NDArray[Any] | None = None
+    if task.type == "sequence":
+        texts, labels = np.unique(labels.astype(str), return_inverse=True)
+        known = replace(task, type="classification", classes=len(texts))
+        coding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
+    else:
+        coding = SpectrogramEncoding(task, rows) if is_audio_task(task, rows) else RowEncoding(task, rows)
+    estimator = make_estimator(recipe, benchmark, name, extra)
+    fit_weighted(estimator, coding.features(rows), labels, weight)
+    remarks: dict[str, Any] = {"rows": float(len(labels))}
+    if texts is None:
+        remarks["encoding"] = coding.encoding
+    if coding.decoder:
+        remarks["decoder"] = coding.decoder
+    return Estimator(task, estimator, coding, remarks, texts)
 
 
 def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:

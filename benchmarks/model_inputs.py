@@ -157,7 +157,9 @@ class ModelInputs:
     def part(self, name: str) -> ModelRows:
         """Return a part's inputs, as they are predicted."""
         part = self.parts[name]
-        columns = {column: _open_column(part, column) for column in self.task.inputs if column in part.columns}
+        columns = {
+            column: _open_column(part, column) for column in self.task.inputs if column in part.source.column_names
+        }
         return ModelRows(columns, part.row_ids, name, part.identity, group=self.groups.get(name))
 
     def training(self, name: str) -> ModelRows:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..baselines.recipe import Recipe, load_recipes
 from ..baselines.running.plan import Plan, compute_code_digest
-from ..baselines.running.sweep import require_extras, run_plans
+from ..baselines.running.sweep import raise_first_failure, require_extras, run_all
 from ..benchmarks.benchmark import Benchmark, load_suite
 from ..benchmarks.harness.evaluate import list_seeds
 from ..benchmarks.model import Budget
@@ -151,7 +151,8 @@ def _train_plans(plans: list[Plan], engine: str) -> list[Run]:
     todo = [plan for plan in plans if not _is_finished(plan)]
     # Networks that read sequences train for a minute; the others for little longer than it takes to start processes.
     if todo:
-        run_plans(todo, engine if todo[0].benchmark.task.type == "sequence" else "local")
+        _, failures = run_all(todo, engine if todo[0].benchmark.task.type == "sequence" else "local")
+        raise_first_failure(failures)
     return [read_run(plan.out) for plan in plans]
 
 

@@ -233,7 +233,7 @@ def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> Non
     if dry_run:
         return _print_estimates(options, json)
     from ..baselines.running.resources import prepare_data
-    from ..baselines.running.sweep import run_plans
+    from ..baselines.running.sweep import raise_first_failure, run_all
     from ..core.errors import FarshiftError
     from ..core.world import get_world
 
@@ -246,9 +246,10 @@ def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> Non
     if options.suite or len(options.names) > 1:
         return _run_several_plans(plans, options.out, options.engine, json)
     with show_progress():
-        (done,) = run_plans(plans, options.engine)
+        runs, failures = run_all(plans, options.engine)
+        raise_first_failure(failures)
     if get_world().rank == 0:
-        print_scores(done, json)
+        print_scores(runs[0], json)
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:

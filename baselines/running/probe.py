@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,11 +31,11 @@ from ..encoding.token_ids import choose_encoding
 from ..encoding.token_rows import TokenRows
 from ..recipe import resolve_settings
 from ..replicas.stacked import count_parameters
-from ..training.predict import Encoding
-from ..training.predict import predict_batch as answers_of
-from ..training.replica_group import Fit, ReplicaGroup
-from ..training.sampler import Data
-from ..training.trainer import Outcome, Training
+from ..training.predict import predict_batch
+from ..training.replica_group import ReplicaGroup
+from ..training.stack_size import StackQueue
+from ..training.trained_group import TrainedGroup
+from ..training.trainer import Training
 from ..training.training_rows import FitInput, Member, extract_columns
 from .plan import Plan
 
@@ -133,11 +132,21 @@ def run_probe(plan: Plan, members: Sequence[Member]) -> Probe:
     if recipe.estimator:
         return result
     group = ReplicaGroup(recipe, plan.benchmark.task, members, plan.benchmark.name, stack=plan.stack)
-    with suppress(_TrialFinished):
-        fit = _Trial(
-            group, FitInput(some, given.get("val"), given.get("ood_val"), unlabelled), plan, result, prediction_batch
-        )
-        fit.remarks(members[0])  # raises the error of the training, if any
+    trained = TrainedGroup(recipe, plan.benchmark.task, plan.benchmark.name, members)
+    training_rows = FitInput(some, given.get("val"), given.get("ood_val"), unlabelled)
+    encoded = next(group.encode(trained, training_rows, plan.budget), None)
+    if encoded is None:
+        trained.remarks(members[0])  # raises the error of its rows
+        return result
+    for stacked in (queue := StackQueue(encoded.members, group.count_stacked(encoded))):
+        with queue.attempt(stacked):
+            training = group.make_training(encoded, stacked)
+            _measure_steps(result, training)
+            training.stack.network.eval()
+            start = time.perf_counter()
+            predict_batch(encoded.coding, training.stack, trained.read(prediction_batch))
+            result.answer_seconds = (time.perf_counter() - start) / len(next(iter(prediction_batch.values())))
+            break
     return result
 
 
@@ -184,55 +193,32 @@ def _find_cached_parts(plan: Plan, model_inputs: ModelInputs, name: str, side: i
     }
 
 
-class _TrialFinished(Exception):
-    """Raised when everything has been measured."""
+def _measure_steps(result: Probe, training: Training) -> None:
+    """Measure a few steps of a training."""
+    device, data = training.stack.keys.device, training.data
+    result.replicas, result.drawn = len(training.stack), training.sampler.drawn
+    result.parameters = count_parameters(training.stack.network)
+    tensors = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor | TokenRows)]
+    result.row_bytes = sum(x.nbytes for x in tensors) / max(1, len(data))
+    seconds: list[float] = []
 
+    def steps() -> None:
+        begun = time.perf_counter()
+        for step in range(min(_STEPS, training.steps)):
+            start = time.perf_counter()
+            training.step()
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
+            if step or training.steps == 1:
+                seconds.append(time.perf_counter() - start)
+            if seconds and time.perf_counter() - begun > _SECONDS:
+                break
 
-class _Trial(Fit):
-    """A training that ends after a few steps, and then predicts a few rows."""
-
-    def __init__(
-        self, group: ReplicaGroup, rows: FitInput, plan: Plan, result: Probe, prediction_batch: Columns
-    ) -> None:
-        self.result, self.plan, self.prediction_batch = result, plan, prediction_batch
-        super().__init__(group, rows, plan.budget)
-
-    def _run(self, training: Training, identity: str, path: Path | None) -> Outcome:
-        result, device = self.result, training.stack.keys.device
-        result.replicas, result.drawn = len(training.stack), training.sampler.drawn
-        result.parameters = count_parameters(training.stack.network)
-        data = training.data
-        tensors = [x for x in (*data.inputs, data.target, data.weight) if isinstance(x, torch.Tensor | TokenRows)]
-        result.row_bytes = sum(x.nbytes for x in tensors) / max(1, len(data))
-        seconds: list[float] = []
-
-        def steps() -> None:
-            begun = time.perf_counter()
-            for step in range(min(_STEPS, training.steps)):
-                start = time.perf_counter()
-                training.step()
-                if device.type == "cuda":
-                    torch.cuda.synchronize(device)
-                if step or training.steps == 1:
-                    seconds.append(time.perf_counter() - start)
-                if seconds and time.perf_counter() - begun > _SECONDS:
-                    break
-
-        result.step_bytes = _measure_peak_bytes(steps, device)
-        result.steps, result.step_seconds = len(seconds), float(np.median(seconds))
-        if not training.stack.hyperparameters["batch_size"]:  # a full batch grows with the rows
-            result.step_seconds *= result.of / result.rows
-            result.drawn = result.of
-        self._training = training
-        return Outcome()
-
-    def _note(self, members: Sequence[Member], coding: Encoding, outcome: Outcome, data: Data) -> None:
-        stack = self._training.stack
-        stack.network.eval()
-        start = time.perf_counter()
-        answers_of(coding, stack, self._read(self.prediction_batch))
-        self.result.answer_seconds = (time.perf_counter() - start) / len(next(iter(self.prediction_batch.values())))
-        raise _TrialFinished
+    result.step_bytes = _measure_peak_bytes(steps, device)
+    result.steps, result.step_seconds = len(seconds), float(np.median(seconds))
+    if not training.stack.hyperparameters["batch_size"]:  # a full batch grows with the rows
+        result.step_seconds *= result.of / result.rows
+        result.drawn = result.of
 
 
 def _measure_peak_bytes(what: Callable[[], None], device: torch.device) -> int | None:

@@ -21,12 +21,12 @@ from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, check_settings
 from ...benchmarks.streamed import StreamedBenchmark, find_streamed_benchmark
 from ...core.device import check_device
-from ...core.engines import Engine, Needs, iterate_outcomes, open_engine
+from ...core.engines import Needs, iterate_outcomes, open_engine
 from ...core.engines.local import Local
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message
 from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
-from ...core.world import World, get_world
+from ...core.world import get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
 from .changes import NOTHING, RecipeOverrides
@@ -89,21 +89,28 @@ def run_group_job(job: GroupJob) -> None:
     processes.
 
     A replica that fails does not stop the others; the first error is raised at the end."""
-    from ..baseline import make_group_trainer
     from ..training.fit_progress_reporter import FitProgressReporter
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
     benchmark, recipe, together = find_streamed_benchmark(job.benchmark, job.stream), job.recipe, get_world()
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
-    checkpoints, code = job.folder / TRAINING, str(job.plan["model"]["code"])
-    diagnose = job.plan["model"].get("diagnose", ())
     reporter = FitProgressReporter(job.label, job.steps, job.file) if together.rank == 0 else None
-    options = checkpoints, job.stack, code, together, diagnose, reporter
-    group = ReplicaGroup(recipe, benchmark.task, members, benchmark.name, *options)
+    group = ReplicaGroup(
+        recipe,
+        benchmark.task,
+        members,
+        benchmark.name,
+        checkpoints=job.folder / TRAINING,
+        stack=job.stack,
+        code=str(job.plan["model"]["code"]),
+        together=together,
+        diagnose=job.plan["model"].get("diagnose", ()),
+        reporter=reporter,
+    )
     folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark, world=together)
     evaluation = Evaluation(
-        folder, benchmark, load_model_inputs(benchmark), make_group_trainer(group), job.budget, query, job.settings
+        folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )
     # With processes that train together, the others may wait for the failed one: all of them end here.
     failed = evaluation.run(job.missing, keep_going=together.size == 1)
@@ -115,18 +122,6 @@ def run_group_job(job: GroupJob) -> None:
         raise replace_error_message(type(first), f"seed {seed}: {first}{more}")
     if together.rank == 0:
         group.remove_checkpoints()
-
-
-def run_plans(plans: Sequence[Plan], engine: str) -> list[Run]:
-    """Run all missing seeds of all plans and finish their run folders, in the order of `plans`.
-
-    A replica that fails does not stop the others; what is done is saved, and the first error is raised at the end."""
-    runs, failures = run_all(plans, engine)
-    if failures:
-        first = failures[0]
-        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-        raise replace_error_message(type(first.error), f"{first}{more}")
-    return runs
 
 
 def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure]]:
@@ -157,8 +152,11 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
             exit_stack.enter_context(join_processes(together, device))
             missing = broadcast_from_first(missing, together)
         jobs = list(_make_jobs(plans, folders, missing, executor.workers))
-        failures = _run_jobs(plans, jobs, executor, together)
-        runs = []
+        progress = _SweepProgress(plans, jobs, together.rank == 0)
+        with nullcontext() if isinstance(executor, Local) else watch_progress_files(progress.files):
+            for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):
+                progress.add(index, error)
+        runs, failures = [], [progress.failures[index] for index in sorted(progress.failures)]
         broken = {id(failure.plan) for failure in failures}
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) in broken:
@@ -177,43 +175,64 @@ def _make_jobs(
         each = plan.steps * plan.number_of_fits() * len(plan.settings) if missing[number] else 0
         for seeds in split_seeds(plan.seeds, workers):
             if remaining := tuple(seed for seed in seeds if seed in missing[number]):
-                names = plan.recipe, plan.benchmark.name
-                at = plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else ""
-                given = folder.path, folder.plan, *names, plan.budget, seeds, remaining, plan.settings, plan.stack
-                yield number, GroupJob(*given, steps=each * len(seeds), stream=at)
+                yield (
+                    number,
+                    GroupJob(
+                        folder=folder.path,
+                        plan=folder.plan,
+                        recipe=plan.recipe,
+                        benchmark=plan.benchmark.name,
+                        budget=plan.budget,
+                        seeds=seeds,
+                        missing=remaining,
+                        settings=plan.settings,
+                        stack=plan.stack,
+                        steps=each * len(seeds),
+                        stream=plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else "",
+                    ),
+                )
 
 
-def _run_jobs(
-    plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], executor: Engine, together: World
-) -> list[Failure]:
-    """Run replica groups and report progress. Failures are in the order of the jobs."""
-    total = sum(len(job.missing) for _, job in jobs)
-    failures: dict[int, Failure] = {}
-    waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
-    done = 0
-    tells = together.rank == 0
-    files: dict[str, dict[Path, int]] = {}
-    for _, job in jobs:
-        files.setdefault(job.label, {})[job.file] = job.steps
-    if tells:
-        for number in dict.fromkeys(number for number, _ in jobs):
+class _SweepProgress:
+    """Reports the progress of the replica groups of some plans. failures: by the index of the group's job."""
+
+    def __init__(self, plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], tells: bool) -> None:
+        """jobs: each with its plan's number. tells: whether this process reports."""
+        self.plans, self.jobs, self.tells = plans, jobs, tells
+        self.failures: dict[int, Failure] = {}
+        self.files: dict[str, dict[Path, int]] = {}
+        """By label, the progress files of its groups and the steps of each."""
+        self._waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
+        self._done = 0
+        for _, job in jobs:
+            self.files.setdefault(job.label, {})[job.file] = job.steps
+        for number in dict.fromkeys(number for number, _ in jobs) if tells else ():
             log_message(_describe_start(plans[number]))
-    with nullcontext() if isinstance(executor, Local) else watch_progress_files(files):
-        for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):
-            number, job = jobs[index]
-            plan = plans[number]
-            if error is not None:
-                failures[index] = Failure(plan, error)
-            waiting[number] -= 1
-            done += len(job.missing)
-            if tells:
-                if error is not None:
-                    log_message(f"{plan.title}: {error}")
-                if len(plans) > 1:
-                    report_progress("replicas", done, total)
-                if not waiting[number] and all(failure.plan is not plan for failure in failures.values()):
-                    log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
-    return [failures[index] for index in sorted(failures)]
+
+    def add(self, index: int, error: FarshiftError | None) -> None:
+        """A group's job is done, or failed."""
+        number, job = self.jobs[index]
+        plan = self.plans[number]
+        if error is not None:
+            self.failures[index] = Failure(plan, error)
+        self._waiting[number] -= 1
+        self._done += len(job.missing)
+        if not self.tells:
+            return
+        if error is not None:
+            log_message(f"{plan.title}: {error}")
+        if len(self.plans) > 1:
+            report_progress("replicas", self._done, sum(len(job.missing) for _, job in self.jobs))
+        if not self._waiting[number] and all(failure.plan is not plan for failure in self.failures.values()):
+            log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
+
+
+def raise_first_failure(failures: Sequence[Failure]) -> None:
+    """Raise the error of the first of some failures, if there is one, and say how many more there are."""
+    if failures:
+        first = failures[0]
+        more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
+        raise replace_error_message(type(first.error), f"{first}{more}")
 
 
 def _describe_start(plan: Plan) -> str:
@@ -268,10 +287,22 @@ def run_baseline(
     `RecipeOverrides`.
     """
     changes = RecipeOverrides(network, encoder or "", fine_tune or "", augment, published, stream)
-    spent, more = make_budget(budget, steps, device), (settings, selection, stack, diagnose, changes)
-    plan = make_plan(name, on, Path(out), spent, seeds, *more)
+    plan = make_plan(
+        name,
+        on,
+        Path(out),
+        make_budget(budget, steps, device),
+        seeds=seeds,
+        settings=settings,
+        selection=selection,
+        stack=stack,
+        diagnose=diagnose,
+        changes=changes,
+    )
     prepare_data(plan.benchmark)
-    return run_plans([plan], engine)[0]
+    runs, failures = run_all([plan], engine)
+    raise_first_failure(failures)
+    return runs[0]
 
 
 def make_plan(

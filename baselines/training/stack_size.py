@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 import torch
 
@@ -74,28 +75,37 @@ def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
     return best_count
 
 
-def run_in_stacks(items: Sequence[T], count: int, train: Callable[[Sequence[T]], None], halves: bool = True) -> None:
-    """Call `train` on `items`, `count` at a time. If there is not enough memory, retry with half as many, down to one
-    (unless `halves` is False); `ModelError` if that is not enough."""
-    start = 0
-    while start < len(items):
-        some = items[start : start + count]
+class StackQueue(Generic[T]):
+    """Iterate over `items`, `count` at a time. Those whose attempt fails for lack of memory come again, half as many at
+    a time, down to one (unless `halves` is False)."""
+
+    def __init__(self, items: Sequence[T], count: int, halves: bool = True) -> None:
+        self.items, self.count, self.halves = items, count, halves
+        self._start = 0
+
+    def __iter__(self) -> Iterator[Sequence[T]]:
+        while self._start < len(self.items):
+            yield self.items[self._start : self._start + self.count]
+
+    @contextmanager
+    def attempt(self, some: Sequence[T]) -> Iterator[None]:
+        """Train some items within the context; `ModelError` if there is not enough memory for fewer either."""
         try:
-            train(some)
+            yield
         except (MemoryError, RuntimeError) as error:
             if not _lacks_memory(error):
                 raise
-            if len(some) == 1 or not halves:
+            if len(some) == 1 or not self.halves:
                 each = "one replica" if len(some) == 1 else f"{len(some)} replicas at once"
                 raise ModelError(
                     f"there is not enough memory to train {each}: lower batch_size (full batches: set chunk), "
                     "or the network's size"
                 ) from error
-            count = (len(some) + 1) // 2
-            log_message(f"there is not enough memory for {len(some)} replicas at once: continuing with {count}")
+            self.count = (len(some) + 1) // 2
+            log_message(f"there is not enough memory for {len(some)} replicas at once: continuing with {self.count}")
         else:
-            start += len(some)
-            continue
+            self._start += len(some)
+            return
         gc.collect()  # the failed training may be in a reference cycle
 
 

@@ -128,35 +128,28 @@ class Training:
         return self.total >= self.steps or len(self.stack) == 0
 
     def step(self) -> None:
-        """Make one step of every replica."""
-        stack, length = self.stack, self.stages[self.stage]
+        """Make one step of every replica: update network and algorithm, and `losses`, (K,)."""
+        stack, settings, length = self.stack, self.stack.hyperparameters, self.stages[self.stage]
         clock = StepState(self.in_stage, length, self.stage, self.total, stack.keys)
         for optimiser_step in self.optimiser_steps.values():
             optimiser_step.at(self.in_stage, length)
-        self.losses = self._train_step(clock)
+        stack.rng.at(clock.total)
+        saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
+        with self.precision.applied(), use_memory_format(stack.network, settings["memory_format"]), saving:
+            self.losses = stack.algorithm.update(
+                stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
+            )
+        self._seen.append((clock.total, self.losses))
+        stack.algorithm.after(stack.network, clock)
         self.total += 1
         self.in_stage += 1
-        checks = self.validation is not None and self.total % stack.hyperparameters["check_every"] == 0
+        checks = self.validation is not None and self.total % settings["check_every"] == 0
         if checks or self.total % FINITE_CHECK_EVERY == 0 or self.in_stage == length or self.done:
             self._drop_broken()
         if checks and len(self.stack):
             self._check()
         if self.in_stage == length and not self.done:
             self._next_stage()
-
-    def _train_step(self, clock: StepState) -> Tensor:
-        """Update network and algorithm; return the losses (K,)."""
-        stack = self.stack
-        stack.rng.at(clock.total)
-        settings = stack.hyperparameters
-        saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with self.precision.applied(), use_memory_format(stack.network, settings["memory_format"]), saving:
-            losses = stack.algorithm.update(
-                stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
-            )
-        self._seen.append((clock.total, losses))
-        stack.algorithm.after(stack.network, clock)
-        return losses
 
     @property
     def broken(self) -> Tensor:

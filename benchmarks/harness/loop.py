@@ -64,22 +64,19 @@ class Evaluation:
         """Train the models of some seeds together, predict, and store the predictions; finished jobs are not repeated.
         Return the failed seeds, each with its first error: with `keep_going` the others continue, without it the first
         error ends the loop. Labels cannot be opened meanwhile."""
-        with hide_labels():
-            return self._run(seeds, keep_going)
-
-    def _run(self, seeds: Sequence[int], keep_going: bool) -> dict[int, FarshiftError]:
         failed: dict[int, FarshiftError] = {}
         jobs: _Jobs = {}
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
-        for training_run in self._training_runs():
-            remaining = [seed for seed in seeds if seed not in failed]
-            for seed, error in self._execute(training_run, remaining, jobs):
-                if error is not None:
-                    failed[seed] = error
-                    if not keep_going:
-                        return failed
-                elif rule.folds is None:
-                    self._finish(seed, jobs)
+        with hide_labels():
+            for training_run in self._training_runs():
+                remaining = [seed for seed in seeds if seed not in failed]
+                for seed, error in self._execute(training_run, remaining, jobs):
+                    if error is not None:
+                        failed[seed] = error
+                        if not keep_going:
+                            return failed
+                    elif rule.folds is None:
+                        self._finish(seed, jobs)
         for seed in seeds:
             if rule.folds is not None and seed not in failed:
                 self._finish(seed, jobs)

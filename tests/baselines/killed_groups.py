@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from farshift.baselines.recipe import Recipe
 from farshift.baselines.training import replica_group as teams
-from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.replica_group import ReplicaGroup
+from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
@@ -47,16 +48,16 @@ def fitted(
     code: str = "",
     together: World = SINGLE_PROCESS,
     given: FitInput | None = None,
-) -> Fit:
+) -> TrainedGroup:
     group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
     return group.fit(given or rows(groups), Budget("quick"))
 
 
-def answers(fit: Fit) -> dict[str, Any]:
+def answers(fit: TrainedGroup) -> dict[str, Any]:
     """What each member's checkpoints say of all rows, or why it failed."""
     ask = additions().only("a", "b")
     result: dict[str, Any] = {}
-    for member in fit.group.members:
+    for member in fit.members:
         try:
             for candidate in fit.candidates(member):
                 result[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()

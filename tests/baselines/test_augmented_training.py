@@ -16,9 +16,10 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.augmentation import Augmentation
 from farshift.baselines.training.feed import move_to_device
 from farshift.baselines.training.losses import cross_entropy, label_smoothing_loss, squared_error
-from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
@@ -48,14 +49,16 @@ def images(count: int = 24, seed: int = 0) -> Rows:
     return Rows(image=pixels.astype(np.uint8), kind=kind, group=np.array([f"g{n // 3 % 3}" for n in range(count)]))
 
 
-def fitted(augment: str, members: list[Member], kept: Path | None = None, network: str = "mlp", **settings: Any) -> Fit:
+def fitted(
+    augment: str, members: list[Member], kept: Path | None = None, network: str = "mlp", **settings: Any
+) -> TrainedGroup:
     chosen = {"batch_size": 8, "lr": 0.01, "augment": augment} | ({"width": 12} if network == "mlp" else {}) | settings
     built = recipe(network, STEPS, chosen.pop("algorithm", "erm"), **chosen)
     rows = FitInput(images(), images(9, 1), None, images(12, 2).only("image"))
     return ReplicaGroup(built, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
 
 
-def scores(fit: Fit, members: list[Member]) -> list[Any]:
+def scores(fit: TrainedGroup, members: list[Member]) -> list[Any]:
     return [fit.predict(member, images(15, 4).only("image")).scores for member in members]
 
 

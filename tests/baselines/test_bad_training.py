@@ -75,8 +75,8 @@ def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(mon
 def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
     fit = fitted(made(), [Member(0, {"loss": "cubic"}), Member(0, {})])
     with pytest.raises(ModelError, match="loss = 'cubic'"):
-        fit.remarks(fit.group.members[0])
-    assert fit.remarks(fit.group.members[1])["steps"] == 12
+        fit.remarks(fit.members[0])
+    assert fit.remarks(fit.members[1])["steps"] == 12
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,9 @@ def test_another_runtime_error_is_no_lack_of_memory() -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        stacking.run_in_stacks([1, 2, 3], 3, go)
+        for some in (queue := stacking.StackQueue([1, 2, 3], 3)):
+            with queue.attempt(some):
+                go(some)
     assert tried == [[1, 2, 3]]
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training import checkpoint, trainer
-from farshift.baselines.training import stack_size as stacking
-from farshift.baselines.training.replica_group import Fit
+from farshift.baselines.training import checkpoint, replica_group, trainer
+from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
 
-from .killed_groups import answers, fitted, killed_before, made, rows
+from .killed_groups import ADD, answers, fitted, killed_before, made, rows
 
 SEEDS = [Member(0, {}), Member(1, {}), Member(2, {})]
 RATES = [Member(0, {}), Member(0, {"lr": 1e30}), Member(1, {"lr": 0.02})]
@@ -143,30 +143,31 @@ def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share
 
 def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Elsewhere than on a CPU the number is measured, and a checkpoint is of one stack."""
-    monkeypatch.setattr(stacking, "choose_stack_size", lambda make, items: 2)
+    monkeypatch.setattr(replica_group, "choose_stack_size", lambda make, items: 2)
     assert killed_before(Training, "step", 6, lambda: fitted(made(), SEEDS, tmp_path)) == -9
-    monkeypatch.setattr(stacking, "choose_stack_size", lambda make, items: 3)
+    monkeypatch.setattr(replica_group, "choose_stack_size", lambda make, items: 3)
     assert fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])["replicas"] == 2
 
 
 def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
     stored = tmp_path / "kept"
-    fit = fitted(made(), SEEDS, stored)
+    group = ReplicaGroup(made(), ADD, SEEDS, "toy/toy", stored)
+    group.fit(rows(), Budget("quick"))
     assert {path.suffix for path in stored.iterdir()} == {".npz", ".stack"}
-    fit.group.remove_checkpoints()
+    group.remove_checkpoints()
     assert not stored.exists()
 
 
 def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun: list[Fit] = []
+    begun: list[ReplicaGroup] = []
 
-    def refused(self: Fit, *_: Any) -> None:
+    def refused(self: ReplicaGroup, *_: Any) -> None:
         begun.append(self)
         raise ModelError("it cannot be")
 
-    monkeypatch.setattr(Fit, "_fit", refused)
+    monkeypatch.setattr(ReplicaGroup, "fit", refused)
     with pytest.raises(ModelError, match=r"seed 0: it cannot be \(and 2 more of its replicas failed\)$"):
         run_baseline("mlp", "modadd97/xi35", seeds=3, steps=3, out=tmp_path / "run")
     assert len(begun) == 1

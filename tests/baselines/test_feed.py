@@ -14,8 +14,9 @@ from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.pixel_rows import PixelRows
 from farshift.baselines.running.listing import list_algorithms
 from farshift.baselines.training import feed
-from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.sampler import Data, Sampler
+from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
@@ -63,7 +64,7 @@ def given(which: int = 45) -> FitInput:
 
 def fitted(
     how: str, members: list[Member] = SEEDS, kept: Path | None = None, steps: int = STEPS, **settings: Any
-) -> Fit:
+) -> TrainedGroup:
     chosen = {"batch_size": 8, "lr": 0.01, "width": 12, "feed": how} | settings
     built = recipe("mlp", steps, chosen.pop("algorithm", "erm"), **chosen)
     rows = replace(given(), unlabelled=None) if "unlabelled" not in KNOWN[built.algorithm or ""]["touches"] else given()
@@ -84,7 +85,7 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
     return seen
 
 
-def outcome(fit: Fit, members: list[Member] = SEEDS) -> list[Any]:
+def outcome(fit: TrainedGroup, members: list[Member] = SEEDS) -> list[Any]:
     requested = images(30, 4).only("image")
     return [fit.predict(member, requested).scores for member in members]
 

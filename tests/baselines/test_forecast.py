@@ -17,10 +17,12 @@ from farshift.baselines.running.resources import is_audio_input
 from farshift.baselines.running.sweep import make_budget, make_plan
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs import ModelRows, load_model_inputs
 from farshift.cli import app
 from farshift.loaders.acquire.download_size import DownloadSize, compute_download_size
 from farshift.loaders.acquire.source import find_source
+from farshift.loaders.batching.encoded_files import EncodedFiles
+from farshift.splits.schema import Field, Schema
 from scipy.io import wavfile
 from typer.testing import CliRunner
 
@@ -108,9 +110,12 @@ def test_files_are_sounds_by_their_bytes(home):
     """Then they are not charged as pictures are."""
 
     def rows(files: list[bytes]) -> Any:
-        table = pa.table({"heard": pa.array(files, pa.binary()), "kind": [0, 1]})
+        schema = Schema((Field("heard", "image", "input"), Field("kind", "int64", "label")))
+        train = ModelRows(
+            {"heard": EncodedFiles(pa.chunked_array([files], pa.binary()))}, np.arange(2, dtype=np.uint64)
+        )
         task = Task("classification", ("heard",), "kind", classes=2)
-        return SimpleNamespace(task=task, card={"shapes": {}}, stored=lambda _: table, kind=lambda _: pa.binary())
+        return SimpleNamespace(task=task, schema=schema, part=lambda _: train)
 
     assert is_audio_input(rows([sound(0), b"cut off"]))
     assert not is_audio_input(rows([picture(0), picture(1)]))

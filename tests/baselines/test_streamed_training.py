@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 from encoded_files import picture
 from farshift import FarshiftError, load, stream
-from farshift.baselines.training.replica_group import Fit, ReplicaGroup
+from farshift.baselines.training.replica_group import ReplicaGroup
+from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
@@ -90,7 +91,7 @@ def make_streamed_rows(part: StreamedPart, task: Task) -> ModelRows:
     return ModelRows(columns, part.row_ids, part.name, part.identity)
 
 
-def fitted(rows: ModelRows, task: Task, kept: Path | None = None, steps: int = STEPS, **settings: Any) -> Fit:
+def fitted(rows: ModelRows, task: Task, kept: Path | None = None, steps: int = STEPS, **settings: Any) -> TrainedGroup:
     chosen = {"batch_size": 8, "lr": 0.01, "width": 8, "side": 8} | settings
     group = ReplicaGroup(recipe("mlp", steps, **chosen), task, MEMBERS, "toy/toy", kept)
     return group.fit(FitInput(rows, None), Budget("quick"))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.replica_group import Fit
+from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.run import Run
@@ -149,8 +149,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 KILLED: list[tuple[str, type, str, int]] = [
     ("training", Training, "step", 6),
     ("training the other setting", Training, "step", 8),
-    ("the first answer", Fit, "predict", 1),
-    ("answering", Fit, "predict", 10),
+    ("the first answer", TrainedGroup, "predict", 1),
+    ("answering", TrainedGroup, "predict", 10),
     ("one seed done", RunFolder, "finish_seed", 2),
     ("all seeds done", RunFolder, "finish", 1),
 ]
@@ -225,10 +225,10 @@ def test_a_baseline_that_adapts_is_asked_as_the_protocol_says(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shared / "own-t3a.toml").write_text(OWN.format(name="own-t3a", algorithm="t3a"))
-    resets, sizes = counted(monkeypatch, Fit, "reset"), []
-    full = Fit.predict
+    resets, sizes = counted(monkeypatch, TrainedGroup, "reset"), []
+    full = TrainedGroup.predict
     monkeypatch.setattr(
-        Fit,
+        TrainedGroup,
         "predict",
         lambda self, member, batch, *more: (sizes.append(len(batch["features"])), full(self, member, batch, *more))[1],
     )
