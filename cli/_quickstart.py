@@ -28,7 +28,7 @@ from ..core.progress import log_message
 from ..leaderboard.board import Board
 from ..leaderboard.operations.reference import declare_references
 from ..leaderboard.operations.submit import submit_runs
-from ..leaderboard.publish.write import build_site
+from ..leaderboard.publish.site import build_site
 from ..leaderboard.submission.pack import pack_runs
 from ..splits.manifest import KINDS
 

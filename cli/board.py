@@ -200,7 +200,7 @@ def board_site(
     """Write the board as static web pages."""
     from ..core.errors import FarshiftError
     from ..leaderboard.operations.locations import open_board_view
-    from ..leaderboard.publish.write import build_site
+    from ..leaderboard.publish.site import build_site
 
     if out is None and not Path(location).is_dir():
         raise FarshiftError(f"site: name an output folder for the pages of {location} (--out DIR)")

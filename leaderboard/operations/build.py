@@ -24,8 +24,7 @@ from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
 from ..board import Board
 from ..entries import read_valid_entries
-from ..publish.site import Site
-from ..publish.write import SITE, write_site
+from ..publish.site import SITE, Site, write_site
 from ..settings import write_baselines
 from ..submission.pack import pack_runs
 from ..tables.row_scores import read_entry_rows

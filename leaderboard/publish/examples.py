@@ -1,14 +1,18 @@
-"""Example rows of training and test, side by side.
+"""Rows of data on pages: examples of training and test side by side, and the rows on which entries differ.
 
 Rows of generated data are always shown. Rows of published data are shown if their licence permits it and they are on
-the disk (example_permissions.py): nothing is downloaded for a page.
+the disk of the machine that makes the page: nothing is downloaded for a page.
 
-The rows are the first of their part, which is sorted by row id (a digest, so the order is independent of the content).
-Next to each test row is its nearest training row among the first `SEARCHED`, with the differences marked.
+Examples are the first rows of their part, which is sorted by row id (a digest, so the order is independent of the
+content). Next to each test row is its nearest training row among the first `SEARCHED`, with the differences marked.
 """
 
 from __future__ import annotations
 
+import re
+import struct
+import zlib
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -18,18 +22,37 @@ from typing import Any
 
 import numpy as np
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
 from ...core.errors import FarshiftError, get_first_line
 from ...core.listings.plural import format_count
 from ...core.listings.untrusted_text import LINES, escape_untrusted
+from ...loaders.acquire.source import Source, find_source
 from ...loaders.part import Part
-from .example_permissions import explain_refusal, find_benchmark_source, is_on_disk
-from .figures.png import make_data_uri, make_encoded_uri
+
+MOST_GENERATED, MOST_READ = 50_000, 500_000
+"""Maximum number of rows of sources that are generated, and that are read from the disk, for a page."""
 
 ROWS, SEARCHED = 3, 400
-_ENCODED = {"image": "an image", "audio": "a recording", "text": "content"}
+
 LONGEST, CELLS = 240, 8
 """Maximum numbers of characters of a text, and of cells of a row, that are shown."""
+
+DARK = 64
+"""An image whose brightest value is below this one is brightened."""
+
+MOST_ENCODED = 48 << 10
+"""Maximum size in bytes of an encoded image on a page."""
+
+_FREE = re.compile(
+    r"(CC0|CC BY(-SA)? \d|MIT\b|Apache-2\.0|BSD|PDDL|CDLA-Permissive|AFL-3|Public domain|Free for any purpose)"
+)
+_NOT = re.compile(
+    r"-N[CD]\b|non-commercial|research|restricted|permission|owners|annotations|labels|stimuli|no stated licence|"
+    r"(pictures|images|corpus|texts|data) (state|has|have|as|of)\b|states? none\b|none stated|test set only",
+    re.IGNORECASE,
+)
+_ENCODED = {"image": "an image", "audio": "a recording", "text": "content"}
+_FORMATS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 
 
 @dataclass(frozen=True)
@@ -42,23 +65,15 @@ class ExampleCell:
     picture: str = ""
 
 
-@dataclass(frozen=True)
-class ExampleRow:
-    cells: tuple[ExampleCell, ...]
-
-
-@dataclass(frozen=True)
-class Side:
-    title: str
-    rows: tuple[ExampleRow, ...]
+ExampleRow = tuple[ExampleCell, ...]
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Two sides of rows with a caption."""
+    """Rows of training and test with a caption."""
 
     note: str
-    sides: tuple[Side, Side]
+    sides: dict[str, Sequence[ExampleRow]]
 
 
 def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
@@ -79,6 +94,62 @@ def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
         return None, f"No example rows: {get_first_line(error)}"
 
 
+def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
+    """Return inputs and label of rows of the OOD view, by row id; empty if pages do not show the benchmark's rows."""
+    known = load_benchmarks().get(benchmark)
+    source = None if known is None else find_benchmark_source(known)
+    if known is None or source is None or not ids:
+        return {}
+    if (not is_on_disk(source) or explain_refusal(known, source)) if source.needs_network else source.extra:
+        return {}
+    part, _ = known.view("ood")
+    rows = part.select(np.searchsorted(part.row_ids, np.array(ids, np.uint64)))
+    return {row_id: _make_row(known, rows, at) for at, row_id in enumerate(ids)}
+
+
+def find_benchmark_source(benchmark: Benchmark) -> Source | None:
+    """Return the source of a benchmark's rows; None if this version does not know it."""
+    try:
+        return find_source(benchmark.manifest.definition.source.name)
+    except FarshiftError:
+        return None
+
+
+def format_credit(benchmark: Benchmark) -> str:
+    """Return the attribution of published rows on a page; empty for generated rows."""
+    source = find_benchmark_source(benchmark)
+    definition = None if source is None or not source.needs_network else source.definition
+    return "" if definition is None else f"Rows of {definition.title}; {definition.licence}. {definition.citation}"
+
+
+def explain_refusal(benchmark: Benchmark, source: Source) -> str:
+    """Return why pages never show rows of a benchmark; empty if they may."""
+    definition, split = source.definition, benchmark.manifest.definition
+    if not source.needs_network:
+        if source.extra:
+            return f"No example rows: generating them needs an optional package (farshift[{source.extra}])."
+        if definition.rows > MOST_GENERATED:
+            return f"No example rows: they are shown only for generated sources of at most {MOST_GENERATED:,} rows."
+        return ""
+    licences = [licence for licence in (definition.licence, split.licence) if licence]
+    if definition.accept or not licences or not all(map(is_redistributable, licences)):
+        return f"No example rows: the licence of the data does not permit redistribution ({licences[0]})."
+    if definition.rows > MOST_READ or not benchmark.manifest.frozen:
+        return f"No example rows: they are shown only for pinned published data of at most {MOST_READ:,} rows."
+    return ""
+
+
+def is_redistributable(licence: str) -> bool:
+    """Return whether a licence, as stated in a definition, lets a page show rows: it names a known free licence and no
+    exception for a part of the data. False if in doubt."""
+    return bool(_FREE.match(licence)) and not _NOT.search(licence)
+
+
+def is_on_disk(source: Source) -> bool:
+    """Return whether a source's rows are on this disk; making a page downloads nothing."""
+    return bool(source.definition.digest) and source.cached_at.is_file()
+
+
 @cache
 def _make_examples(name: str, identity: str) -> Examples:
     """Return the examples of a benchmark by name. The split's identity is an argument because it is part of the cache
@@ -91,33 +162,30 @@ def _make_examples(name: str, identity: str) -> Examples:
 
 def _make_label_examples(benchmark: Benchmark) -> Examples:
     train, (test, _) = benchmark.part("train"), benchmark.view("id")
-    wrong, right = train.select(train.corrupted), train.select(~train.corrupted)
-    chosen = [(part, k) for part, count in ((wrong, ROWS - 1), (right, 1)) for k in range(min(count, len(part)))]
+    chosen = [*np.flatnonzero(train.corrupted)[: ROWS - 1].tolist(), *np.flatnonzero(~train.corrupted)[:1].tolist()]
     return Examples(
         "Training rows, some of them with a wrong label, and test rows, whose labels are correct.",
-        (
-            Side("Training", tuple(make_example_row(benchmark, part, k) for part, k in chosen)),
-            Side("Test", tuple(make_example_row(benchmark, test, k) for k in range(min(ROWS, len(test))))),
-        ),
+        {
+            "Training": [_make_row(benchmark, train, k) for k in chosen],
+            "Test": [_make_row(benchmark, test, k) for k in range(min(ROWS, len(test)))],
+        },
     )
 
 
 def _make_nearest_examples(benchmark: Benchmark) -> Examples:
     train, (test, _) = benchmark.part("train"), benchmark.view("ood")
-    tests = test[:ROWS]
-    pool = train[:SEARCHED]
+    tests, pool = test[:ROWS], train[:SEARCHED]
     names = [name for name in benchmark.definition.task.inputs if isinstance(pool[0][name], str)]
-    chosen = []
+    training_rows, test_rows = [], []
     for k, row in enumerate(tests):
         near = max(range(len(pool)), key=lambda at: (_compute_word_overlap(pool[at], row, names), -at)) if names else k
-        chosen.append((near, k))
-    training_rows = [make_example_row(benchmark, train, near, tests[k] if names else None) for near, k in chosen]
-    test_rows = [make_example_row(benchmark, test, k, pool[near] if names else None) for near, k in chosen]
+        training_rows.append(_make_row(benchmark, train, near, tests[k] if names else None))
+        test_rows.append(_make_row(benchmark, test, k, pool[near] if names else None))
     caption = "Rows of the shifted test part"
     caption += (
         ", each next to a similar training row; differences are underlined." if names else ", and of the training part."
     )
-    return Examples(caption, (Side("Training", tuple(training_rows)), Side("Test (OOD)", tuple(test_rows))))
+    return Examples(caption, {"Training": training_rows, "Test (OOD)": test_rows})
 
 
 def _compute_word_overlap(left: Mapping[str, Any], right: Mapping[str, Any], names: Sequence[str]) -> float:
@@ -126,7 +194,7 @@ def _compute_word_overlap(left: Mapping[str, Any], right: Mapping[str, Any], nam
     return len(left_words & right_words) / (len(left_words | right_words) or 1)
 
 
-def make_example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
+def _make_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
     """Return a row of a part as a page shows it, with its label's name. beside: a row to compare its texts with."""
     row, task = part[at], benchmark.definition.task
     shapes = {field.name: field.type for field in part.schema.fields}
@@ -139,12 +207,11 @@ def make_example_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[
     cells.append(_make_cell(label, _add_class_name(row[task.label], class_names), "string", other_label))
     if part.corrupted[at]:
         true = part.select(np.array([at])).true_labels().tolist()[0]
-        cells.append(
-            ExampleCell("true label", "", f"<mark>{escape(_format_value(_add_class_name(true, class_names)))}</mark>")
-        )
+        words = _format_value(_add_class_name(true, class_names))
+        cells.append(ExampleCell("true label", "", f"<mark>{escape(words)}</mark>"))
     if "severity" in part.row_metadata:
         cells.append(ExampleCell("severity", "", f"{float(part.row_metadata['severity'][at]):g}"))
-    return ExampleRow(tuple(cells))
+    return tuple(cells)
 
 
 def _add_class_name(value: Any, names: Sequence[str]) -> Any:
@@ -162,7 +229,7 @@ def _make_cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | No
         return ExampleCell(name, text, escape(text), make_encoded_uri(value) if what == "image" else "")
     words = _format_value(value)
     other = _format_value(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
-    return ExampleCell(name, words, _mark_differences(words, other))
+    return ExampleCell(name, words, escape(words) if other is None else _mark_differences(words, other))
 
 
 def _format_value(value: Any) -> str:
@@ -173,10 +240,8 @@ def _format_value(value: Any) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def _mark_differences(text: str, other: str | None) -> str:
+def _mark_differences(text: str, other: str) -> str:
     """Return a text as HTML, with the words that differ from the other text marked."""
-    if other is None:
-        return escape(text)
     words, other_words = text.split(" "), other.split(" ")
     pieces = []
     for what, first, last, _, _ in SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes():
@@ -184,3 +249,30 @@ def _mark_differences(text: str, other: str | None) -> str:
         if piece:
             pieces.append(piece if what == "equal" else f"<mark>{piece}</mark>")
     return " ".join(pieces)
+
+
+def make_encoded_uri(content: bytes) -> str:
+    """Return a data: URL of an encoded image: PNG, JPEG or GIF by its first bytes, of at most `MOST_ENCODED` bytes;
+    empty for any other."""
+    known = next((name for head, name in _FORMATS if content.startswith(head)), "")
+    return _to_uri(content, known) if known and len(content) <= MOST_ENCODED else ""
+
+
+def make_data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
+    """Return a data: URL of an image of (height, width) or (height, width, 1 or 3) bytes, in C order, as a PNG file
+    (ISO/IEC 15948)."""
+    pixels = np.asarray(values, np.uint8).reshape(shape)
+    if 0 < int(pixels.max(initial=0)) < DARK:  # few grey levels, such as scans with values 0 to 16
+        pixels = pixels * np.uint8(255 // int(pixels.max()))
+    height, width, colour = shape[0], shape[1], 2 if shape[2:] == (3,) else 0
+    lines = b"".join(b"\0" + line.tobytes() for line in pixels)
+    head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    content = b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        for name, data in ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
+    )
+    return _to_uri(_FORMATS[0][0] + content, "png")
+
+
+def _to_uri(content: bytes, kind: str) -> str:
+    return f"data:image/{kind};base64,{b64encode(content).decode()}"

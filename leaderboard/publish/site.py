@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
-from importlib import import_module, resources
-from pkgutil import iter_modules
-from types import ModuleType
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
 
+from ...core.files import translate_os_errors
 from ..board_view import BoardView
 from ..ledger import Record
-from ..tables.snapshot import Snapshot
-from . import pages as kinds
-from .frame import Frame
-from .page import Asset, File, Page
+from ..tables.snapshot import Snapshot, take_snapshot
+from ..validation.limits import SUBMISSION_BYTES
+from . import benchmarks, claims, compare, entries, home, ledger, splits, teams, windows
+from .explanations import make_explanations
+from .page import Asset, Frame, Page, get_environment
 
 INDEX = "index.html"
+
+SITE = "site"
+"""The folder of a board's site, inside the board's folder."""
+
+WRITTEN = ".pages.json"
+"""The list of files that were written to a site's folder, so that outdated ones can be deleted."""
+
+EXAMPLE = "scan/length"
+"""The benchmark of the example on how to submit, if the board has no entries."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+def build_site(board: BoardView, out: Path | str | None = None) -> Path:
+    """Write the pages of a board to `out` (its `site/` by default). Returns the path of the index."""
+    get_environment()  # report a missing package before rows are read
+    return write_site(Site(take_snapshot(board), board), Path(out) if out is not None else board.path / SITE)
 
 
 @dataclass(frozen=True)
@@ -44,40 +65,76 @@ class Site:
         return {entry.entry: f"{entry.model} on {entry.benchmark}" for entry in [*rows, *self.snapshot.apart]}
 
     @cached_property
-    def pages(self) -> dict[str, File]:
+    def pages(self) -> dict[str, Page | Asset]:
         """All files of the site by path, sorted and not yet rendered."""
-        files: dict[str, File] = {asset.path: asset for asset in _list_assets()}
-        pages_by_path: dict[str, File] = {}
-        for kind in _list_page_modules():
-            for page in kind.pages(self):
-                if page.path in files or page.path in pages_by_path:
-                    raise ValueError(f"two pages have the path {page.path}")
-                pages_by_path[page.path] = page
-        site_frame = Frame(self.snapshot.name, frozenset({*files, *pages_by_path}))
-        framed_pages = {
-            path: replace(page, frame=site_frame) if isinstance(page, Page) else page
-            for path, page in pages_by_path.items()
-        }
-        return dict(sorted({**files, **framed_pages}.items()))
+        pages = [*_list_plain_pages(self)]
+        for kind in (home, benchmarks, splits, entries, teams, compare, claims, windows, ledger):
+            pages += kind.list_pages(self)
+        assets = _list_assets()
+        frame = Frame(self.snapshot, frozenset(item.path for item in [*pages, *assets]))
+        files = [*assets, *(replace(page, frame=frame) for page in pages)]
+        return {item.path: item for item in sorted(files, key=lambda item: item.path)}
+
+    @property
+    def frame(self) -> Frame | None:
+        """What its pages share."""
+        index = self.pages[INDEX]
+        return index.frame if isinstance(index, Page) else None
 
     def rendered(self) -> Iterator[tuple[str, bytes]]:
         """Yield the relative path and the bytes of every file. The index comes last."""
-        for path, page in self.pages.items():
-            if path != INDEX:
-                yield path, page.render()
-        yield INDEX, self.pages[INDEX].render()
+        for path in sorted(self.pages, key=lambda path: path == INDEX):
+            yield path, self.pages[path].render()
 
 
-@cache
-def _list_page_modules() -> tuple[ModuleType, ...]:
-    """The modules of `pages/`, sorted."""
-    names = sorted(module.name for module in iter_modules(kinds.__path__) if not module.name.startswith("_"))
-    return tuple(import_module(f".{name}", kinds.__name__) for name in names)
+def _list_plain_pages(site: Site) -> Iterator[Page]:
+    """Yield the pages whose content is in their templates."""
+    yield Page("about.html", "about.html", lambda: {"kinds": benchmarks.WHAT})
+    yield Page("statistics.html", "statistics.html", lambda: {"figures": make_explanations()})
+    current = [view.table.benchmark for view in site.snapshot.views if view.table.current]
+    context = {"key": site.key, "example": (current or [EXAMPLE])[0], "limit": SUBMISSION_BYTES >> 20}
+    yield Page("submit.html", "submit.html", lambda: context)
 
 
-@cache
-def _list_assets() -> tuple[Asset, ...]:
-    """The files of `static/`, sorted."""
+def _list_assets() -> list[Asset]:
     folder = resources.files(__package__.rpartition(".")[0]) / "static"
     items = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
-    return tuple(Asset(f"static/{item.name}", item.read_bytes()) for item in sorted(items, key=lambda item: item.name))
+    return [Asset(f"static/{item.name}", item.read_bytes()) for item in items]
+
+
+def write_site(site: Site, where: Path) -> Path:
+    """Write a site to the folder `where`. Unchanged files are not written again, and pages of an earlier site that no
+    longer exist are deleted."""
+    before = _list_written_files(where)
+    for name, content in site.rendered():
+        _write_file(where / name, content)
+    for stale in before - set(site.pages):
+        (where / stale).unlink(missing_ok=True)
+    _write_file(where / WRITTEN, json.dumps(sorted(site.pages), indent=0).encode())
+    return where / INDEX
+
+
+def _list_written_files(where: Path) -> set[str]:
+    """Return the files that an earlier site wrote to a folder, ignoring paths outside it in a modified list."""
+    names = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
+    try:
+        listing = json.loads((where / WRITTEN).read_bytes())
+    except (OSError, ValueError):
+        return names
+    known = listing if isinstance(listing, list) else []
+    return names | {name for name in known if isinstance(name, str) and _NAME.fullmatch(name)}
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file atomically unless it has this content, without flushing to the disk: a page lost in a power cut is
+    written the next time."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    with translate_os_errors(path, "write the pages elsewhere"):
+        if path.is_file() and path.read_bytes() == content:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)

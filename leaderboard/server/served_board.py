@@ -22,9 +22,7 @@ from ..entries import Entry, ScoredEntry
 from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
 from ..operations.verify import FolderReader
-from ..publish.frame import Frame
-from ..publish.page import Page
-from ..publish.site import INDEX, Site
+from ..publish.site import Site
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
 from .answers import CompressedBody, ResponseBody, detect_media
@@ -46,17 +44,12 @@ class RenderedBoard:
 
     def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
-        self._files = Site(snapshot, view).pages
+        site = Site(snapshot, view)
+        self.frame, self._files = site.frame, site.pages
         self._pages: dict[str, CompressedBody] = {}
         self._bytes = 0
         self._stored: dict[str, Any] = {}
         self._lock = RLock()
-
-    @property
-    def frame(self) -> Frame | None:
-        """The frame of its pages."""
-        index = self._files[INDEX]
-        return index.frame if isinstance(index, Page) else None
 
     @property
     def paths(self) -> list[str]:

@@ -20,7 +20,7 @@ from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import FolderReader, verify_board
 from farshift.leaderboard.operations.withdraw import withdraw_entry
-from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
 from farshift.leaderboard.submission.pack import pack_runs

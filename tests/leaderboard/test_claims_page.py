@@ -12,7 +12,7 @@ import pytest
 from farshift.benchmarks.claims.claim import CLAIMS_FOLDER
 from farshift.benchmarks.claims.listing import NOT_RUN, list_shipped_claims
 from farshift.core.plugins import PACKAGE
-from farshift.leaderboard.publish.pages import claims as page_module
+from farshift.leaderboard.publish import claims as page_module
 from farshift.leaderboard.publish.site import Site
 from made_tables import entry, snapshot
 

@@ -16,14 +16,18 @@ from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.leaderboard.entries import Removal, RescoreRecord
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.withdraw import withdraw_entry
-from farshift.leaderboard.publish.comparison import compare_entries
-from farshift.leaderboard.publish.pages.compare import list_pairs, make_compare_page, make_pair_path
-from farshift.leaderboard.publish.pages.ledger import LONGEST, SIZE, format_record
-from farshift.leaderboard.publish.pages.team import make_team_slug
-from farshift.leaderboard.publish.pages.windows import describe_state
+from farshift.leaderboard.publish.compare import (
+    ViewRows,
+    compare_entries,
+    list_pairs,
+    make_compare_page,
+    make_pair_path,
+)
+from farshift.leaderboard.publish.ledger import LONGEST, SIZE, format_record
 from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.publish.teams import make_team_slug
+from farshift.leaderboard.publish.windows import describe_state
 from farshift.leaderboard.submission.pack import pack_runs
-from farshift.leaderboard.tables.row_frame import ViewFrame
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_tables import entry, snapshot
 from page_reader import Read
@@ -261,12 +265,12 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     rows = {standing.entry: result for standing, result in built}
     count = built[0][1].ood.rows
     group = (np.arange(count) % 3).astype(np.int64)
-    frame = {
-        "id": ViewFrame(np.arange(count, dtype=np.uint64)),
-        "ood": ViewFrame(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
+    view_rows = {
+        "id": ViewRows(np.arange(count, dtype=np.uint64)),
+        "ood": ViewRows(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
     }
     left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
-    result = compare_entries(view, (left, right), rows, frame)
+    result = compare_entries(view, (left, right), rows, view_rows)
     (pair,) = result.pairs
     assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
     x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
@@ -284,7 +288,7 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     alone = next(sort for sort in result.rows if sort["words"] == "only good is correct")
     assert all((item & ~other)[id - 10**6] for id in alone["rows"])
     assert compare_entries(view, (left, right), rows, None).lacking
-    assert compare_entries(view, (left, right), {}, frame).lacking
+    assert compare_entries(view, (left, right), {}, view_rows).lacking
 
 
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():

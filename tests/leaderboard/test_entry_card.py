@@ -1,19 +1,15 @@
-"""What is kept of an entry's cards, of its pairs, and of the rows that a table is over."""
+"""What is kept of an entry's cards and of its pairs."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import farshift as fs
-import numpy as np
 import pytest
-from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.card import RunCard
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.entry_card import LONGEST, MOST, make_entry_card
-from farshift.leaderboard.tables.row_frame import ViewFrame, deserialise_frame, read_row_frame, serialise_frame
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.validation.card import ModelCard
 from made_tables import entry, snapshot
@@ -71,24 +67,9 @@ def test_a_pair_is_apart_by_the_rule_of_the_whole_table():
     assert view.pairs.apart(first, "nobody") is None
 
 
-def test_rows_are_kept_as_they_were():
-    ids = np.array([3, 2**64 - 1], np.uint64)
-    ood = ViewFrame(ids, np.array([1.0, 2.5]), np.array([1, 0]), ("a \n b", "ä<b>"))
-    read = deserialise_frame(serialise_frame({"id": ViewFrame(ids), "ood": ood}))
-    assert read["id"].severity is None and read["id"].group is None
-    assert read["ood"].row_ids.tolist() == ids.tolist()
-    assert [read["ood"].names[k] for k in read["ood"].group] == ["ä<b>", "a \n b"]
-    assert read["ood"].severity.tolist() == [1.0, 2.5]
-
-
-def test_a_board_knows_the_rows_of_its_tables_and_the_cards_of_its_entries(board, runs, tmp_path):
+def test_a_board_knows_the_cards_of_its_entries(board, runs, tmp_path):
     submit_runs(board, pack_runs(runs[:1], tmp_path / "one.zip", team="us"))
     (view,) = take_snapshot(board).views
-    frame = read_row_frame(board, view.table)
-    part, _ = find_benchmark("modadd97/xi35").view("ood")
-    assert frame["ood"].row_ids.tolist() == part.row_ids.tolist()
-    assert list((board.path / "derived" / "frames").iterdir())
-    assert read_row_frame(board, replace(view.table, current=False)) is None
     output = view.rows[0].card
     assert output["environment"]["farshift"] == fs.__version__
     assert output["declared"] == {"training_data": ["unknown"], "pretraining": ["unknown"]}

@@ -12,10 +12,15 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.publish.example_permissions import find_benchmark_source, is_on_disk, is_redistributable
-from farshift.leaderboard.publish.examples import find_examples
-from farshift.leaderboard.publish.figures.png import make_data_uri, make_encoded_uri
-from farshift.leaderboard.publish.pages.compare import list_pairs, make_pair_path
+from farshift.leaderboard.publish.compare import list_pairs, make_pair_path
+from farshift.leaderboard.publish.examples import (
+    find_benchmark_source,
+    find_examples,
+    is_on_disk,
+    is_redistributable,
+    make_data_uri,
+    make_encoded_uri,
+)
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -80,10 +85,10 @@ def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(
     benchmark = find_benchmark("mine/long")
     result, why = find_examples(benchmark)
     assert result is not None and not why
-    train, test = result.sides
-    for left, right in zip(train.rows, test.rows, strict=True):
-        new = set(right.cells[0].words.split()) - set(left.cells[0].words.split())
-        assert new and all(word in "".join(re.findall("<mark>(.*?)</mark>", right.cells[0].html)) for word in new)
+    train, test = result.sides.values()
+    for left, right in zip(train, test, strict=True):
+        new = set(right[0].words.split()) - set(left[0].words.split())
+        assert new and all(word in "".join(re.findall("<mark>(.*?)</mark>", right[0].html)) for word in new)
 
 
 def colour(batch):

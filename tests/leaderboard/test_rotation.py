@@ -17,7 +17,7 @@ from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.rotate import rotate_key
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.publish.site import build_site
 
 
 def note(board: Board) -> Record:

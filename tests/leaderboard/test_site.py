@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from farshift.leaderboard.entries import Removal
-from farshift.leaderboard.publish.page_graphics import Scale, compute_rank_bar, make_strip_scale
-from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.publish.write import write_site
+from farshift.leaderboard.publish.display import Scale, compute_rank_bar, make_strip_scale
+from farshift.leaderboard.publish.site import Site, write_site
 from made_tables import entry, snapshot
 
 LENGTH = "benchmarks/scan/length.html"

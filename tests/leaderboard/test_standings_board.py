@@ -21,7 +21,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify_metadata import _is_same_archive
-from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.settings import read_baselines, write_baselines
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.row_scores import EntryRows, deserialise_rows, read_entry_rows, serialise_rows

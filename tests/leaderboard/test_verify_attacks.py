@@ -23,7 +23,7 @@ from farshift.leaderboard.operations.reference import declare_references
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.operations.withdraw import withdraw_entry
-from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.row_scores import deserialise_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot

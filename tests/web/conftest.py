@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from browsing import chromium, served, visit
-from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.publish.write import write_site
+from farshift.leaderboard.publish.site import Site, write_site
 
 Opened = Callable[..., AbstractContextManager[Any]]
 

@@ -44,8 +44,7 @@ MOST_BYTES = 150_000
 
 
 def main() -> None:
-    from farshift.leaderboard.publish.site import Site
-    from farshift.leaderboard.publish.write import write_site
+    from farshift.leaderboard.publish.site import Site, write_site
     from made_board import small_board
 
     requested = argparse.ArgumentParser()

@@ -6,8 +6,7 @@ import pytest
 from browsing import overflow, serious, served, visit
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.publish.write import write_site
+from farshift.leaderboard.publish.site import Site, write_site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_runs import three_runs

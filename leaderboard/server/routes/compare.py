@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from ....core.errors import FarshiftError, UnknownName
-from ...publish.pages.compare import make_compare_page
+from ...publish.compare import make_compare_page
 from ...publish.site import Site
 from ..answers import ResponseBody, make_body_response
 from ..dependencies import Now

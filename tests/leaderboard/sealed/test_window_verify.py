@@ -14,7 +14,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import HISTORY, KINDS, book
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.publish.write import build_site
+from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.draw_folder import read_draw

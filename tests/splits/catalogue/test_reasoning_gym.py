@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadData, MissingExtra, Unavailable
-from farshift.leaderboard.publish.example_permissions import explain_refusal
+from farshift.leaderboard.publish.examples import explain_refusal
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.freezing.verify import verify_manifest
 from farshift.loaders.generators import reasoning_gym

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ....benchmarks.claims.claim import list_judged_quantities
-from ....benchmarks.claims.listing import (
+from ...benchmarks.claims.claim import list_judged_quantities
+from ...benchmarks.claims.listing import (
     NOT_RUN,
     ClaimEntry,
     describe_evidence,
@@ -21,12 +21,12 @@ from ....benchmarks.claims.listing import (
     format_published,
     list_shipped_claims,
 )
-from ....benchmarks.claims.measurement import Measurement, format_measurement
-from ....benchmarks.claims.outcome import Outcome
-from ..page import Page
+from ...benchmarks.claims.measurement import Measurement, format_measurement
+from ...benchmarks.claims.outcome import Outcome
+from .page import Page
 
 if TYPE_CHECKING:
-    from ..site import Site
+    from .site import Site
 
 MEANS = {
     "reproduced": "the whole interval satisfies the claim's rule",
@@ -42,7 +42,7 @@ _SHORT = 3
 """Maximum numbers of published and of measured values in a table row; the claim's section has all."""
 
 
-def pages(site: Site) -> Iterator[Page]:
+def list_pages(site: Site) -> Iterator[Page]:
     """Yield the page, which is the same on every board."""
     yield Page("claims.html", "claims.html", _make_context)
 

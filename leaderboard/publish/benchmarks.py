@@ -1,0 +1,161 @@
+"""The index of benchmarks by kind of shift with the aggregates over them, and a page for each benchmark with entries:
+its shift, its tables, and figures of its main table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...core.errors import FarshiftError
+from ...splits.manifest import KINDS
+from ...splits.rule_docs import find_rule
+from ..tables.table_view import TableView
+from .audit_figures import make_audit_figures
+from .display import describe_axis, format_interval, format_score
+from .examples import find_benchmark_source, find_examples, format_credit
+from .figures import make_table_figures
+from .page import Page
+from .splits import make_split_path
+
+if TYPE_CHECKING:
+    from .site import Site
+
+WHAT = {
+    "domain": "Test data come from other domains: places, years, speakers or styles.",
+    "length": "Test inputs or answers are longer than any in training.",
+    "compositional": "Test rows combine known parts in combinations that do not occur in training.",
+    "easy-to-hard": "Models train on easy problems and are tested on hard ones.",
+    "corrupted-label": "Some training labels are wrong; the test labels are correct.",
+}
+"""Each kind of shift in a sentence."""
+
+
+def list_pages(site: Site) -> Iterator[Page]:
+    """Yield the index and the pages of all benchmarks with a table."""
+    views: dict[str, list[TableView]] = {}
+    for view in site.snapshot.views:
+        views.setdefault(view.table.benchmark, []).append(view)
+    yield Page("benchmarks/index.html", "benchmarks.html", partial(_make_index_context, views))
+    for name in sorted(views):
+        yield Page(_make_path(name), "benchmark.html", partial(_make_context, site, name, views[name]))
+
+
+def _make_path(benchmark: str) -> str:
+    return f"benchmarks/{benchmark}.html"
+
+
+def _make_index_context(tables: Mapping[str, Sequence[TableView]]) -> dict[str, Any]:
+    known = load_benchmarks()
+    rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for name, views in sorted(tables.items()):
+        rows[views[0].table.kind].append(_make_index_row(known.get(name), views))
+    kinds = [{"kind": kind, "what": WHAT[kind], "rows": rows[kind]} for kind in KINDS]
+    return {"kinds": kinds, "without": sorted(set(known) - set(tables))}
+
+
+def _make_index_row(benchmark: Benchmark | None, views: Sequence[TableView]) -> dict[str, Any]:
+    """Return a benchmark's row in the index, from its first current table."""
+    view = next((table_view for table_view in views if table_view.table.current), views[0])
+    first = [row.standing.score.model for row in view.rows if row.rank is not None and row.rank[0] == 1]
+    best = view.rows[0].standing.score
+    named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
+    return {
+        "name": view.table.benchmark,
+        "path": _make_path(view.table.benchmark),
+        "title": view.table.title,
+        "field": "other" if benchmark is None else classify_inputs(benchmark),
+        "entries": sum(len(table_view.rows) for table_view in views),
+        "leaders": f"{named} ({len(first)} of {view.ranked})" if first else "none ranked",
+        "best": f"{format_score(best.ood.value, best.bounds)} {format_interval(best.ood, best.bounds)}",
+    }
+
+
+def classify_inputs(benchmark: Benchmark) -> str:
+    """Return the data type of a benchmark's inputs: `pictures`, `sound`, `text` (any input is a string), or `tables`
+    (numbers and codes)."""
+    source = find_benchmark_source(benchmark)
+    inputs = benchmark.definition.task.inputs
+    types = {field.type for field in source.schema.fields if field.name in inputs} if source is not None else set()
+    if any(type_ == "image" or (type_.startswith("uint8[") and "," in type_) for type_ in types):
+        return "pictures"
+    return "sound" if "audio" in types else "text" if types & {"string", "bytes"} else "tables"
+
+
+def _make_context(site: Site, name: str, views: Sequence[TableView]) -> dict[str, Any]:
+    now = [view for view in views if view.table.current]
+    main = (now or views)[0]
+    return {
+        "name": name,
+        "kind": main.table.kind,
+        "title": main.table.title,
+        "what": WHAT[main.table.kind],
+        "now": now,
+        "old": [view for view in views if not view.table.current],
+        "gone": [entry for entry in site.snapshot.apart if entry.score.benchmark == name],
+        "figures": make_table_figures(main),
+        "figured": main.table.heading if len(views) > 1 else "",
+        **_describe_benchmark(load_benchmarks().get(name)),
+    }
+
+
+def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
+    """Return the contents of a benchmark's definition and its split's manifest; empty for an unknown benchmark."""
+    if benchmark is None:
+        return {
+            **dict.fromkeys(("credit", "rule", "split", "split_page", "notes", "summary"), ""),
+            **dict.fromkeys(("facts", "audit", "references", "papers"), ()),
+            "examples": None,
+            "no_examples": "This version of Farshift does not know the benchmark.",
+        }
+    manifest = benchmark.manifest
+    definition = manifest.definition
+    examples, why = find_examples(benchmark)
+    return {
+        "rule": _describe_rule(definition.rule, definition.parameters),
+        "split": manifest.full_name,
+        "split_page": make_split_path(manifest),
+        "notes": " ".join(note for note in (benchmark.definition.notes, definition.notes) if note),
+        "facts": _list_facts(benchmark),
+        "audit": make_audit_figures(manifest.audit(), benchmark.definition.task.names),
+        "summary": manifest.audit_summary(),
+        "references": benchmark.definition.references,
+        "papers": definition.references,
+        "examples": examples,
+        "credit": format_credit(benchmark) if examples else "",
+        "no_examples": why,
+    }
+
+
+def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return the first sentence of a rule's description with the values of its short parameters, to be placed after a
+    colon; empty for an unknown rule."""
+    try:
+        title = find_rule(name).title
+    except FarshiftError:
+        return ""
+
+    def substitute(match: re.Match[str]) -> str:
+        value = parameters.get(match[1])
+        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= 40 else match[1]
+
+    sentence = re.sub(r"`(\w+)`", substitute, title).replace("`", "")
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
+    definition, task = benchmark.manifest.definition, benchmark.definition.task
+    protocol = benchmark.definition.protocol
+    facts = [
+        ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
+        ("Rows", ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())),
+        ("Metric", benchmark.metrics[0].signature),
+        ("Seeds", f"{protocol.seeds} (quick budget: {protocol.quick_seeds})"),
+        ("Selection", ", ".join(protocol.selection)),
+        ("Severity", describe_axis(definition.severity)),
+        ("Groups", describe_axis(definition.group)),
+        ("Licence of the data", definition.licence),
+    ]
+    return [(term, text) for term, text in facts if text]

@@ -1,0 +1,246 @@
+"""Figures of a table and of an entry: ID against OOD, curves over severity, scores over time, heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from math import isfinite
+
+from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
+from ...benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
+from ...benchmarks.scoring.record import Score
+from ...benchmarks.statistics.interval import Estimate
+from ..tables.suite_table import format_model_name
+from ..tables.table_view import TableView
+from .display import SHARE, describe_severity_axis, format_difference, format_interval, format_score, format_severity
+from .svg import SERIES, WIDTH, Figure, Plot, shorten
+
+SIDE = 420
+"""Side of the plot of ID against OOD, which is square because both axes have the same scale."""
+
+LEADING = 5
+"""Maximum number of entries with a severity curve; more lines would hide each other."""
+
+MOST = 40
+"""Maximum number of rows of a heat map that are drawn, and of entries with intervals in a scatter plot."""
+
+
+def make_table_figures(view: TableView) -> list[Figure]:
+    """Return the figures of a table's entries."""
+    scores = [row.standing.score for row in view.rows]
+    names = [format_model_name(row.standing) for row in view.rows]
+    figures = (
+        make_scatter_figure(scores, names),
+        make_severity_figure(scores, names),
+        make_history_figure([row.standing.time for row in view.rows], scores, names),
+    )
+    return [figure for figure in figures if figure is not None]
+
+
+def make_entry_figures(score: Score) -> list[Figure]:
+    """Return the figures of an entry."""
+    figures = (make_severity_figure([score], [score.model]), make_severity_map(score), make_group_map(score))
+    return [figure for figure in figures if figure is not None]
+
+
+def make_scatter_figure(scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
+    """Return OOD against ID on logit axes, a point for each entry of a table (Taori et al., NeurIPS 2020; Miller et
+    al., ICML 2021); None for fewer than two entries, or for a metric that is not between 0 and 1 with higher being
+    better. names: the names of the entries.
+
+    With at least three different ID scores, the least-squares line logit(OOD) = a + b logit(ID) through all entries is
+    drawn: an entry above it has a higher OOD score than its ID score predicts."""
+    if len(scores) < 2 or any(score.bounds != SHARE or score.better != "higher" for score in scores):
+        return None
+    low, high = compute_limits([estimate for score in scores for estimate in (score.id, score.ood)])
+    ends = logit(low), logit(high)
+    plot = Plot(ends, ends, SIDE, SIDE)
+    marks = [(logit(tick), f"{100 * tick:g}") for tick in choose_ticks(low, high)]
+    plot.draw_axes(("ID score (%)", "OOD score (%)"), marks, marks)
+    plot.draw_line("equal", (ends[0], ends[0]), (ends[1], ends[1]))
+    fitted = _fit_entry_line(scores)
+    if fitted is not None:
+        plot.draw_path("fit", [(at, fitted.intercept + fitted.slope * at) for at in clip_line(fitted, *ends)])
+    rows = []
+    for name, score in zip(names, scores, strict=True):
+        on_id, on_ood = clip_to_logit(score.id), clip_to_logit(score.ood)
+        x, y = logit(on_id.value), logit(on_ood.value)
+        if len(scores) <= MOST:
+            plot.draw_line("reach", (logit(on_id.low), y), (logit(on_id.high), y))
+            plot.draw_line("reach", (x, logit(on_ood.low)), (x, logit(on_ood.high)))
+        cells = name, format_score(score.id.value, SHARE), format_score(score.ood.value, SHARE)
+        plot.draw_marker(0, x, y, f"{name}: ID {cells[1]}, OOD {cells[2]}")
+        if len(scores) <= 3 and len(name) <= 24 and plot.x.first + 60 < plot.x.at(x) < plot.x.last - 44:
+            plot.write(name, x, y, dy=-9)
+        above = on_ood.value - expit(fitted.intercept + fitted.slope * x) if fitted is not None else None
+        rows.append((*cells, "" if above is None else format_difference(above, SHARE)))
+    caption = "Each point is an entry" + (", with 95 % intervals" if len(scores) <= MOST else "")
+    caption += "; dashed: OOD equal to ID."
+    if fitted is not None:
+        caption += " Solid: the line fitted to the entries; above it, OOD is higher than ID predicts."
+    head = ("entry", "ID (%)", "OOD (%)", "above the line (points)")
+    return plot.finish("ID against OOD", caption, head, rows, label="OOD score against ID score")
+
+
+def _fit_entry_line(scores: Sequence[Score]) -> Line | None:
+    points = [Point(score.id.value, score.ood.value, score.id.rows, score.ood.rows) for score in scores]
+    return fit_line(points) if len({point.id for point in points}) >= FEWEST else None
+
+
+def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
+    """Return the score as a function of the severity of test rows, for the first entries that have such a curve; None
+    if none has."""
+    chosen = [(name, score) for name, score in zip(names, scores, strict=True) if len(score.severity) > 1][:LEADING]
+    if not chosen:
+        return None
+    first = chosen[0][1]
+    bounds, axis = first.bounds, describe_severity_axis(first.benchmark)
+    points = [point for _, score in chosen for point in score.severity]
+    middles = [point.middle for point in points]
+    plot = Plot((min(middles), max(middles)), _find_range([point.estimate for point in points], first))
+    plot.draw_axes((axis, _name_score_axis("score", first)), plot.x.ticks(), plot.y.ticks(5, _get_axis_unit(first)))
+    inside = max((point.last for point in points if point.view == "id"), default=None)
+    if inside is not None and plot.x.low < inside < plot.x.high:
+        plot.draw_line("edge", (inside, plot.y.low), (inside, plot.y.high))
+    rows = []
+    for series, (name, score) in enumerate(chosen):
+        curve = sorted(score.severity, key=lambda point: (point.middle, point.view))
+        css = f"c{series % SERIES}"
+        plot.draw_path(f"{css} curve", [(point.middle, point.estimate.value) for point in curve])
+        for point in curve:
+            estimate, value = point.estimate, format_score(point.estimate.value, bounds)
+            plot.draw_line(f"{css} bar", (point.middle, estimate.low), (point.middle, estimate.high))
+            tooltip = f"{name}, {format_severity(point)}: {value}"
+            plot.draw_marker(series, point.middle, estimate.value, tooltip, hollow=point.view == "id")
+            cells = name, format_severity(point), point.view.upper(), f"{value} {format_interval(estimate, bounds)}"
+            rows.append((*cells, str(estimate.rows)))
+    caption = "Hollow: ID rows; filled: OOD rows; bars are 95 % intervals."
+    if inside is not None:
+        caption += " Dotted: the highest severity of the ID rows."
+    head = ("entry", "severity", "rows", "score", "number of rows")
+    series_names = [(series, name) for series, (name, _) in enumerate(chosen)]
+    return plot.finish("Score by severity", caption, head, rows, series_names, f"Score by severity: {axis}")
+
+
+def make_history_figure(times: Sequence[str], scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
+    """Return the OOD scores of one table by the times of the ledger's records, with the best score so far; None for
+    fewer than two entries, or if all have the same time."""
+    if len(scores) < 2 or len(set(times)) < 2:
+        return None
+    entries = sorted(zip(times, names, scores, strict=True), key=lambda entry: entry[:2])
+    first, sign = scores[0], 1 if scores[0].better == "higher" else -1
+    best: list[tuple[str, str, Score]] = []
+    for entry in entries:
+        if not best or sign * entry[2].ood.value > sign * best[-1][2].ood.value:
+            best.append(entry)
+    ends = entries[0][0], entries[-1][0]
+    plot = Plot((_to_seconds(ends[0]), _to_seconds(ends[1])), _find_range([score.ood for score in scores], first))
+    length = 10 if ends[0][:10] != ends[1][:10] else 16  # days, or minutes within one day
+    days = [(_to_seconds(time), time[:length].replace("T", " ")) for time in ends]
+    names_of_axes = "when it was entered (UTC)", _name_score_axis("OOD score", first)
+    plot.draw_axes(names_of_axes, days, plot.y.ticks(5, _get_axis_unit(first)))
+    for time, _, score in entries:
+        plot.draw_marker(0, _to_seconds(time), score.ood.value, hollow=True)
+    line = [(_to_seconds(time), score.ood.value) for time, _, score in best]
+    plot.draw_path("c1 curve", [*line, (plot.x.high, line[-1][1])], steps=True)
+    rows = []
+    for (time, name, score), (x, y) in zip(best, line, strict=True):
+        plot.draw_line("c1 bar", (x, score.ood.low), (x, score.ood.high))
+        value = format_score(y, score.bounds)
+        plot.draw_marker(1, x, y, f"{name}: {value}")
+        rows.append((time, name, value, format_interval(score.ood, score.bounds)))
+    caption = (
+        "Squares and line: the best OOD score so far, with 95 % intervals; circles: all entries. A new best may not "
+        "differ significantly from the previous one: see the table."
+    )
+    head = ("entered", "entry", "OOD", "95 % interval")
+    return plot.finish("History of the best", caption, head, rows, label="The best OOD score over time")
+
+
+def _to_seconds(time: str) -> float:
+    return datetime.fromisoformat(time).timestamp()
+
+
+def _find_range(estimates: Sequence[Estimate], score: Score) -> tuple[float, float]:
+    """Return the range of an axis of scores: 0 to 1 for shares, else all intervals."""
+    if score.bounds == SHARE:
+        return SHARE
+    return min(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
+
+
+def _name_score_axis(name: str, score: Score) -> str:
+    return f"{name} (%)" if score.bounds == SHARE else score.metric
+
+
+def _get_axis_unit(score: Score) -> float:
+    return 100.0 if score.bounds == SHARE else 1.0
+
+
+_NAMES, _ROW, _HEAD, _FOOT = 190, 17, 22, 34
+"""Width of a heat map's names, and heights of a row, of the seeds above and of the colour scale below."""
+
+
+def make_group_map(score: Score) -> Figure | None:
+    """Return the score of each OOD group in each seed, worst group first; None if there are no groups."""
+    if score.worst_group is None:
+        return None
+    sign = 1 if score.better == "higher" else -1
+    groups = sorted(score.worst_group.groups.items(), key=lambda item: (sign * item[1].value, item[0]))
+    return _make_map("Score of each OOD group in each seed", "group", groups, score)
+
+
+def make_severity_map(score: Score) -> Figure | None:
+    """Return the score at each severity in each seed, those of training first; None for fewer than two."""
+    if len(score.severity) < 2:
+        return None
+    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
+    estimates = [(f"{format_severity(point)} ({point.view.upper()})", point.estimate) for point in points]
+    return _make_map("Score at each severity in each seed", "severity", estimates, score)
+
+
+def _make_map(title: str, what: str, lines: Sequence[tuple[str, Estimate]], score: Score) -> Figure | None:
+    known = [(name, estimate) for name, estimate in lines if len(estimate.per_seed) == len(score.seeds)]
+    if not known:
+        return None
+    drawn, seeds = known[:MOST], len(score.seeds)
+    finite = [value for _, estimate in drawn for value in estimate.per_seed if isfinite(value)]
+    low, high = SHARE if score.bounds == SHARE or not finite else (min(finite), max(finite))
+    foot = _HEAD + len(drawn) * _ROW
+    plot = Plot((0, seeds), (len(drawn), 0), WIDTH, foot + _FOOT, (_HEAD, 0, _FOOT, _NAMES))
+    plot.write("seed", 0, 0, "end", dx=-6, dy=-8)
+    for k, seed in enumerate(score.seeds):
+        if seeds <= 20 or k % 5 == 0:
+            plot.write(str(seed), k + 0.5, 0, dy=-8)
+    for row, (name, estimate) in enumerate(drawn):
+        plot.write(shorten(name, 27), 0, row, "end", dx=-6, dy=12)
+        for k, value in enumerate(estimate.per_seed):
+            tooltip = f"{name}, seed {score.seeds[k]}: {_format_cell(value, score)}"
+            share = (value - low) / ((high - low) or 1.0)
+            look = {"css": "cell", "fill_opacity": _to_opacity(share)} if isfinite(value) else {"css": "cell none"}
+            plot.draw_box(start=(k, row), end=(k + 1, row + 1), tooltip=tooltip, **look)
+    scale = {"y": foot + 10, "width": 16, "height": _ROW}
+    for k in range(11):
+        plot.draw("rect", "cell", x=_NAMES + 16 * k, fill_opacity=_to_opacity(k / 10), **scale)
+    plot.write(format_score(low, score.bounds), 0, len(drawn), "end", dx=-6, dy=22)
+    plot.write(format_score(high, score.bounds), 0, len(drawn), "start", dx=16 * 11 + 6, dy=22)
+    caption = "A stronger colour means a higher score" + ("" if score.better == "higher" else "; lower is better")
+    if what == "group":
+        caption += ". The worst of several noisy scores is biased downwards"
+    if len(known) > len(drawn):
+        caption += f". The first {len(drawn)} of {len(known)} are drawn; the table has all"
+    rows = [
+        (
+            *(name, format_score(estimate.value, score.bounds), str(estimate.rows)),
+            *(_format_cell(value, score) for value in estimate.per_seed),
+        )
+        for name, estimate in known
+    ]
+    return plot.finish(title, f"{caption}.", (what, "mean", "rows", *(f"seed {seed}" for seed in score.seeds)), rows)
+
+
+def _format_cell(value: float, score: Score) -> str:
+    return format_score(value, score.bounds) if isfinite(value) else "n/a"
+
+
+def _to_opacity(share: float) -> str:
+    return f"{0.05 + 0.95 * min(1.0, max(0.0, share)):.2f}"

@@ -1,0 +1,313 @@
+"""The home page: the leaders on each kind of shift, and a searchable table of all models.
+
+A row of the table is a team's model under one protocol. For a kind of shift with one benchmark it shows the entry's row
+of that table. For a kind with several it shows on how many of them the model can be first (its rank set contains 1)
+and, for a model with entries on all of them, the mean of the normalised scores (0 is chance, 1 the best possible). The
+interval of the mean assumes that the benchmarks have independent rows and seeds:
+
+    half = sqrt(sum over benchmarks of half_k^2) / benchmarks
+
+A model that lacks an entry on a benchmark has no mean, because the other benchmarks may be the easy ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import TYPE_CHECKING, Any
+
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...benchmarks.scoring.chance import make_scale
+from ...benchmarks.scoring.record import Score
+from ...benchmarks.statistics.interval import Estimate, Interval
+from ...splits.manifest import KINDS
+from ..tables.snapshot import Snapshot
+from ..tables.standings import Table
+from ..tables.table_view import Row, TableView
+from ..teams import identify_team
+from ..validation.card import UNKNOWN
+from .benchmarks import WHAT, classify_inputs
+from .display import draw_outline, list_severity_shares, split_letters, thin_values
+from .page import Page
+
+if TYPE_CHECKING:
+    from .site import Site
+
+PUBLISHED = "as published"
+"""The protocol of a table that has the published settings."""
+
+DATA_DECLARATIONS = (("none", "none"), ("declared", "declared"), ("unknown", "not stated"))
+"""What a card can declare about other training data, as (value, text)."""
+
+SIZES = (
+    ("1m", "under 1 million"),
+    ("100m", "under 100 million"),
+    ("10b", "under 10 billion"),
+    ("more", "more"),
+    ("unknown", "not stated"),
+)
+"""Classes of network sizes by parameters. static/home.js has the same limits."""
+
+
+def list_pages(site: Site) -> Iterator[Page]:
+    """Yield the home page."""
+    yield Page("index.html", "index.html", lambda: _make_context(site.snapshot))
+
+
+def _make_context(board: Snapshot) -> dict[str, Any]:
+    rows = make_home_rows(board)
+    counts = {kind: sum(kind in row.cells for row in rows) for kind in KINDS}
+    columns = {kind: count for kind, count in counts.items() if count}
+    return {
+        "rows": rows,
+        "columns": columns,
+        "leads": [_find_lead(kind, rows) for kind in KINDS],
+        "kinds": [(kind, f"{kind} ({count})") for kind, count in columns.items()],
+        "fields": _make_choices({name for row in rows for name in row.fields}),
+        "budgets": _make_choices({row.budget for row in rows}),
+        "protocols": _make_choices({row.protocol for row in rows}),
+        "said": DATA_DECLARATIONS,
+        "sizes": SIZES,
+    }
+
+
+def _make_choices(values: set[str]) -> list[tuple[str, str]]:
+    """Return choices whose text equals their value, sorted."""
+    return [(value, value) for value in sorted(values)]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A model on one kind of shift. has, of: number of the kind's benchmarks on which it has entries, and number under
+    its protocol; first: number on which it can be first; unlearnt: number on which its ID score is below the threshold.
+    best: its row of the only table, with `view`; means: ood, id and gap over several tables; spark: its severity curve
+    as a path; bars: its rank sets as a path, one bar per benchmark."""
+
+    has: int
+    of: int
+    first: int
+    unlearnt: int
+    best: Row | None = None
+    view: TableView | None = None
+    means: Mapping[str, Interval] = field(default_factory=dict)
+    spark: str = ""
+    bars: str = ""
+
+    @property
+    def ties(self) -> str:
+        """The letters of the tie groups, or only the first and the last if there are many."""
+        letters = split_letters(self.best.ties) if self.best is not None else []
+        return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A model of a team under one protocol. entry: its newest entry; budget, protocol: those of its tables; fields:
+    data types of the sources of its entries; extra, pretraining: other training data according to its card, as `none`,
+    `declared` or `unknown`; parameters: as stated in the card, or None."""
+
+    model: str
+    team: str
+    entry: str
+    budget: str
+    protocol: str
+    cells: Mapping[str, Cell]
+    fields: Sequence[str]
+    extra: str
+    pretraining: str
+    parameters: int | None
+
+    @property
+    def sort_key(self) -> tuple[int | str, ...]:
+        """Sort key: by the number of benchmarks on which it can be first, by entries, then by name."""
+        first, has = (sum(getattr(cell, name) for cell in self.cells.values()) for name in ("first", "has"))
+        return -first, -has, self.model, self.team, self.protocol, self.budget
+
+
+Entries = dict[str, tuple[TableView, Row]]
+"""The entry of a model in each table, by the table's identity."""
+
+
+def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
+    """Return the rows of the table, sorted."""
+    known = load_benchmarks()
+    tables: dict[tuple[str, str], dict[str, list[TableView]]] = {}
+    models: dict[tuple[str, str, str, str], Entries] = {}
+    for view in snapshot.views:
+        if not view.table.current:
+            continue
+        protocol = view.table.budget, _describe_protocol(view.table, known[view.table.benchmark])
+        tables.setdefault(protocol, {}).setdefault(view.table.kind, []).append(view)
+        for row in view.rows:
+            model = identify_team(row.standing), str(row.standing.score.model), *protocol
+            entries = models.setdefault(model, {})
+            before = entries.get(view.table.identity)
+            if before is None or _get_preference(row) > _get_preference(before[1]):
+                entries[view.table.identity] = view, row
+    scales = {
+        view.table.benchmark: _Scale.of(known[view.table.benchmark]) for view in snapshot.views if view.table.current
+    }
+    rows = [_make_row(model[2:], entries, tables[model[2:]], scales) for model, entries in models.items()]
+    return sorted(rows, key=lambda row: row.sort_key)
+
+
+def _describe_protocol(table: Table, benchmark: Benchmark) -> str:
+    """Return a table's protocol apart from its budget: "as published", or the settings that differ."""
+    if table.steps is None and table.selection == benchmark.rule(None).name:
+        return PUBLISHED
+    return ", ".join([*([] if table.steps is None else [f"{table.steps} steps"]), f"chosen by {table.selection}"])
+
+
+def _get_preference(row: Row) -> tuple[bool, str, str]:
+    """Sort key of entries of the same name: one that has a rank set, else the newer one."""
+    return row.rank is not None, row.standing.time, row.standing.entry
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """Chance score of a benchmark and the distance from it to the best possible score, None if its metric has no chance
+    level; field: the data type of its inputs."""
+
+    chance: float | None
+    span: float
+    field: str
+
+    @classmethod
+    def of(cls, benchmark: Benchmark) -> _Scale:
+        scale = make_scale(benchmark)
+        chance, span = (None, 1.0) if scale is None else (scale.chance, scale.span)
+        return cls(chance, span, classify_inputs(benchmark))
+
+
+def _make_row(
+    protocol: tuple[str, str], entries: Entries, kinds: Mapping[str, Sequence[TableView]], scales: Mapping[str, _Scale]
+) -> ModelRow:
+    newest = max((row for _, row in entries.values()), key=lambda row: (row.standing.time, row.standing.entry))
+    cells = {}
+    for kind in KINDS:
+        if any(view.table.identity in entries for view in kinds.get(kind, ())):
+            cells[kind] = _make_cell(kinds[kind], entries, scales)
+    return ModelRow(
+        model=str(newest.standing.score.model),
+        team=newest.standing.team,
+        entry=newest.standing.entry,
+        budget=protocol[0],
+        protocol=protocol[1],
+        cells=cells,
+        fields=sorted({scales[view.table.benchmark].field for view, _ in entries.values()}),
+        extra=_summarise_declaration(newest, "training_data"),
+        pretraining=_summarise_declaration(newest, "pretraining"),
+        parameters=newest.card.get("parameters"),
+    )
+
+
+def _summarise_declaration(row: Row, name: str) -> str:
+    """Return what a card declares about other training data."""
+    names = list(row.card.get("declared", {}).get(name, (UNKNOWN,)))
+    return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
+
+
+def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[str, _Scale]) -> Cell:
+    rows = [entries[view.table.identity][1] if view.table.identity in entries else None for view in tables]
+    known = [row for row in rows if row is not None]
+    first = sum(row.rank is not None and row.rank[0] == 1 for row in known)
+    unlearnt = sum(bool(row.not_learnt) for row in known)
+    curves = [curve for row in known if (curve := list_severity_shares(row.standing.score))]
+    if len(tables) == 1:
+        spark = draw_outline(thin_values(curves[0], min(10, len(curves[0]))) if curves else ())
+        return Cell(1, 1, first, unlearnt, known[0], tables[0], spark=spark)
+    thinned = [thin_values(curve, 7) for curve in curves]
+    return Cell(
+        len(known),
+        len(tables),
+        first,
+        unlearnt,
+        means=_compute_means(tables, rows, scales),
+        spark=draw_outline([sum(at) / len(curves) for at in zip(*thinned, strict=True)]),
+        bars="".join(
+            _draw_rank_bar(k, view.ranked, row) for k, (view, row) in enumerate(zip(tables, rows, strict=True))
+        ),
+    )
+
+
+def _compute_means(
+    tables: Sequence[TableView], rows: Sequence[Row | None], scales: Mapping[str, _Scale]
+) -> dict[str, Interval]:
+    """Return the means of normalised scores over the tables whose metric has a chance level; empty for a model that
+    lacks an entry in one of them."""
+    scores: list[tuple[float, float, Score]] = []
+    for view, row in zip(tables, rows, strict=True):
+        scale = scales[view.table.benchmark]
+        if scale.chance is None:
+            continue
+        if row is None:
+            return {}
+        scores.append((scale.chance, scale.span, row.standing.score))
+    return {name: _compute_mean(name, scores) for name in ("ood", "id", "gap")} if scores else {}
+
+
+def _compute_mean(name: str, scores: Sequence[tuple[float, float, Score]]) -> Interval:
+    values, squares = [], []
+    for chance, span, score in scores:
+        estimate: Estimate = getattr(score, name)
+        values.append((estimate.value - (0.0 if name == "gap" else chance)) / span)
+        squares.append(((estimate.high - estimate.low) / 2 / span) ** 2)
+    value, half = sum(values) / len(values), sqrt(sum(squares)) / len(values)
+    return Interval(value, value - half, value + half)
+
+
+def _draw_rank_bar(k: int, ranked: int, row: Row | None) -> str:
+    """Return the k-th rank set as a bar, 16 high and 5 from the next one, with rank 1 at the top; empty without one."""
+    if row is None or row.rank is None:
+        return ""
+    low, high = row.rank
+    step = 16 / max(ranked, 1)
+    top = round((low - 1) * step)
+    return f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}"
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The leaders of a kind of shift, under the protocol with the most entries. benchmarks, models: their numbers;
+    most: the number of benchmarks on which a leader can be first; significant: whether one model is significantly ahead
+    of all others on every benchmark of the kind."""
+
+    kind: str
+    what: str
+    protocol: str = ""
+    benchmarks: int = 0
+    models: int = 0
+    leaders: Sequence[ModelRow] = ()
+    most: int = 0
+    significant: bool = False
+
+
+def _find_lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
+    protocols: dict[tuple[str, str], list[ModelRow]] = {}
+    for row in rows:
+        if kind in row.cells:
+            protocols.setdefault((row.budget, row.protocol), []).append(row)
+    if not protocols:
+        return Lead(kind, WHAT[kind])
+
+    def rate(protocol: tuple[str, str]) -> tuple[bool, int, bool, tuple[str, str]]:
+        """The published protocol first, then the one with the most entries, then the full budget."""
+        entries = sum(row.cells[kind].has for row in protocols[protocol])
+        return protocol[1] == PUBLISHED, entries, protocol[0] == "full", protocol
+
+    budget, protocol = max(protocols, key=rate)
+    models = protocols[budget, protocol]
+    first = [row.cells[kind].first for row in models]
+    most, of = max(first), models[0].cells[kind].of
+    leaders = [row for row, count in zip(models, first, strict=True) if count == most and most]
+    return Lead(
+        kind,
+        WHAT[kind],
+        f"{budget} budget" + ("" if protocol == PUBLISHED else f", {protocol}"),
+        of,
+        len(models),
+        leaders,
+        most,
+        significant=len(models) > 1 and len(leaders) == 1 and most == of == sum(first),
+    )

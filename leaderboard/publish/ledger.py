@@ -1,0 +1,139 @@
+"""Pages of the ledger: its head, how to verify it, and all records in pages of fixed ranges, so that a full page never
+changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...core.listings.plural import format_count
+from ...core.listings.untrusted_text import escape_untrusted_json
+from ..ledger import Record
+from .page import Page
+
+if TYPE_CHECKING:
+    from .site import Site
+
+SIZE = 200
+"""Number of records on a page."""
+
+BY = {"withdrawn": "its team", "removed": "the board"}
+"""The kinds of records that take an entry out of its table, and who decided it."""
+
+MOST_GONE = 100
+"""Maximum number of the newest of these that the ledger's first page lists; the pages of records have all."""
+
+MOST_LINKS, LONGEST = 20, 4_000
+"""Maximum numbers of entries named in a record's line, and of characters of its JSON on a page."""
+
+
+def list_pages(site: Site) -> Iterator[Page]:
+    """Yield the first page and a page for each range. The page after the last full range always exists, so that the
+    link on a full page works."""
+    if not site.records:
+        return
+    yield Page("ledger.html", "ledger.html", partial(_make_head_context, site))
+    for number in range(len(site.records) // SIZE + 1):
+        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_make_range_context, site, number))
+
+
+def _make_head_context(site: Site) -> dict[str, Any]:
+    records = site.records
+    gone = [record for record in reversed(records) if record.kind in BY]
+    ranges = [(first // SIZE, first, min(len(records), first + SIZE) - 1) for first in range(0, len(records), SIZE)]
+    return {
+        "by": BY,
+        "key": site.key,
+        "head": records[-1],
+        "size": len(records),
+        "ranges": ranges[::-1],
+        "gone": [
+            (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", format_record(record, site.models))
+            for record in gone[:MOST_GONE]
+        ],
+        "more_gone": max(0, len(gone) - MOST_GONE),
+        "newest": [format_record(record, site.models) for record in reversed(records[-10:])],
+    }
+
+
+def _make_range_context(site: Site, number: int) -> dict[str, Any]:
+    first = number * SIZE
+    records = site.records[first : first + SIZE]
+    return {
+        "number": number,
+        "first": first,
+        "last": first + SIZE - 1,
+        "full": len(records) == SIZE,
+        "lines": [format_record(record, site.models) for record in reversed(records)],
+    }
+
+
+@dataclass(frozen=True)
+class RecordLine:
+    """A record as shown on a page. text: what happened; entries: name and model of the entries concerned; more: number
+    of further entries; window: name of the sealed window; quote: text by the team or the board; json: the record."""
+
+    record: Record
+    text: str
+    entries: list[tuple[str, str]]
+    more: int
+    window: str
+    quote: str
+    json: str
+    cut: bool
+
+
+def format_record(record: Record, models: Mapping[str, str]) -> RecordLine:
+    """Describe a record as text. models: the model of each entry by the entry's name. A record of an unknown kind, or
+    with missing fields, is described by its kind alone."""
+    try:
+        text, entries, quote = _describe_record(record)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        text, entries, quote = record.kind.replace("_", " "), [], ""
+    names = [str(entry) for entry in entries]
+    full_json = escape_untrusted_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
+    return RecordLine(
+        record,
+        text[:1].upper() + text[1:],
+        [(name, models[name]) for name in names[:MOST_LINKS] if name in models],
+        max(0, len(names) - MOST_LINKS),
+        str(record.body.get("window", "")),
+        quote,
+        full_json[:LONGEST],
+        len(full_json) > LONGEST,
+    )
+
+
+def _describe_record(record: Record) -> tuple[str, list[Any], str]:
+    """Return what happened, the entries concerned, and text by the team or the board. Raises `KeyError`, `TypeError`,
+    `ValueError` or `AttributeError` if fields are missing or of another type."""
+    body = record.body
+    match record.kind:
+        case "opened":
+            return f"Board opened, with the key {body['key']}", [], str(body["name"])
+        case "submitted" if "window" in body:
+            signer = body.get("signed_by") or "no key"
+            return f"Answers to a sealed window, signed by {signer}", [], str(body["team"])
+        case "submitted":
+            who = f"Team {body['team']}" if body["team"] else "A team without a name"
+            runs = body["entries"]
+            return f"{who} submitted {format_count(len(runs), 'run')}", [run["entry"] for run in runs], body["note"]
+        case "scored" if "window" in body:
+            return f"Answers to a sealed window scored: {body['model']} of {body['team']}", [], ""
+        case "scored":
+            return f"Scored by scorer {body['scorer']}", [body["entry"]], ""
+        case "rescored":
+            before, after = body["before"], body["after"]
+            scorers = f"Scored again by scorer {body['scorer']}, before by {body['replaces']}"
+            on_ood = f"OOD {before['ood']:.4f} before, {after['ood']:.4f} after"
+            return f"{scorers}: {on_ood}; ID {before['id']:.4f}, {after['id']:.4f}", [body["entry"]], ""
+        case "withdrawn" | "removed":
+            return record.kind, [body["entry"]], body["reason"]
+        case "referenced":
+            return "Declared as reference entries, which are always ranked", list(body["declared"]), ""
+        case "key_rotated":
+            return f"Later records are signed by the key {body.get('key')}", [], str(body.get("reason", ""))
+    return record.kind.replace("_", " "), [], ""
