@@ -103,7 +103,7 @@ class Entry:
     budget; run_digest: of its run card; name, team, note, team_key: of the submission (team_key: the key of the team
     that signed it, empty if unsigned); choose: whether its card says that the team is ranked by this submission;
     scores: by every scorer, the newest last; left: None while it is in a table; reference: whether the board's operator
-    declared it as a reference, which is always ranked (tables/ranked_set.py)."""
+    declared it as a reference, which is always ranked (tables/ranking.py)."""
 
     entry: str
     run: int

@@ -90,7 +90,7 @@ def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.rando
         placed.append(Row(standing=item, rank=(low, high), ties=" ".join(f"t{first + k}" for k in range(3)), best=0.0))
     table = Table(
         *(benchmark, known.definition.title, known.kind, "full", None, known.rule(None).name),
-        *(template.metric, template.entry_identity, True, "", "", rows),
+        *(template.metric, template.entry_identity, True, rows),
     )
     return TableView(table, tuple(placed), len(rows), "", None, ())
 

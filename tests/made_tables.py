@@ -11,7 +11,7 @@ from farshift.benchmarks.statistics.interval import estimate_gap, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.leaderboard.entries import ScoredEntry
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.snapshot import Snapshot
 from farshift.leaderboard.tables.standings import make_tables
 from farshift.leaderboard.tables.suite_table import make_suite_tables
@@ -57,5 +57,5 @@ def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", 
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
     views = tuple(make_table_view(table, by_name, {}, tried, baseline) for table in make_tables(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
-    suites = make_suite_tables(views, by_name)
+    suites = make_suite_tables(views, {name: result.ood for name, result in by_name.items()})
     return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

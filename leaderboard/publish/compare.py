@@ -23,7 +23,8 @@ from ...benchmarks.statistics.interval import Estimate, estimate_gap_difference,
 from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
 from ...core.errors import FarshiftError, Unavailable, UnknownName
-from ..tables.row_scores import EntryRows, read_entry_rows
+from ..tables.entry_rows import EntryRows
+from ..tables.row_scores import read_entry_rows
 from ..tables.table_view import Row, TableView
 from .examples import find_benchmark_source, format_credit, is_on_disk, read_row_contents
 from .figures import make_severity_figure

@@ -1,4 +1,4 @@
-"""The score of every row of an entry, cached so that a board's tables are computed in seconds.
+"""The stored rows of a board's entries (`EntryRows`), so that its tables are computed in seconds.
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
 stored submission; the cache `derived/rows/<entry>-<key>.npz` may be deleted at any time. Cached rows are checked
@@ -11,21 +11,17 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.scoring.answered_rows import RunPredictions
-from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
-from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import BoundaryRows, Replicates, RowScores, Sample
 from ...benchmarks.statistics.tally import tally_sample
-from ...benchmarks.statistics.worst_group import estimate_worst_group
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
@@ -33,109 +29,45 @@ from ...core.errors import Unavailable, get_first_line
 from ...core.files import append_digest, strip_digest, write_atomically
 from ...core.progress import report_progress
 from ..board_view import BoardView
-from ..contamination.declared import list_declared_overlaps
 from ..entries import ScoredEntry
 from ..submission.validate import ValidRun, validate_submission
 from ..validation.card import ModelCard
-from .constant_baseline import compute_constant_baseline
-from .entry_card import make_entry_card
-from .protocol import list_protocol_violations
+from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .standings import find_outdated
 
 CACHE_VERSION = 9
 """Version of the cache format: raise it with every change of the content."""
 
-VIEWS = ("id", "ood")
 MANY = 12
 """Minimum number of submissions that are read by two processes."""
 
 
-@dataclass(frozen=True)
-class EntryRows:
-    """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with a
-    selection-adjusted interval; None without two groups of at least two rows each. declared: the training data that its
-    model card declares, compared with the benchmark (contamination/declared.py). floor: the score of the best constant
-    prediction on the ID rows (constant_baseline.py), None if undefined; odd: its protocol violations (protocol.py);
-    card: the content of its cards (entry_card.py); key: a unique key of all of this, empty if there is none."""
-
-    id: Sample
-    ood: Sample
-    worst: dict[str, Any] | None = None
-    declared: tuple[dict[str, Any], ...] = ()
-    floor: float | None = None
-    odd: tuple[str, ...] = ()
-    card: Mapping[str, Any] = field(default_factory=dict)
-    key: str = ""
-
-
-def compute_entry_rows(entry: ValidRun) -> EntryRows:
-    """Compute the row scores of a validated run. Opens the benchmark's data."""
-    benchmark = entry.benchmark
-    scored = RunPredictions(benchmark, entry.predictions, entry)
-    chosen = scored.choose(benchmark.rule(entry.selection))
-    metric = benchmark.metrics[0]
-    id_rows, ood_rows = (scored.view(view, chosen) for view in VIEWS)
-    on_id, on_ood = id_rows.by(metric), ood_rows.by(metric)
-    groups = benchmark.view("ood")[0].row_metadata.get("group")
-    return EntryRows(
-        on_id,
-        on_ood,
-        None if groups is None else _find_worst_group(on_ood, groups, metric.better),
-        floor=compute_constant_baseline(id_rows, metric),
-        odd=list_protocol_violations(entry),
-    )
-
-
-def _find_worst_group(sample: Sample, groups: NDArray[Any], better: Better) -> dict[str, Any] | None:
-    """The worst group of a mean of rows: name, number of groups, rows, score and interval (worst_group.py)."""
-    names, numbers, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    if not isinstance(sample, RowScores) or not 2 <= len(names) <= MAX_GROUPS or counts.min() < 2:
-        return None
-    result = estimate_worst_group(sample, numbers.astype(np.int64), better)
-    where = {"group": str(names[result.group]), "of": len(names), "rows": int(counts[result.group])}
-    return where | result.to_dict()
-
-
-def make_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> dict[str, str]:
-    """Compute and cache the rows of entries that are not cached yet. Returns reasons for failures by submission."""
-    without = find_outdated(standings)
-    lacking: dict[str, list[ScoredEntry]] = {}
-    for standing in standings:
-        if standing.entry not in without and not _get_rows_path(board, standing).is_file():
-            lacking.setdefault(standing.submission, []).append(standing)
-    return _make_missing_rows(board, lacking)
-
-
 def read_entry_rows(
-    board: BoardView,
-    standings: Sequence[ScoredEntry],
-    short: bool = False,
-    failed: Mapping[str, str] | None = None,
+    board: BoardView, standings: Sequence[ScoredEntry], short: bool = False
 ) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """Return the rows of entries by name, and the reason for each entry that has none here: it is of an older identity,
-    of a benchmark that is unknown here, or its data are unavailable. short: in the short form (tally.py), else with the
-    score of every row and seed; failed: reasons by submission from `make_rows`."""
-    rows_by_entry: dict[str, EntryRows] = {}
+    of a benchmark that is unknown here, or its data are unavailable. Rows that are not cached are computed. short: in
+    the short form (tally.py), else with the score of every row and seed."""
     without = find_outdated(standings)
-    current = [scored_entry for scored_entry in standings if scored_entry.entry not in without]
+    current = [standing for standing in standings if standing.entry not in without]
+    rows: dict[str, EntryRows] = {}
     lacking: dict[str, list[ScoredEntry]] = {}
     for number, standing in enumerate(current):
         report_progress("reading rows", number, len(current))
-        entry_rows = None if standing.submission in (failed or {}) else _read_cached_rows(board, standing, short)
+        entry_rows = _read_cached_rows(board, standing, short)
         if entry_rows is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
-            rows_by_entry[standing.entry] = entry_rows
+            rows[standing.entry] = entry_rows
     report_progress("reading rows", len(current), len(current))
-    retry_groups = {name: group for name, group in lacking.items() if name not in (failed or {})}
-    failed = {**(failed or {}), **_make_missing_rows(board, retry_groups)}
-    for standing in (scored_entry for group in lacking.values() for scored_entry in group):
+    failed = _make_missing_rows(board, lacking)
+    for standing in (standing for group in lacking.values() for standing in group):
         entry_rows = _read_cached_rows(board, standing, short)
         if entry_rows is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
-            rows_by_entry[standing.entry] = entry_rows
-    return rows_by_entry, without
+            rows[standing.entry] = entry_rows
+    return rows, without
 
 
 def _get_rows_path(board: BoardView, standing: ScoredEntry) -> Path:
@@ -184,11 +116,7 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> bytes:
     """Compute and cache the rows of a run, with the model card of its team. Returns the file's bytes."""
-    trained_on = tuple(list_declared_overlaps(model, entry.benchmark))
-    rows = replace(
-        compute_entry_rows(entry), declared=trained_on, card=make_entry_card(entry.card, model), key=path.stem
-    )
-    content = serialise_rows(rows)
+    content = serialise_rows(compute_entry_rows(entry, model, path.stem))
     write_atomically(path, content, ADVICE)
     return content
 

@@ -3,12 +3,11 @@ read it. A long-running process keeps the snapshot until the ledger grows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import format_estimate
-from ...benchmarks.statistics.normalised import summarise_sample
+from ...benchmarks.statistics.normalised import Summary, summarise_sample
 from ...core.errors import UnknownName
 from ...core.listings.frame import to_data_frame
 from ...core.listings.html import render_table
@@ -17,10 +16,10 @@ from ..entries import ScoredEntry
 from ..ledger import Record
 from ..sealed.results import list_window_results
 from ..teams import make_display_names
-from .ranked_set import find_unranked_entries
-from .row_scores import make_rows, read_entry_rows
+from .ranking import find_unranked_entries
+from .row_scores import read_entry_rows
 from .standings import make_tables
-from .suite_table import EntrySummary, SuiteTable, make_suite_tables
+from .suite_table import SuiteTable, make_suite_tables
 from .table_view import TableView, make_table_view
 
 if TYPE_CHECKING:
@@ -109,15 +108,14 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     records = board.records()
     tried = board.attempts()
     arrived = {item.entry: index for index, item in enumerate(standings)}
-    board_tables = make_tables(_apply_team_names(standings, apart))
-    failed = make_rows(board, [row for item in board_tables for row in item.rows])
+    names = make_display_names([*standings, *apart])
     views: list[TableView] = []
-    summaries: dict[str, EntrySummary] = {}
-    for item in board_tables:
-        rows, without = read_entry_rows(board, item.rows, short=True, failed=failed)
-        named = baseline or against.get(item.benchmark, "")
-        views.append(make_table_view(item, rows, without, tried, named, find_unranked_entries(item, rows, arrived)))
-        summaries |= {entry: EntrySummary(summarise_sample(entry_rows.ood)) for entry, entry_rows in rows.items()}
+    summaries: dict[str, Summary] = {}
+    for table in make_tables([replace(item, team=names[item.team, item.team_key]) for item in standings]):
+        rows, without = read_entry_rows(board, table.rows, short=True)
+        named = baseline or against.get(table.benchmark, "")
+        views.append(make_table_view(table, rows, without, tried, named, find_unranked_entries(table, rows, arrived)))
+        summaries |= {entry: summarise_sample(entry_rows.ood) for entry, entry_rows in rows.items()}
     return Snapshot(
         board.name,
         board.opened,
@@ -128,9 +126,3 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
         tuple(item for item in windows if benchmark in ("", item["terms"]["benchmark"])),
         len(standings),
     )
-
-
-def _apply_team_names(standings: Sequence[ScoredEntry], apart: Sequence[ScoredEntry]) -> list[ScoredEntry]:
-    """The entries with the display names of their teams."""
-    team_names = make_display_names([*standings, *apart])
-    return [replace(standing, team=team_names[standing.team, standing.team_key]) for standing in standings]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
@@ -17,7 +17,7 @@ from ..entries import ScoredEntry
 class Table:
     """The entries of one identity, by OOD score, best first. The order is not a ranking: see the rank sets.
 
-    current: whether this version of Farshift scores the identity; notes and audit: those of the benchmark."""
+    current: whether this version of Farshift scores the identity."""
 
     benchmark: str
     title: str
@@ -28,8 +28,6 @@ class Table:
     metric: str
     identity: str
     current: bool
-    notes: str
-    audit: str
     rows: list[ScoredEntry]
 
     @property
@@ -70,23 +68,17 @@ def make_tables(standings: Sequence[ScoredEntry]) -> list[Table]:
 
 def _make_table(identity: str, rows: list[ScoredEntry], benchmark: Benchmark | None) -> Table:
     first = rows[0].score
-    title, notes, current, audit = first.benchmark, "", False, ""
-    if benchmark is not None:
-        title, notes = benchmark.definition.title, benchmark.definition.notes
-        current, audit = _check_identity(benchmark, identity, rows[0])
     sign = -1 if first.better == "higher" else 1
     return Table(
         benchmark=first.benchmark,
-        title=title,
+        title=first.benchmark if benchmark is None else benchmark.definition.title,
         kind=first.kind,
         budget=first.budget,
         steps=first.steps,
         selection=first.selection,
         metric=first.metric,
         identity=identity,
-        current=current,
-        notes=notes,
-        audit=audit,
+        current=benchmark is not None and _is_current(benchmark, rows[0]),
         rows=sorted(rows, key=lambda row: (sign * row.score.ood.value, row.score.model, row.entry)),
     )
 
@@ -95,29 +87,24 @@ def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
     """The entries whose identity this version of Farshift does not score, each with the reason."""
     known = load_benchmarks()
     of_identity: dict[tuple[str, str], str] = {}  # entries of one identity have one benchmark, budget and rule
-    reasons = {}
     for standing in standings:
         name, identity = standing.score.benchmark, standing.score.entry_identity
-        if (name, identity) not in of_identity:
-            of_identity[name, identity] = _explain_outdated(known, standing)
-        if reason := of_identity[name, identity]:
-            reasons[standing.entry] = reason
-    return reasons
+        if (name, identity) in of_identity:
+            continue
+        if name not in known:
+            of_identity[name, identity] = str(UnknownName("benchmark", name, known))
+        elif not _is_current(known[name], standing):
+            of_identity[name, identity] = "it has an older identity, which this version does not score"
+        else:
+            of_identity[name, identity] = ""
+    reasons = {item.entry: of_identity[item.score.benchmark, item.score.entry_identity] for item in standings}
+    return {entry: reason for entry, reason in reasons.items() if reason}
 
 
-def _explain_outdated(known: Mapping[str, Benchmark], standing: ScoredEntry) -> str:
-    name = standing.score.benchmark
-    if name not in known:
-        return str(UnknownName("benchmark", name, known))
-    current, _ = _check_identity(known[name], standing.score.entry_identity, standing)
-    return "" if current else "it has an older identity, which this version does not score"
-
-
-def _check_identity(benchmark: Benchmark, identity: str, standing: ScoredEntry) -> tuple[bool, str]:
-    """Whether an identity is the benchmark's present one, and a description of its split's audit."""
+def _is_current(benchmark: Benchmark, standing: ScoredEntry) -> bool:
+    """Whether an entry's identity is the benchmark's present one."""
     score = standing.score
     try:
-        here = benchmark.identity(score.budget, score.steps, score.selection)
-        return here == identity, benchmark.manifest.audit_summary()
+        return benchmark.identity(score.budget, score.steps, score.selection) == score.entry_identity
     except FarshiftError:  # its split or selection rule is unknown here
-        return False, ""
+        return False

@@ -19,7 +19,6 @@ from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrenc
 from ...benchmarks.statistics.normalised import Scale, Summary
 from ...benchmarks.statistics.sample import Sample
 from ..entries import ScoredEntry
-from .row_scores import EntryRows
 from .standings import Table
 from .table_view import TableView
 
@@ -51,49 +50,39 @@ class SuiteTable:
         return next((item for item in self.concurrences if {item.left, item.right} == pair), None)
 
 
-@dataclass(frozen=True)
-class EntrySummary:
-    """The statistics of an entry's rows that an aggregate needs."""
-
-    ood: Summary
-
-
-def make_suite_tables(
-    views: Sequence[TableView], rows: Mapping[str, EntryRows | EntrySummary]
-) -> tuple[SuiteTable, ...]:
-    """Aggregate all tables of the published protocol, one aggregate for each budget with two or more benchmarks. rows:
-    the row scores of the tables' entries."""
-    published = [item for item in views if is_published_protocol(item.table)]
-    budgets = sorted({item.table.budget for item in published})
-    suites = (
-        _make_suite_table(budget, [item for item in published if item.table.budget == budget], rows)
-        for budget in budgets
-    )
+def make_suite_tables(views: Sequence[TableView], samples: Mapping[str, Sample | Summary]) -> tuple[SuiteTable, ...]:
+    """Aggregate all tables of the published protocol, one aggregate for each budget with two or more benchmarks.
+    samples: the OOD rows of the tables' entries, or their summaries."""
+    budgets: dict[str, list[TableView]] = {}
+    for view in views:
+        if is_published_protocol(view.table):
+            budgets.setdefault(view.table.budget, []).append(view)
+    suites = (_make_suite_table(budget, budgets[budget], samples) for budget in sorted(budgets))
     return tuple(item for item in suites if item is not None)
 
 
 def _make_suite_table(
-    budget: str, views: Sequence[TableView], rows: Mapping[str, EntryRows | EntrySummary]
+    budget: str, views: Sequence[TableView], samples: Mapping[str, Sample | Summary]
 ) -> SuiteTable | None:
     scores: dict[str, dict[str, Sample | Summary]] = {}
     scales: dict[str, Scale] = {}
     without: dict[str, str] = {}
+    values: dict[str, dict[str, float]] = {}
     for view in views:
-        table = view.table
-        level = make_scale(find_benchmark(table.benchmark))
-        if level is None:
-            without[table.benchmark] = f"{table.metric} has no chance level"
+        name = view.table.benchmark
+        scale = make_scale(find_benchmark(name))
+        if scale is None:
+            without[name] = f"{view.table.metric} has no chance level"
             continue
-        scores[table.benchmark] = {
-            format_model_name(row.standing): rows[row.standing.entry].ood for row in _list_scored_rows(view, rows)
-        }
-        scales[table.benchmark] = level
+        scales[name], scores[name], values[name] = scale, {}, {}
+        # The later of a model's entries replaces the earlier one.
+        for row in sorted(view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
+            if sample := samples.get(row.standing.entry):
+                model = format_model_name(row.standing)
+                scores[name][model] = sample
+                values[name][model] = scale.span * sum(sample.per_seed) / len(sample.per_seed)
     if len(scores) < 2:
         return None
-    values = {
-        name: {entry: scales[name].span * _compute_mean(sample) for entry, sample in samples.items()}
-        for name, samples in scores.items()
-    }
     return SuiteTable(budget, aggregate(scores, scales), tuple(compute_concurrences(values)), without)
 
 
@@ -108,13 +97,3 @@ def format_model_name(standing: ScoredEntry) -> str:
     """A model's name in an aggregate: with its team, if there is one."""
     model, team = str(standing.score.model), standing.team
     return f"{model} ({team})" if team else model
-
-
-def _list_scored_rows(table_view: TableView, rows: Mapping[str, EntryRows | EntrySummary]) -> list[Any]:
-    """The rows of a table that have row scores, in the order of submission."""
-    known = [row for row in table_view.rows if row.standing.entry in rows]
-    return sorted(known, key=lambda row: (row.standing.time, row.standing.entry))
-
-
-def _compute_mean(sample: Sample | Summary) -> float:
-    return sum(sample.per_seed) / len(sample.per_seed)

@@ -10,22 +10,22 @@ from ...benchmarks.scoring.trained_check import MARK, TrainedCheck
 from ...benchmarks.statistics.detectable import Detectable, measure_detectable
 from ..entries import ScoredEntry
 from ..teams import identify_team
-from .row_scores import EntryRows
+from .entry_rows import EntryRows
+from .ranking import Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
 from .standings import Table
-from .table_statistics import Pairs, Placement, RankedEntries, compare_with_baseline, compute_optimism, rank_entries
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row(Placement):
     """An entry in its table, with its place.
 
-    unranked: why it is not one of the ranked entries (ranked_set.py) or has no rank set for another reason; empty if it
+    unranked: why it is not one of the ranked entries (ranking.py) or has no rank set for another reason; empty if it
     has one; not_learnt: why it counts as undertrained, so that its OOD score does not measure the shift; empty if it
     has learned the task (benchmarks/scoring/trained_check.py); against: its score minus the baseline's, with p_holm and
     verdict; worst: its worst group, with a selection-adjusted interval; attempts: how many entries of its team were
     scored in this table, None without a team; optimism: on the team's best entry, the expected selection bias;
     declared: the training data that its model card declares, compared with the benchmark; card: the content of its
-    run and model cards (entry_card.py)."""
+    run and model cards (entry_rows.py)."""
 
     standing: ScoredEntry
     unranked: str = ""
@@ -51,7 +51,8 @@ class Row(Placement):
             "reference": standing.reference,
             "ties": self.ties,
             "best": self.best,
-            **{name: _sort_by_key(getattr(score, name).to_dict()) for name in ("id", "ood", "gap")},
+            # Sorted by key, as in a stored score.
+            **{name: dict(sorted(getattr(score, name).to_dict().items())) for name in ("id", "ood", "gap")},
             "behind": self.behind,
             "against": self.against,
             "worst_group": self.worst,
@@ -61,11 +62,6 @@ class Row(Placement):
             "optimism": self.optimism,
             "declared": list(self.declared),
         }
-
-
-def _sort_by_key(record: dict[str, Any]) -> dict[str, Any]:
-    """Sorted by key, as in a stored score."""
-    return dict(sorted(record.items()))
 
 
 @dataclass(frozen=True)
@@ -109,70 +105,59 @@ def make_table_view(
     the others are compared with, if the table has it; `left_out`: the entries that are not ranked, each with the
     reason, none by default."""
     left_out = left_out or {}
-    order = [standing.entry for standing in table.rows if standing.entry not in left_out]
-    ranking = rank_entries(table.identity, table.better, rows, order)
-    lacking = {**left_out, **without, **ranking.left_out}
-    base = next(
-        (
-            scored_entry.entry
-            for scored_entry in table.rows
-            if scored_entry.score.model == baseline and scored_entry.entry in ranking.places
-        ),
-        "",
-    )
+    entries = [standing.entry for standing in table.rows]
+    ranking = rank_entries(table.identity, table.better, rows, [entry for entry in entries if entry not in left_out])
+    reasons = {**left_out, **without, **ranking.left_out}
+    baselines = (standing.entry for standing in table.rows if standing.score.model == baseline)
+    base = next((entry for entry in baselines if entry in ranking.places), "")
+    baseline = baseline if base else ""
     comparisons = compare_with_baseline(ranking, base, table.better, rows) if base else {}
-    named = (scored_entry for scored_entry in table.rows if scored_entry.team or scored_entry.team_key)
-    tried: dict[str, int | None] = dict.fromkeys(order) | {
-        scored_entry.entry: attempts.get((identify_team(scored_entry), table.identity)) for scored_entry in named
-    }
-    optimism_by_entry = _compute_team_optimism(table, ranking, tried)
-    learnt = _compute_id_threshold(table, rows)
+    teams: dict[str, list[str]] = {}
+    for standing in table.rows:
+        if standing.team or standing.team_key:
+            teams.setdefault(identify_team(standing), []).append(standing.entry)
+    tried = {entry: attempts.get((team, table.identity)) for team, members in teams.items() for entry in members}
+    optimism = _compute_team_optimism(ranking, list(teams.values()), tried)
+    floors = (rows[entry].floor for entry in entries if entry in rows)
+    learnt = TrainedCheck.of(floors, (standing.score.id.value for standing in table.rows), table.better)
     view_rows = []
     for standing in table.rows:
+        entry, entry_rows = standing.entry, rows.get(standing.entry)
         view_rows.append(
             Row(
-                **vars(ranking.places.get(standing.entry, Placement())),
+                **vars(ranking.places.get(entry, Placement())),
                 standing=standing,
-                unranked="" if standing.entry in ranking.places else lacking.get(standing.entry, ""),
+                unranked="" if entry in ranking.places else reasons.get(entry, ""),
                 not_learnt="" if learnt is None else learnt.reason(standing.score),
-                against=comparisons.get(standing.entry),
-                worst=rows[standing.entry].worst if standing.entry in rows else None,
-                attempts=tried.get(standing.entry),
-                optimism=optimism_by_entry.get(standing.entry),
-                declared=rows[standing.entry].declared if standing.entry in rows else (),
-                card=rows[standing.entry].card if standing.entry in rows else {},
+                against=comparisons.get(entry),
+                worst=None if entry_rows is None else entry_rows.worst,
+                attempts=tried.get(entry),
+                optimism=optimism.get(entry),
+                declared=() if entry_rows is None else entry_rows.declared,
+                card={} if entry_rows is None else entry_rows.card,
             )
         )
     detectable = measure_detectable({entry: rows[entry].ood for entry in ranking.places})
-    notes = _make_notes(table, ranking, view_rows, base and baseline, detectable, optimism_by_entry)
-    return TableView(table, tuple(view_rows), len(ranking.places), base and baseline, detectable, notes, ranking.pairs)
+    notes = _make_notes(table, view_rows, baseline, detectable)
+    return TableView(table, tuple(view_rows), len(ranking.places), baseline, detectable, notes, ranking.pairs)
 
 
-def _compute_id_threshold(table: Table, rows: Mapping[str, EntryRows]) -> TrainedCheck | None:
-    """The ID score that counts as having learned the task, for a table's entries."""
-    floors = (rows[standing.entry].floor for standing in table.rows if standing.entry in rows)
-    return TrainedCheck.of(floors, (standing.score.id.value for standing in table.rows), table.better)
+def _compute_team_optimism(
+    ranking: Ranking, teams: Sequence[Sequence[str]], tried: Mapping[str, int | None]
+) -> dict[str, float]:
+    """The optimism of each team's best ranked entry, by entry. teams: the entries of each, best first."""
+    optimism = {}
+    for members in teams:
+        ranked = [entry for entry in members if entry in ranking.places]
+        value = compute_optimism(ranking, ranked, tried[ranked[0]] or 1) if ranked else None
+        if value is not None:
+            optimism[ranked[0]] = value
+    return optimism
 
 
-def _compute_team_optimism(table: Table, ranking: RankedEntries, tried: Mapping[str, int | None]) -> dict[str, float]:
-    """The optimism of each team's best entry, by entry."""
-    teams: dict[str, list[str]] = {}
-    for standing in table.rows:
-        if standing.entry in ranking.places and (standing.team or standing.team_key):
-            teams.setdefault(identify_team(standing), []).append(standing.entry)
-    best = {entries[0]: compute_optimism(ranking, entries, tried[entries[0]] or 1) for entries in teams.values()}
-    return {entry: value for entry, value in best.items() if value is not None}
-
-
-def _make_notes(
-    table: Table,
-    ranking: RankedEntries,
-    rows: Sequence[Row],
-    baseline: str,
-    detectable: Detectable | None,
-    optimism_by_entry: Mapping[str, float],
-) -> tuple[str, ...]:
-    count = len(ranking.places)
+def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: Detectable | None) -> tuple[str, ...]:
+    """What the columns mean, and what is not in them."""
+    count = sum(row.rank is not None for row in rows)
     notes = []
     if count:
         notes.append(
@@ -184,7 +169,7 @@ def _make_notes(
             "entry is first."
         )
     notes.append("Brackets are 95 % t intervals over test rows and training seeds.")
-    if any(table_row.worst for table_row in rows):
+    if any(row.worst for row in rows):
         notes.append("Worst group: its interval is adjusted for the selection of the worst group.")
     if detectable is not None:
         scale, unit = (100, " points") if list(table.rows[0].score.bounds or ()) == [0, 1] else (1, "")
@@ -194,7 +179,7 @@ def _make_notes(
         )
     if baseline:
         notes.append(f"Against {baseline}: two-sided t tests, p-values adjusted by Holm for all entries.")
-    if optimism_by_entry:
+    if any(row.optimism is not None for row in rows):
         notes.append(
             "Attempts: how many entries of the team were scored here; in brackets the expected excess over the true "
             "score of the best of that many equally good entries."
@@ -207,8 +192,9 @@ def _make_notes(
     single = sum(len(row.score.seeds) == 1 for row in table.rows)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: their intervals and ranks leave out training noise.")
-    unranked = {row.standing.entry: row.unranked for row in rows if row.unranked}
-    for why in sorted(set(unranked.values())):
-        models = sorted(row.score.model for row in table.rows if unranked.get(row.entry) == why)
-        notes.append(f"No rank set for {', '.join(models)}: {why}.")
+    models: dict[str, list[str]] = {}
+    for row in rows:
+        if row.unranked:
+            models.setdefault(row.unranked, []).append(row.standing.score.model)
+    notes += [f"No rank set for {', '.join(sorted(models[why]))}: {why}." for why in sorted(models)]
     return tuple(notes)

@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.runs.card import RunCard
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
-from farshift.leaderboard.tables.entry_card import LONGEST, MOST, make_entry_card
+from farshift.leaderboard.tables.entry_rows import LONGEST, MOST, make_entry_card
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.validation.card import ModelCard
 from made_tables import entry, snapshot

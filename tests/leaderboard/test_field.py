@@ -17,8 +17,8 @@ from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
-from farshift.leaderboard.tables.ranked_set import find_unranked_entries
-from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.entry_rows import EntryRows
+from farshift.leaderboard.tables.ranking import find_unranked_entries
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.standings import make_tables
 from farshift.leaderboard.tables.table_view import TableView, make_table_view

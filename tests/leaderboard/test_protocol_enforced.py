@@ -11,7 +11,9 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.card import BudgetTable, RunCard
 from farshift.leaderboard.submission.validate import ValidRun
-from farshift.leaderboard.tables.row_scores import compute_entry_rows, deserialise_rows, serialise_rows
+from farshift.leaderboard.tables.entry_rows import compute_entry_rows
+from farshift.leaderboard.tables.row_scores import deserialise_rows, serialise_rows
+from farshift.leaderboard.validation.card import ModelCard
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -43,7 +45,7 @@ def valid(run: fs.Run, **changed) -> ValidRun:
 
 
 def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back(run):
-    rows = compute_entry_rows(valid(run))
+    rows = compute_entry_rows(valid(run), ModelCard())
     assert rows.odd == ()
     assert rows.floor == pytest.approx(1 / 97, abs=0.01)
     again = deserialise_rows(serialise_rows(rows))
@@ -52,7 +54,9 @@ def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back
 
 @pytest.mark.attack("entrant", "training on data that the protocol does not allow")
 def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
-    odd = compute_entry_rows(valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled")))).odd
+    odd = compute_entry_rows(
+        valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled"))), ModelCard()
+    ).odd
     assert odd == tuple(
         f"its training touched {name}, which the protocol does not open" for name in ("ood_val", "unlabelled")
     )
@@ -62,4 +66,6 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
 def test_a_run_of_more_steps_than_its_table_says_is_named(run):
     budget = run.card.budget
     short = BudgetTable(budget.name, budget.seeds, 7, budget.device)
-    assert compute_entry_rows(valid(run, budget=short)).odd == ("a seed spent 20 steps, and its table is of 7",)
+    assert compute_entry_rows(valid(run, budget=short), ModelCard()).odd == (
+        "a seed spent 20 steps, and its table is of 7",
+    )

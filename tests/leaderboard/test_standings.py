@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.standings import make_tables
 from farshift.leaderboard.tables.table_view import make_table_view
 from made_tables import entry, rows, snapshot

@@ -24,7 +24,8 @@ from farshift.leaderboard.operations.verify_metadata import _is_same_archive
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.settings import read_baselines, write_baselines
 from farshift.leaderboard.submission.pack import pack_runs
-from farshift.leaderboard.tables.row_scores import EntryRows, deserialise_rows, read_entry_rows, serialise_rows
+from farshift.leaderboard.tables.entry_rows import EntryRows
+from farshift.leaderboard.tables.row_scores import deserialise_rows, read_entry_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.standings import make_tables
 
@@ -294,6 +295,6 @@ def test_an_entry_whose_rows_give_another_score_says_so(board, monkeypatch):
 
     shutil.rmtree(board.path / "derived")
     right = row_scores.compute_entry_rows
-    monkeypatch.setattr(row_scores, "compute_entry_rows", lambda entry: replace(right(entry), id=right(entry).ood))
+    monkeypatch.setattr(row_scores, "compute_entry_rows", lambda *one: replace(right(*one), id=right(*one).ood))
     without = read_entry_rows(board, board.standings())[1]
     assert any("do not match the score in the ledger" in reason for reason in without.values())

@@ -16,8 +16,8 @@ import numpy as np
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from farshift.benchmarks.statistics.ranks import compute_rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
-from farshift.leaderboard.tables.ranked_set import find_unranked_entries
-from farshift.leaderboard.tables.row_scores import EntryRows
+from farshift.leaderboard.tables.entry_rows import EntryRows
+from farshift.leaderboard.tables.ranking import find_unranked_entries
 
 from .shares import shares
 
