@@ -73,7 +73,7 @@ def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None =
 
 
 def _print_tables(snapshot: Snapshot) -> None:
-    from ..leaderboard.exports._grid import make_grid
+    from ..leaderboard.exports._table import make_grid
 
     for table_view in snapshot.views:
         grid = make_grid(table_view)

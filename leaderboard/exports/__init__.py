@@ -45,7 +45,7 @@ def write_export(board: Snapshot, format: str, out: Path | str, options: Mapping
     targets = _make_targets(board, format, Path(out), options)
     for path, content in targets.items():
         write_atomically(path, content, "write it to another place")
-    return sorted(targets)
+    return list(targets)
 
 
 def list_differences(
@@ -53,7 +53,7 @@ def list_differences(
 ) -> list[str]:
     """Return the problems of an export in `out`: files that are missing or differ from the board."""
     problems = []
-    for path, content in sorted(_make_targets(board, format, Path(out), options).items()):
+    for path, content in _make_targets(board, format, Path(out), options).items():
         if not path.is_file():
             problems.append(f"{path} is missing")
         elif path.read_bytes() != content:
@@ -62,9 +62,8 @@ def list_differences(
 
 
 def _make_targets(board: Snapshot, format: str, out: Path, options: Mapping[str, str] | None) -> dict[Path, bytes]:
-    """Return the content of each target path."""
     files = make_export_files(board, format, options)
     only = next(iter(files)) if len(files) == 1 else ""
     if only and out.suffix == Path(only).suffix and not out.is_dir():
         return {out: files[only]}
-    return {out / name: content for name, content in files.items()}
+    return {out / name: files[name] for name in sorted(files)}

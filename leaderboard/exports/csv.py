@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.tables.csv import format_csv
 from ..tables.snapshot import Snapshot
-from ._rows import list_rows
+from ._table import list_rows
 
 
 def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:

@@ -17,8 +17,7 @@ from ...benchmarks.statistics.interval import Estimate
 from ...core.version import get_version
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
-from ._grid import compute_standard_error, format_rank_set
-from ._names import make_slug, make_slugs
+from ._table import compute_standard_error, format_rank_set, make_slug, make_slugs
 
 SCHEMA = "0.3.0"
 COLLECTION = "farshift"
@@ -39,7 +38,8 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     for table_view in board.views:
         for row in table_view.rows:
             developer, model = teams[_get_team(row)], models[str(row.standing.score.model)]
-            path = f"data/{COLLECTION}/{developer}/{model}/{_make_uuid(row)}.json"
+            name = UUID(bytes=sha256(f"farshift/eee/{row.standing.entry}".encode()).digest()[:16], version=4)
+            path = f"data/{COLLECTION}/{developer}/{model}/{name}.json"
             content = _make_log(board, table_view, row, f"{developer}/{model}", options.get("source", ""))
             documents[path] = (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
     return dict(sorted(documents.items()))
@@ -47,10 +47,6 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 
 def _get_team(row: Row) -> str:
     return row.standing.team or "unknown"
-
-
-def _make_uuid(row: Row) -> UUID:
-    return UUID(bytes=sha256(f"farshift/eee/{row.standing.entry}".encode()).digest()[:16], version=4)
 
 
 def _to_epoch_seconds(time: str) -> str:
@@ -125,7 +121,9 @@ def _make_result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
 def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     name, _, number = score.metric.partition("@")
-    low, high = _find_bounds(score.bounds, view)
+    low, high = score.bounds or (None, None)
+    if score.bounds is not None and view == "gap":
+        low, high = score.bounds[0] - score.bounds[1], score.bounds[1] - score.bounds[0]
     lower = score.better == "lower"
     return {
         "evaluation_description": f"{table_view.table.title}: {name} {VIEWS[view]}",
@@ -140,11 +138,3 @@ def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, An
         "min_score": low,
         "max_score": high,
     }
-
-
-def _find_bounds(bounds: tuple[float, float] | None, view: str) -> tuple[float | None, float | None]:
-    """Return the least and the greatest value of a view; None if the metric is not bounded on both sides."""
-    if bounds is None:
-        return None, None
-    low, high = bounds
-    return (low - high, high - low) if view == "gap" else (low, high)

@@ -19,8 +19,7 @@ from ...core.errors import FarshiftError
 from ..tables.snapshot import Snapshot
 from ..tables.suite_table import format_model_name, is_published_protocol
 from ..tables.table_view import Row, TableView
-from ._grid import format_rank_set
-from ._names import make_slug, make_slugs
+from ._table import format_rank_set, make_slug, make_slugs
 
 OPTIONS = {
     "dataset": "the Hub data set that hosts the benchmark, OWNER/NAME",
@@ -37,7 +36,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
         raise FarshiftError(f"--dataset {options['dataset']!r}: write the data set as OWNER/NAME")
     views = [table_view for table_view in board.views if is_published_protocol(table_view.table)]
     documents = {"eval.yaml": dump_yaml(_describe_benchmark(board, views))}
-    models = make_slugs(format_model_name(row.standing) for table_view in views for row in table_view.rows)
+    models = make_slugs(format_model_name(row.standing) for view in views for row in view.rows)
     for table_view in views:
         # The latest of a model's entries, because a repository has one value per task.
         for row in sorted(table_view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
@@ -56,28 +55,20 @@ def dump_yaml(value: Any) -> bytes:
 
 
 def _describe_benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:
+    tasks = [(_make_table_name(item), view, make_slug(item.table.benchmark)) for item in views for view in VIEWS]
     return {
         "name": board.name,
         "description": "How far a model's skill carries when the data shifts: scores on data like training (id) and on "
         "shifted data (ood), recomputed from stored predictions.",
         "evaluation_framework": FRAMEWORK,
-        "tasks": [
-            {"id": _make_task_id(table_view, view), "config": make_slug(table_view.table.benchmark), "split": "test"}
-            for table_view in views
-            for view in VIEWS
-        ],
+        "tasks": [{"id": f"{name}-{view}", "config": config, "split": "test"} for name, view, config in tasks],
     }
-
-
-def _make_task_id(table_view: TableView, view: str) -> str:
-    return f"{_make_table_name(table_view)}-{view}"
 
 
 def _make_table_name(table_view: TableView) -> str:
     """Return a name for a table; quick results have a separate one."""
-    return make_slug(table_view.table.benchmark) + (
-        "" if table_view.table.budget == "full" else f"-{table_view.table.budget}"
-    )
+    budget = table_view.table.budget
+    return make_slug(table_view.table.benchmark) + ("" if budget == "full" else f"-{budget}")
 
 
 def _make_result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
@@ -87,7 +78,7 @@ def _make_result(table_view: TableView, row: Row, view: str, options: Mapping[st
     rank = f"; rank set {format_rank_set(row)} of {table_view.ranked}" if view == "ood" and row.rank else ""
     rank += f"; not ranked: {row.unranked}" if view == "ood" and row.unranked else ""
     result: dict[str, Any] = {
-        "dataset": {"id": options["dataset"], "task_id": _make_task_id(table_view, view)},
+        "dataset": {"id": options["dataset"], "task_id": f"{_make_table_name(table_view)}-{view}"},
         "value": round((100 if percent else 1) * estimate.value, 4),
         "date": standing.time,
     }

@@ -9,7 +9,7 @@ from ...benchmarks.statistics.interval import Estimate
 from ...benchmarks.tables._booktabs import Column, Notes, escape_latex, format_table, format_tabular
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
-from ._grid import compute_standard_error, format_interval, format_rank_set
+from ._table import compute_standard_error, format_interval, format_rank_set
 
 OPTIONS = {
     "caption": "the caption; its beginning if there are several tables",

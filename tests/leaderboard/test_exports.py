@@ -13,7 +13,7 @@ import pytest
 import yaml
 from farshift import FarshiftError
 from farshift.leaderboard.exports import list_formats, make_export_files, write_export
-from farshift.leaderboard.exports._names import make_slugs
+from farshift.leaderboard.exports._table import make_slugs
 from farshift.leaderboard.exports.hf import dump_yaml
 from hypothesis import given
 from hypothesis import strategies as st
