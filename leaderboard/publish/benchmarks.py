@@ -13,10 +13,9 @@ from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
 from ..tables.table_view import TableView
-from .audit_figures import make_audit_figures
 from .display import describe_axis, format_interval, format_score
 from .examples import find_benchmark_source, find_examples, format_credit
-from .figures import make_table_figures
+from .figures import make_audit_figures, make_table_figures
 from .page import Page
 from .splits import make_split_path
 

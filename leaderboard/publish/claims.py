@@ -21,7 +21,7 @@ from ...benchmarks.claims.listing import (
     format_published,
     list_shipped_claims,
 )
-from ...benchmarks.claims.measurement import Measurement, format_measurement
+from ...benchmarks.claims.measurement import format_measurement
 from ...benchmarks.claims.outcome import Outcome
 from .page import Page
 
@@ -51,58 +51,36 @@ def list_pages(site: Site) -> Iterator[Page]:
 def _make_context() -> dict[str, Any]:
     entries = list_shipped_claims()
     counts = Counter(entry.verdict for entry in entries)
-    kinds = dict.fromkeys(entry.claim.kind for entry in entries)
-    return {
-        "total": len(entries),
-        "verdicts": [
-            (verdict, counts[verdict], explanation) for verdict, explanation in MEANS.items() if counts[verdict]
-        ],
-        "kinds": [
-            (
-                "any kind" if kind == "any" else kind,
-                [_describe_claim(entry) for entry in entries if entry.claim.kind == kind],
-            )
-            for kind in kinds
-        ],
-    }
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for entry in entries:
+        kind = "any kind" if entry.claim.kind == "any" else entry.claim.kind
+        kinds.setdefault(kind, []).append(_describe_claim(entry))
+    verdicts = [(verdict, counts[verdict], explanation) for verdict, explanation in MEANS.items() if counts[verdict]]
+    return {"total": len(entries), "verdicts": verdicts, "kinds": kinds, "short": _SHORT}
 
 
 def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
     claim, outcome = entry.claim, entry.outcome
     decisive = dict.fromkeys(name for rule in claim.rules for name in list_judged_quantities(rule))
-    quantities = {} if outcome is None else outcome.quantities
-    published = [format_published(each) for each in claim.published.values()]
-    ours = [(name, format_measurement(quantities[name])) for name in decisive if name in quantities]
+    measured = {} if outcome is None else outcome.quantities
+    values = {name: format_measurement(measured[name]) for name in claim.quantities if name in measured}
     paper = _ARXIV.search(claim.citation)
     return {
-        "name": claim.name,
-        "title": claim.title,
-        "citation": claim.citation,
-        "paper": "" if paper is None else f"https://arxiv.org/abs/{paper[1]}",
+        "claim": claim,
         "verdict": entry.verdict,
+        "paper": "" if paper is None else f"https://arxiv.org/abs/{paper[1]}",
         "remark": "" if outcome is None else _make_remark(outcome),
-        "published": published,
-        "briefly": [each.says or _format_number(each.value) for each in claim.published.values()][:_SHORT],
-        "more_published": max(0, len(published) - _SHORT),
-        "ours": ours[:_SHORT],
-        "more_ours": max(0, len(ours) - _SHORT),
+        "published": [format_published(each) for each in claim.published.values()],
+        "briefly": [each.says or _format_number(each.value) for each in claim.published.values()],
+        "ours": [(name, values[name]) for name in decisive if name in values],
         "quantities": [
-            (
-                name,
-                describe_quantity(claim, quantity),
-                format_measurement(quantities[name]),
-                _describe_interval(quantities[name]),
-            )
-            for name, quantity in claim.quantities.items()
-            if name in quantities
+            (name, describe_quantity(claim, claim.quantities[name]), value, measured[name])
+            for name, value in values.items()
         ],
-        "judged": []
-        if outcome is None
-        else [(True, each) for each in outcome.premises] + [(False, each) for each in outcome.rules],
+        "outcome": outcome,
         "benchmarks": sorted({run.on for run in claim.runs.values()}),
         "rests": "" if outcome is None else describe_evidence(claim, outcome),
         "cost": format_cost(claim),
-        "notes": claim.notes,
     }
 
 
@@ -115,8 +93,3 @@ def _make_remark(outcome: Outcome) -> str:
 
 def _format_number(value: float | str | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _describe_interval(measurement: Measurement) -> str:
-    """Return the source of variation that an interval covers; empty if there is no value."""
-    return "" if measurement.why else measurement.interval

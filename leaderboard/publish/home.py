@@ -37,18 +37,6 @@ if TYPE_CHECKING:
 PUBLISHED = "as published"
 """The protocol of a table that has the published settings."""
 
-DATA_DECLARATIONS = (("none", "none"), ("declared", "declared"), ("unknown", "not stated"))
-"""What a card can declare about other training data, as (value, text)."""
-
-SIZES = (
-    ("1m", "under 1 million"),
-    ("100m", "under 100 million"),
-    ("10b", "under 10 billion"),
-    ("more", "more"),
-    ("unknown", "not stated"),
-)
-"""Classes of network sizes by parameters. static/home.js has the same limits."""
-
 
 def list_pages(site: Site) -> Iterator[Page]:
     """Yield the home page."""
@@ -63,18 +51,10 @@ def _make_context(board: Snapshot) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "leads": [_find_lead(kind, rows) for kind in KINDS],
-        "kinds": [(kind, f"{kind} ({count})") for kind, count in columns.items()],
-        "fields": _make_choices({name for row in rows for name in row.fields}),
-        "budgets": _make_choices({row.budget for row in rows}),
-        "protocols": _make_choices({row.protocol for row in rows}),
-        "said": DATA_DECLARATIONS,
-        "sizes": SIZES,
+        "fields": sorted({name for row in rows for name in row.fields}),
+        "budgets": sorted({row.budget for row in rows}),
+        "protocols": sorted({row.protocol for row in rows}),
     }
-
-
-def _make_choices(values: set[str]) -> list[tuple[str, str]]:
-    """Return choices whose text equals their value, sorted."""
-    return [(value, value) for value in sorted(values)]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """Pages of the ledger: its head, how to verify it, and all records in pages of fixed ranges, so that a full page never
-changes."""
+changes; and the page of sealed windows with the state, terms, results and verification of each."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ...core.listings.plural import format_count
 from ...core.listings.untrusted_text import escape_untrusted_json
 from ..ledger import Record
+from ..sealed.window import Window, read_windows
+from ..teams import make_team_identity
 from .page import Page
+from .teams import make_team_slug
 
 if TYPE_CHECKING:
     from .site import Site
@@ -31,8 +35,9 @@ MOST_LINKS, LONGEST = 20, 4_000
 
 
 def list_pages(site: Site) -> Iterator[Page]:
-    """Yield the first page and a page for each range. The page after the last full range always exists, so that the
-    link on a full page works."""
+    """Yield the page of windows, also if there are none, because it explains what they are; the ledger's first page and
+    a page for each range. The page after the last full range always exists, so that the link on a full page works."""
+    yield Page("windows.html", "sealed_windows.html", partial(_make_windows_context, site))
     if not site.records:
         return
     yield Page("ledger.html", "ledger.html", partial(_make_head_context, site))
@@ -137,3 +142,60 @@ def _describe_record(record: Record) -> tuple[str, list[Any], str]:
         case "key_rotated":
             return f"Later records are signed by the key {body.get('key')}", [], str(body.get("reason", ""))
     return record.kind.replace("_", " "), [], ""
+
+
+_STEPS = {
+    "seed_committed": "Committed to the secret",
+    "window_opened": "Test set drawn, opened",
+    "window_closed": "Closed",
+    "seed_revealed": "Secret revealed",
+}
+
+
+def _make_windows_context(site: Site) -> dict[str, Any]:
+    known = read_windows(site.records)
+    results = reversed(site.snapshot.windows)
+    return {"windows": [_describe_window(item, known.get(item["terms"]["window"])) for item in results]}
+
+
+def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
+    """Describe a window for the page. results: those of sealed/results.py; window: its state in the ledger. The clock
+    is not read, so the page changes only when a record is added."""
+    name = results["terms"]["window"]
+    described = {
+        **results,
+        "name": name,
+        "anchor": "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name),
+        "state": describe_state(results, window),
+        "steps": [],
+        "takes_answers": False,
+        "receipts": [],
+    }
+    if window is None:
+        return described
+    return described | {
+        "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if kind in window.when],
+        "takes_answers": window.opened is not None and window.closed is None,
+        "receipts": [_describe_receipt(window, digest) for digest in window.answers],
+    }
+
+
+def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
+    """Return the state of a window from its records alone."""
+    terms = results["terms"]
+    if results["seed"]:
+        return "Revealed"
+    if window is None or window.opened is None:
+        return "Committed: the test set is not drawn yet"
+    if window.closed is not None:
+        return f"Closed: the secret is due by {terms.get('reveals') or 'no announced time'}"
+    return f"Open for answers from {terms['opens']} until {terms['closes']}"
+
+
+def _describe_receipt(window: Window, digest: str) -> dict[str, str]:
+    """Return the ledger's record of answers: their digest, the time they were accepted, and the team."""
+    body = window.answers[digest]
+    team = str(body["team"])
+    slug = make_team_slug(make_team_identity(team, str(body.get("signed_by", ""))))
+    what = {"submission": digest, "time": window.times[digest], "model": str(body["model"])}
+    return what | {"team": team, "slug": slug}

@@ -16,7 +16,7 @@ from ..board_view import BoardView
 from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
-from . import benchmarks, claims, compare, entries, home, ledger, splits, teams, windows
+from . import benchmarks, claims, compare, entries, home, ledger, splits, teams
 from .explanations import make_explanations
 from .page import Asset, Frame, Page, get_environment
 
@@ -68,7 +68,7 @@ class Site:
     def pages(self) -> dict[str, Page | Asset]:
         """All files of the site by path, sorted and not yet rendered."""
         pages = [*_list_plain_pages(self)]
-        for kind in (home, benchmarks, splits, entries, teams, compare, claims, windows, ledger):
+        for kind in (home, benchmarks, splits, entries, teams, compare, claims, ledger):
             pages += kind.list_pages(self)
         assets = _list_assets()
         frame = Frame(self.snapshot, frozenset(item.path for item in [*pages, *assets]))

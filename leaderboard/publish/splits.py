@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import load_benchmarks
-from ...core.errors import BadData, FarshiftError
+from ...core.errors import FarshiftError
 from ...loaders.acquire.source import find_source
-from ...loaders.freezing.diff import diff_definitions, diff_rows
+from ...loaders.freezing.diff import diff_definitions
 from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
 from ..tables.table_view import TableView
@@ -26,16 +26,6 @@ MOST_NUMBERS, LONGEST = 80, 300
 
 _LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", "rows", "split", "kind", "holds", "why")
 """Parts of an audit that are shown elsewhere or are too long for the list of numbers."""
-
-_CHANGES = {
-    "added": "rows added",
-    "removed": "rows removed",
-    "changed": "rows with the same inputs and other content",
-    "weight": "rows with another weight",
-    "group": "rows with another group",
-    "severity": "rows with another severity",
-    "label": "rows with another label",
-}
 
 
 def list_pages(site: Site) -> Iterator[Page]:
@@ -117,22 +107,12 @@ def _list_versions(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _list_changes(before: Manifest, after: Manifest) -> Iterator[str]:
-    """Yield what changed between two versions: parts, rows (if both manifests list theirs), and the definition."""
+    """Yield what changed between two versions: the rows of their parts, and their definitions."""
     old, new = before.definition.parts, after.definition.parts
     for name in sorted({*old, *new}):
         if name not in old or name not in new or old[name].digest != new[name].digest:
             counts = [parts[name].rows if name in parts else 0 for parts in (old, new)]
             yield f"{name}: different rows, {counts[0]:,} before, {counts[1]:,} after"
-    if before.definition.ships_rows and after.definition.ships_rows:
-        try:
-            difference = diff_rows(before.shipped(), after.shipped())
-        except BadData:
-            difference = {"moved": {}}
-        for pair, item in difference["moved"].items():
-            yield f"{item['rows']:,} rows moved {pair}"
-        for name, words in _CHANGES.items():
-            if count := difference.get(name, {}).get("rows", 0):
-                yield f"{count:,} {words}"
     for name, (old_value, new_value) in diff_definitions(before, after).items():
         yield f"{name}: {_format_line(old_value)} → {_format_line(new_value)}"
 
