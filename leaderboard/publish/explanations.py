@@ -58,7 +58,7 @@ def _make_plot(names: Sequence[str], x: tuple[float, float], left: int, foot: in
     """Return a plot with a row for each name, at 0, 1, .. from the top."""
     plot = Plot(x, (len(names) - 0.5, -0.5), height=10 + _ROW * len(names) + foot, margins=(10, 24, foot, left))
     for k, name in enumerate(names):
-        plot.draw("text", "said", text=name, x=112, y=plot.y.at(k) + 4, text_anchor="end")
+        plot.draw("text", "strong", text=name, x=112, y=plot.y.at(k) + 4, text_anchor="end")
     return plot
 
 
@@ -100,7 +100,7 @@ def _draw_ties() -> Figure:
     for column, letter in enumerate("abcd"):
         tied = [k for k, entry in enumerate(_RANKED) if letter in entry[4]]
         for k in tied:
-            plot.write(letter, column, k, css="said", dy=4)
+            plot.write(letter, column, k, css="strong", dy=4)
         plot.draw_line("c2 bar", (column + 0.3, tied[0] - 0.3), (column + 0.3, tied[-1] + 0.3))
     return plot.finish(
         "Tie groups",
@@ -120,7 +120,7 @@ def _draw_line() -> Figure:
     plot.draw_line("fit", (48, 23), (97, 73))
     for on_id, on_ood in points:
         plot.draw_marker(int(on_id == 74), on_id, on_ood)
-    plot.write("above the line", 74, 62, css="said", dx=-8, dy=-10)
+    plot.write("above the line", 74, 62, css="strong", dx=-8, dy=-10)
     return plot.finish(
         "Above the line",
         "Over many models, OOD follows ID along a line: a model with a higher ID score has a higher OOD score. A model "

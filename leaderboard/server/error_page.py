@@ -17,7 +17,7 @@ _MESSAGES = {
 
 def make_error_page(request: Request, status: int, headers: dict[str, str] | None = None) -> Response:
     """Return a page that states the error and links to the home page."""
-    context = {"status": status, "said": _MESSAGES.get(status, "This page cannot be shown.")}
+    context = {"status": status, "message": _MESSAGES.get(status, "This page cannot be shown.")}
     shown: RenderedBoard | None = request.app.state.published.ready
     page = Page(request.url.path.removeprefix("/"), "lost.html", lambda: context, shown.frame if shown else None)
     return make_body_response(

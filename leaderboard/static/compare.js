@@ -1,7 +1,7 @@
 // If there is a page for the chosen pair, open it; else the form requests the comparison from the server.
 "use strict";
 for (const form of document.querySelectorAll("form.choose")) {
-  const most = 5, said = form.querySelector(".said-here");
+  const most = 5, message = form.querySelector(".message");
   const chosen = () => [...form.elements.entry].filter((one) => one.checked).map((one) => one.value);
   const known = new Map();
   for (const link of document.querySelectorAll("[data-pair]")) known.set(link.dataset.pair, link.href);
@@ -9,7 +9,7 @@ for (const form of document.querySelectorAll("form.choose")) {
     const picked = chosen();
     if (picked.length < 2 || picked.length > most) {
       event.preventDefault();
-      said.textContent = picked.length < 2 ? "Choose at least two." : "Choose at most " + most + ".";
+      message.textContent = picked.length < 2 ? "Choose at least two." : "Choose at most " + most + ".";
       return;
     }
     const here = known.get(picked.join(" "));
@@ -18,8 +18,8 @@ for (const form of document.querySelectorAll("form.choose")) {
       location.assign(here);
     } else if (!location.protocol.startsWith("http")) {
       event.preventDefault();
-      said.textContent = "Comparing these entries needs the board's server; the available comparisons are listed below.";
+      message.textContent = "Comparing these entries needs the board's server; the available comparisons are listed below.";
     }
   });
-  form.addEventListener("change", () => (said.textContent = ""));
+  form.addEventListener("change", () => (message.textContent = ""));
 }
