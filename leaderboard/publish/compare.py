@@ -152,11 +152,11 @@ def read_view_rows(name: str, identity: str) -> dict[str, ViewRows] | None:
     rows = {}
     for view, part in parts.items():
         severity, group = part.row_metadata.get("severity"), part.row_metadata.get("group")
-        names, numbers = ((), None) if group is None else np.unique(np.asarray(group), return_inverse=True)
+        names, numbers = np.unique(np.asarray([] if group is None else group), return_inverse=True)
         rows[view] = ViewRows(
             np.asarray(part.row_ids, np.uint64),
             None if severity is None else np.asarray(severity, np.float64),
-            None if numbers is None else numbers.reshape(-1).astype(np.int64),
+            None if group is None else numbers.reshape(-1).astype(np.int64),
             [str(name) for name in names],
         )
     return rows

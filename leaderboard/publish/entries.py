@@ -1,19 +1,23 @@
-"""A page for each entry, including withdrawn and removed ones."""
+"""A page for each entry, including withdrawn and removed ones, and for each team: its key and names, its entries and
+attempts, and its answers to sealed windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ..entries import RescoreRecord, get_submission_path
+from ..entries import RescoreRecord, ScoredEntry, get_submission_path
+from ..sealed.window import read_windows
+from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
-from ..teams import identify_team
+from ..teams import compute_fingerprint, identify_team, make_team_identity
 from .compare import list_pairs, make_pair_path
 from .figures import make_entry_figures
 from .page import Page
 from .splits import find_benchmark_manifest, make_split_path
-from .teams import make_team_slug
 
 if TYPE_CHECKING:
     from .site import Site
@@ -23,11 +27,14 @@ _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 
 
 def list_pages(site: Site) -> Iterator[Page]:
-    """Yield the pages of all entries."""
+    """Yield the pages of all entries and teams."""
     entries: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
     entries += [(Row(standing=entry), None) for entry in site.snapshot.apart]
     for row, view in entries:
         yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, view))
+    for identity, record in sorted(_collect_teams(site).items()):
+        if slug := make_team_slug(identity):
+            yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, site.snapshot, record))
 
 
 def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
@@ -47,7 +54,10 @@ def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
         "file": get_submission_path(standing.submission),
         "split": None if manifest is None else (manifest.full_name, make_split_path(manifest)),
         "slug": make_team_slug(identify_team(standing)),
-        "beside": [(pair[pair[0] is row].standing.score.model, make_pair_path(*pair)) for pair in pairs],
+        "beside": [
+            ((right if left is row else left).standing.score.model, make_pair_path(left, right))
+            for left, right in pairs
+        ],
     }
 
 
@@ -77,3 +87,60 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
 
 def _join_names(names: Sequence[str] | None) -> str:
     return "" if names is None else ", ".join(names) or "none"
+
+
+@dataclass
+class TeamRecord:
+    """The data of a team. key: its public key, empty if it does not sign; names: the names it used; rows: its entries
+    with their tables; apart: withdrawn and removed entries; answers: its answers to sealed windows."""
+
+    key: str
+    names: set[str] = field(default_factory=set)
+    rows: list[tuple[TableView, Row]] = field(default_factory=list)
+    apart: list[ScoredEntry] = field(default_factory=list)
+    answers: list[dict[str, str]] = field(default_factory=list)
+
+
+def make_team_slug(identity: str) -> str:
+    """Return the name of a team's page from its identity (`identify_team`): the fingerprint of its key, or `name-` and
+    16 digits of its name's sha256; empty for a team without a key or name, which has no page."""
+    kind, _, value = identity.partition(":")
+    if kind == "key":
+        return compute_fingerprint(value)
+    return f"name-{sha256(value.encode()).hexdigest()[:16]}" if value else ""
+
+
+def _collect_teams(site: Site) -> dict[str, TeamRecord]:
+    """Return the data of all teams by identity."""
+    records: dict[str, TeamRecord] = {}
+
+    def get_record(team: str, key: str) -> TeamRecord:
+        record = records.setdefault(make_team_identity(team, key), TeamRecord(key))
+        if team:
+            record.names.add(team)
+        return record
+
+    for table_view in site.snapshot.views:
+        for row in table_view.rows:
+            get_record(row.standing.team, row.standing.team_key).rows.append((table_view, row))
+    for standing in site.snapshot.apart:
+        get_record(standing.team, standing.team_key).apart.append(standing)
+    for window in read_windows(site.records).values():
+        for digest, body in window.answers.items():
+            answer = {"window": window.name, "submission": digest, "model": str(body["model"])}
+            record = get_record(str(body["team"]), str(body.get("signed_by", "")))
+            record.answers.append(answer | {"time": window.times[digest]})
+    return records
+
+
+def _make_team_context(board: Snapshot, record: TeamRecord) -> dict[str, Any]:
+    attempts = {view.table.identity: row.attempts for view, row in record.rows if row.attempts is not None}
+    tables = (view.table for view in board.views)
+    names = sorted(record.names)
+    return {
+        "team": record,
+        "mark": compute_fingerprint(record.key) if record.key else "",
+        "names": names,
+        "title": names[0] if names else "A team without a name",
+        "attempts": [(table, attempts[table.identity]) for table in tables if table.identity in attempts],
+    }

@@ -58,7 +58,7 @@ def _make_plot(names: Sequence[str], x: tuple[float, float], left: int, foot: in
     """Return a plot with a row for each name, at 0, 1, .. from the top."""
     plot = Plot(x, (len(names) - 0.5, -0.5), height=10 + _ROW * len(names) + foot, margins=(10, 24, foot, left))
     for k, name in enumerate(names):
-        plot.draw("text", "strong", text=name, x=112, y=plot.y.at(k) + 4, text_anchor="end")
+        plot.draw("text", "strong", {"x": 112, "y": plot.y.at(k) + 4, "text-anchor": "end"}, text=name)
     return plot
 
 
@@ -84,7 +84,7 @@ def _draw_ranks() -> Figure:
     plot = _make_plot([f"{name} ({score:g})" for name, score, *_ in _RANKED], (0.5, 5.5), 120)
     plot.draw_columns([(rank, f"rank {rank}") for rank in range(1, 6)])
     for k, (_, _, low, high, _) in enumerate(_RANKED):
-        plot.draw_box("c2 fill", (low - 0.2, k - 0.25), (high + 0.2, k + 0.25), rx=5)
+        plot.draw_box("c2 fill", (low - 0.2, k - 0.25), (high + 0.2, k + 0.25), look={"rx": 5})
     return plot.finish(
         "Rank sets",
         "A bar covers the ranks that an entry may have: with 95 % simultaneous confidence all bars contain the true "

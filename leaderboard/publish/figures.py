@@ -220,11 +220,11 @@ def _make_map(title: str, what: str, lines: Sequence[tuple[str, Estimate]], scor
         for k, value in enumerate(estimate.per_seed):
             tooltip = f"{name}, seed {score.seeds[k]}: {_format_cell(value, score)}"
             share = (value - low) / ((high - low) or 1.0)
-            look = {"css": "cell", "fill_opacity": _to_opacity(share)} if isfinite(value) else {"css": "cell none"}
-            plot.draw_box(start=(k, row), end=(k + 1, row + 1), tooltip=tooltip, **look)
-    scale = {"y": foot + 10, "width": 16, "height": _ROW}
+            css, look = ("cell", _shade(share)) if isfinite(value) else ("cell none", {})
+            plot.draw_box(css, (k, row), (k + 1, row + 1), tooltip, look)
     for k in range(11):
-        plot.draw("rect", "cell", x=_NAMES + 16 * k, fill_opacity=_to_opacity(k / 10), **scale)
+        size = {"x": _NAMES + 16 * k, "y": foot + 10, "width": 16, "height": _ROW}
+        plot.draw("rect", "cell", {**size, **_shade(k / 10)})
     plot.write(format_score(low, score.bounds), 0, len(drawn), "end", dx=-6, dy=22)
     plot.write(format_score(high, score.bounds), 0, len(drawn), "start", dx=16 * 11 + 6, dy=22)
     caption = "A stronger colour means a higher score" + ("" if score.better == "higher" else "; lower is better")
@@ -246,8 +246,8 @@ def _format_cell(value: float, score: Score) -> str:
     return format_score(value, score.bounds) if isfinite(value) else "n/a"
 
 
-def _to_opacity(share: float) -> str:
-    return f"{0.05 + 0.95 * min(1.0, max(0.0, share)):.2f}"
+def _shade(share: float) -> dict[str, str]:
+    return {"fill-opacity": f"{0.05 + 0.95 * min(1.0, max(0.0, share)):.2f}"}
 
 
 MOST_NAMES = 12

@@ -15,8 +15,8 @@ from ...core.listings.untrusted_text import escape_untrusted_json
 from ..ledger import Record
 from ..sealed.window import Window, read_windows
 from ..teams import make_team_identity
+from .entries import make_team_slug
 from .page import Page
-from .teams import make_team_slug
 
 if TYPE_CHECKING:
     from .site import Site

@@ -62,7 +62,7 @@ class Page:
 
     path: str
     template: str
-    context: Callable[[], Mapping[str, Any]] = dict
+    context: Callable[[], Mapping[str, Any]]
     frame: Frame | None = None
 
     def render(self) -> bytes:

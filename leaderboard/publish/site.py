@@ -16,7 +16,7 @@ from ..board_view import BoardView
 from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
-from . import benchmarks, claims, compare, entries, home, ledger, splits, teams
+from . import benchmarks, claims, compare, entries, home, ledger, splits
 from .explanations import make_explanations
 from .page import Asset, Frame, Page, get_environment
 
@@ -67,12 +67,13 @@ class Site:
     @cached_property
     def pages(self) -> dict[str, Page | Asset]:
         """All files of the site by path, sorted and not yet rendered."""
-        pages = [*_list_plain_pages(self)]
-        for kind in (home, benchmarks, splits, entries, teams, compare, claims, ledger):
+        pages: list[Page] = [*_list_plain_pages(self)]
+        for kind in (home, benchmarks, splits, entries, compare, claims, ledger):
             pages += kind.list_pages(self)
         assets = _list_assets()
-        frame = Frame(self.snapshot, frozenset(item.path for item in [*pages, *assets]))
-        files = [*assets, *(replace(page, frame=frame) for page in pages)]
+        paths = {page.path for page in pages} | {asset.path for asset in assets}
+        frame = Frame(self.snapshot, frozenset(paths))
+        files: list[Page | Asset] = [*assets, *(replace(page, frame=frame) for page in pages)]
         return {item.path: item for item in sorted(files, key=lambda item: item.path)}
 
     @property

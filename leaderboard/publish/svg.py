@@ -5,7 +5,7 @@ alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -32,6 +32,7 @@ SERIES = len(_MARKERS)
 
 Point = tuple[float, float]
 Ticks = Sequence[tuple[float, str]]
+Attributes = Mapping[str, float | str]
 
 
 @dataclass(frozen=True)
@@ -87,39 +88,40 @@ class Plot:
         self.x, self.y = Axis(*x, left, width - right), Axis(*y, height - bottom, top)
         self._elements: list[str] = []
 
-    def draw(self, tag: str, css: str, tooltip: str = "", text: str = "", **attributes: float | str) -> None:
+    def draw(self, tag: str, css: str, attributes: Attributes, tooltip: str = "", text: str = "") -> None:
         """Add an element with coordinates in the figure's units. tooltip: shown on hover."""
-        self._elements.append(_make_element(tag, css, tooltip, text, **attributes))
+        self._elements.append(_make_element(tag, css, attributes, tooltip, text))
 
     def draw_line(self, css: str, start: Point, end: Point) -> None:
         """Draw a straight line."""
         ends = {"x1": self.x.at(start[0]), "y1": self.y.at(start[1]), "x2": self.x.at(end[0]), "y2": self.y.at(end[1])}
-        self.draw("line", css, **ends)
+        self.draw("line", css, ends)
 
     def draw_path(self, css: str, points: Sequence[Point], steps: bool = False) -> None:
         """Draw a line through points. steps: it keeps each height until the next point."""
         if steps:
             points = [*points[:1], *(corner for (_, y), end in pairwise(points) for corner in ((end[0], y), end))]
-        self.draw("path", css, d="M" + " ".join(f"{_format(self.x.at(x))},{_format(self.y.at(y))}" for x, y in points))
+        corners = " ".join(f"{_format(self.x.at(x))},{_format(self.y.at(y))}" for x, y in points)
+        self.draw("path", css, {"d": f"M{corners}"})
 
     def draw_marker(self, series: int, x: float, y: float, tooltip: str = "", hollow: bool = False) -> None:
         """Draw the marker of a series, with its colour and shape."""
         where = f"translate({_format(self.x.at(x))} {_format(self.y.at(y))})"
-        self._elements.append(_make_marker(series, hollow, tooltip, transform=where))
+        self._elements.append(_make_marker(series, hollow, {"transform": where}, tooltip))
 
-    def draw_box(self, css: str, start: Point, end: Point, tooltip: str = "", **attributes: float | str) -> None:
-        """Draw a rectangle between two corners, at least 0.8 wide and high."""
-        (left, right), (top, bottom) = (
-            sorted((axis.at(start[k]), axis.at(end[k]))) for k, axis in enumerate((self.x, self.y))
-        )
+    def draw_box(self, css: str, start: Point, end: Point, tooltip: str = "", look: Attributes | None = None) -> None:
+        """Draw a rectangle between two corners, at least 0.8 wide and high. look: further attributes."""
+        left, right = sorted((self.x.at(start[0]), self.x.at(end[0])))
+        top, bottom = sorted((self.y.at(start[1]), self.y.at(end[1])))
         size = {"x": left, "y": top, "width": max(right - left, 0.8), "height": max(bottom - top, 0.8)}
-        self.draw("rect", css, tooltip, **size, **attributes)
+        self.draw("rect", css, {**size, **(look or {})}, tooltip)
 
     def write(
         self, text: str, x: float, y: float, anchor: str = "middle", css: str = "", dx: float = 0.0, dy: float = 0.0
     ) -> None:
         """Write a text at a position, moved by (dx, dy) in the figure's units."""
-        self.draw("text", css, text=text, x=self.x.at(x) + dx, y=self.y.at(y) + dy, text_anchor=anchor)
+        where = {"x": self.x.at(x) + dx, "y": self.y.at(y) + dy, "text-anchor": anchor}
+        self.draw("text", css, where, text=text)
 
     def draw_axes(self, names: tuple[str, str], x_ticks: Ticks, y_ticks: Ticks) -> None:
         """Draw the axes with ticks and names: horizontal grid lines, labels below and to the left."""
@@ -129,19 +131,19 @@ class Plot:
             self.write(label, x.low, value, "end", dx=-6, dy=4)
         self.draw_line("axis", (x.low, y.low), (x.high, y.low))
         for value, label in x_ticks:
-            self.draw("line", "axis", x1=x.at(value), y1=y.first, x2=x.at(value), y2=y.first + 4)
+            self.draw("line", "axis", {"x1": x.at(value), "y1": y.first, "x2": x.at(value), "y2": y.first + 4})
             half = 3.5 * len(label)  # long labels at the ends stay inside the figure
             right, left = x.at(value) + half > self.width, x.at(value) < half
             self.write(label, value, y.low, "end" if right else "start" if left else "middle", dy=17)
         self.write(names[0], (x.low + x.high) / 2, y.low, css="name", dy=36)
         turned = f"translate(14 {_format((y.first + y.last) / 2)}) rotate(-90)"
-        self.draw("text", "name", text=names[1], transform=turned, text_anchor="middle")
+        self.draw("text", "name", {"transform": turned, "text-anchor": "middle"}, text=names[1])
 
     def draw_columns(self, ticks: Ticks) -> None:
         """Draw vertical grid lines with labels below."""
         for value, label in ticks:
             self.draw_line("grid", (value, self.y.low), (value, self.y.high))
-            self.draw("text", "", text=label, x=self.x.at(value), y=self.y.first + 17, text_anchor="middle")
+            self.write(label, value, self.y.low, dy=17)
 
     def finish(
         self,
@@ -161,7 +163,7 @@ class Plot:
 
 def draw_legend_key(series: int) -> str:
     """Return the marker of a series as a small SVG for a legend."""
-    marker = _make_marker(series, hollow=False)
+    marker = _make_marker(series, hollow=False, attributes={})
     return f'<svg class="key" width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true">{marker}</svg>'
 
 
@@ -175,14 +177,15 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _make_marker(series: int, hollow: bool, tooltip: str = "", **attributes: float | str) -> str:
+def _make_marker(series: int, hollow: bool, attributes: Attributes, tooltip: str = "") -> str:
     shape = series % SERIES
-    return _make_element("path", f"c{shape} {'hollow' if hollow else 'mark'}", tooltip, d=_MARKERS[shape], **attributes)
+    css = f"c{shape} {'hollow' if hollow else 'mark'}"
+    return _make_element("path", css, {"d": _MARKERS[shape], **attributes}, tooltip)
 
 
-def _make_element(tag: str, css: str, tooltip: str = "", text: str = "", **attributes: float | str) -> str:
-    values = {"class": css, **{name.replace("_", "-"): value for name, value in attributes.items()}}
-    written = "".join(f' {name}="{_format(value)}"' for name, value in values.items() if value != "")
+def _make_element(tag: str, css: str, attributes: Attributes, tooltip: str = "", text: str = "") -> str:
+    values = {"class": css, **attributes} if css else attributes
+    written = "".join(f' {name}="{_format(value)}"' for name, value in values.items())
     title = f"<title>{escape_text(tooltip)}</title>" if tooltip else ""
     return f"<{tag}{written}>{title}{escape_text(text)}</{tag}>"
 

@@ -77,7 +77,8 @@ def _make_suite_table(
         scales[name], scores[name], values[name] = scale, {}, {}
         # The later of a model's entries replaces the earlier one.
         for row in sorted(view.rows, key=lambda row: (row.standing.time, row.standing.entry)):
-            if sample := samples.get(row.standing.entry):
+            sample = samples.get(row.standing.entry)
+            if sample is not None:
                 model = format_model_name(row.standing)
                 scores[name][model] = sample
                 values[name][model] = scale.span * sum(sample.per_seed) / len(sample.per_seed)

@@ -21,9 +21,9 @@ from farshift.leaderboard.publish.compare import (
     make_compare_page,
     make_pair_path,
 )
+from farshift.leaderboard.publish.entries import make_team_slug
 from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_state, format_record
 from farshift.leaderboard.publish.site import Site
-from farshift.leaderboard.publish.teams import make_team_slug
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_tables import entry, snapshot
