@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
@@ -131,10 +131,7 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
 def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
     """Return the first sentence of a rule's description with the values of its short parameters, to be placed after a
     colon; empty for an unknown rule."""
-    try:
-        title = find_rule(name).title
-    except FarshiftError:
-        return ""
+    title = _read_rule_title(name)
 
     def substitute(match: re.Match[str]) -> str:
         value = parameters.get(match[1])
@@ -142,6 +139,14 @@ def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
 
     sentence = re.sub(r"`(\w+)`", substitute, title).replace("`", "")
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
+@cache
+def _read_rule_title(name: str) -> str:
+    try:
+        return find_rule(name).title
+    except FarshiftError:
+        return ""
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
