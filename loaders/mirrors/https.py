@@ -8,7 +8,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ...core.progress import report_progress
 from ...core.retry import compute_backoff, is_retryable, parse_retry_after
@@ -38,11 +38,11 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     tries = 0
     while download.size is None or have < download.size:
         if tries == _TRIES or _is_final(broken):
-            raise MirrorFailed(
-                _describe_failure(broken) or f"the download ended at {have} of {download.size} bytes"
-            ) from broken
+            reason = _describe_failure(broken) or f"the download ended at {have} of {download.size} bytes"
+            raise MirrorFailed(reason) from broken
         if tries:
-            time.sleep(compute_backoff(tries, _get_retry_delay(broken)))
+            headers = broken.headers if isinstance(broken, urllib.error.HTTPError) else {}
+            time.sleep(compute_backoff(tries, parse_retry_after(headers.get("Retry-After"))))
         broken = None
         try:
             download.go_on(have)
@@ -80,38 +80,28 @@ class _Download:
             if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
                 raise http.client.HTTPException(f"the server sent a range that does not begin at byte {have}")
             if not resumed:
-                self.version = _get_strong_validator(answer.headers.get("ETag"))
+                # Only a strong validator guarantees equal bytes (RFC 9110, 8.8.3).
+                tag = answer.headers.get("ETag", "W/")
+                self.version = None if tag.startswith("W/") else tag
             start = have if resumed else 0
             if self.size is None and answer.headers.get("Content-Length"):
                 self.size = start + int(answer.headers["Content-Length"])
             with self.target.open("ab" if resumed else "wb") as file:
-                self._write(answer, file, start)
+                # Read single packets: if the connection breaks, a read of a whole block would lose a partial one.
+                while block := answer.read1(_BLOCK):
+                    file.write(block)
+                    start += len(block)
+                    report_progress(self.url.rsplit("/", 1)[-1], start, self.size)
+                    if self.size is not None and start > self.size:
+                        return  # longer than announced: the digest check will fail, without filling the disk
         if self.size is None:  # the server gives no size either, so the file ends with the connection
             self.size = self.have()
-
-    def _write(self, answer: http.client.HTTPResponse, file: BinaryIO, done: int) -> None:
-        # Read single packets: if the connection breaks, a read of a whole block would lose a partial one.
-        while block := answer.read1(_BLOCK):
-            file.write(block)
-            done += len(block)
-            report_progress(self.url.rsplit("/", 1)[-1], done, self.size)
-            if self.size is not None and done > self.size:
-                return  # longer than announced: the digest check will fail, without filling the disk
-
-
-def _get_strong_validator(validator: str | None) -> str | None:
-    """The strong validator of a response, which guarantees equal bytes (RFC 9110, 8.8.3)."""
-    return validator if validator and not validator.startswith("W/") else None
 
 
 def _describe_failure(broken: Exception | None) -> str:
     if isinstance(broken, urllib.error.HTTPError):
         return f"the server answered {broken.code} {broken.reason}"
     return "" if broken is None else str(getattr(broken, "reason", None) or broken) or type(broken).__name__
-
-
-def _get_retry_delay(broken: Exception | None) -> float | None:
-    return parse_retry_after(broken.headers.get("Retry-After")) if isinstance(broken, urllib.error.HTTPError) else None
 
 
 def _is_final(broken: Exception | None) -> bool:

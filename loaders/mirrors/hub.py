@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +18,40 @@ def describe(mirror: dict[str, Any]) -> str:
     return f"Hub {mirror['repo']}@{mirror['revision'][:12]}:{mirror['file']}"
 
 
-def _find_file_name(mirror: dict[str, Any]) -> str:
-    """The file's name. A pattern (`*.tar.gz`) selects the only file of the data set that matches."""
-    if not is_pattern(mirror["file"]):
-        return str(mirror["file"])
-    from huggingface_hub import HfApi
+def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
+    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted
+    downloads. A pattern (`*.tar.gz`) selects the only file of the data set that matches."""
+    from huggingface_hub import HfApi, hf_hub_download
 
-    every = HfApi().list_repo_files(mirror["repo"], revision=mirror["revision"], repo_type="dataset")
-    fit = sorted(choose_paths(every, [mirror["file"]]))
-    if len(fit) != 1:
-        raise MirrorFailed(f"{len(fit)} files match {mirror['file']} instead of one ({', '.join(fit) or 'no match'})")
-    return fit[0]
+    repo, name, revision = mirror["repo"], str(mirror["file"]), mirror["revision"]
+    keep = target.parent / f"{target.name}.hub"
+    with translate_client_errors():
+        if is_pattern(name):
+            every = HfApi().list_repo_files(repo, revision=revision, repo_type="dataset")
+            fit = sorted(choose_paths(every, [name]))
+            if len(fit) != 1:
+                raise MirrorFailed(f"{len(fit)} files match {name} instead of one ({', '.join(fit) or 'no match'})")
+            name = fit[0]
+        got = hf_hub_download(repo, name, revision=revision, repo_type="dataset", local_dir=keep)
+    shutil.move(got, target)
+    shutil.rmtree(keep, ignore_errors=True)
+
+
+@contextmanager
+def translate_client_errors() -> Iterator[None]:
+    """Turn the exceptions of `huggingface_hub` for a failed request into `MirrorFailed`."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        yield
+    except list_client_errors() as error:
+        if is_disk_error(error):
+            raise
+        # This error only says that there is no local copy either; its cause has the actual failure.
+        why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
+        message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
+        hint = " (HF_HUB_DISABLE_XET=1 disables the Xet store)" if isinstance(why, RuntimeError) else ""
+        raise MirrorFailed(message + hint) from error
 
 
 def list_client_errors() -> tuple[type[Exception], ...]:
@@ -38,26 +63,3 @@ def list_client_errors() -> tuple[type[Exception], ...]:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     return (HfHubHTTPError.__bases__[0], OSError, RuntimeError, HFValidationError)
-
-
-def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted
-    downloads."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    keep = target.parent / f"{target.name}.hub"
-    try:
-        got = hf_hub_download(
-            mirror["repo"], _find_file_name(mirror), revision=mirror["revision"], repo_type="dataset", local_dir=keep
-        )
-    except list_client_errors() as error:
-        if is_disk_error(error):
-            raise
-        # This error only says that there is no local copy either; its cause has the actual failure.
-        why = (error.__cause__ or error) if isinstance(error, LocalEntryNotFoundError) else error
-        message = ": ".join([type(why).__name__, *str(why).strip().splitlines()[:1]]).rstrip(".")
-        hint = " (HF_HUB_DISABLE_XET=1 disables the Xet store)" if isinstance(why, RuntimeError) else ""
-        raise MirrorFailed(message + hint) from error
-    shutil.move(got, target)
-    shutil.rmtree(keep, ignore_errors=True)

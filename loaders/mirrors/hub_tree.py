@@ -7,9 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import get_first_line
-from . import MirrorFailed, is_disk_error
-from .hub import list_client_errors
+from .hub import translate_client_errors
 
 NETWORK = True
 
@@ -23,17 +21,12 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     `target`. The client keeps partial downloads."""
     from huggingface_hub import snapshot_download
 
-    keep = target.parent / f"{target.name}.hub"
-    folder = mirror.get("folder", "")
+    keep, folder, revision = target.parent / f"{target.name}.hub", mirror.get("folder", ""), mirror["revision"]
     patterns = [f"{folder}/**"] if folder else None
-    try:
+    with translate_client_errors():
         snapshot_download(
-            mirror["repo"], revision=mirror["revision"], repo_type="dataset", local_dir=keep, allow_patterns=patterns
+            mirror["repo"], revision=revision, repo_type="dataset", local_dir=keep, allow_patterns=patterns
         )
-    except list_client_errors() as error:
-        if is_disk_error(error):
-            raise
-        raise MirrorFailed(f"{type(error).__name__}: {get_first_line(error)}") from error
     with tarfile.open(target, "w") as tar:
         for path in sorted(path for path in (keep / folder).rglob("*") if path.is_file()):
             name = path.relative_to(keep)
