@@ -74,8 +74,8 @@ def cache_clear(
             "--kind",
             metavar="KIND",
             help="Remove only this kind of entry: files (downloads), trees (downloaded folders), sources (decoded "
-            "data), splits, model-inputs (without labels), images (decoded), features, tokens, "
-            "responses (of language models) or quarantine (files with a wrong digest). May be repeated.",
+            "data), splits, model-inputs (without labels), images (decoded), features, tokens or "
+            "responses (of language models). May be repeated.",
         ),
     ] = None,
     all_: Annotated[

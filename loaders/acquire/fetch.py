@@ -20,8 +20,8 @@ from ..mirrors import MirrorFailed, folder
 def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
     """Return the cached path of a file with exactly the pinned content, fetching it if needed.
 
-    A file with a wrong digest is moved to `quarantine/` and reported, and the next mirror is tried. Raises
-    `Unavailable` with each mirror's reason if none has the file.
+    A file with a wrong digest is removed and reported, and the next mirror is tried. Raises `Unavailable` with each
+    mirror's reason if none has the file.
     """
     path = get_cache_root() / "files" / pin.sha256[:2] / pin.sha256
     if is_intact(path):
@@ -77,11 +77,9 @@ def _fetch_from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons
         if digest == pin.sha256:
             partial.replace(path)
             return True
-        aside = get_cache_root() / "quarantine" / f"{digest[:12]}-{pin.name}"
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        partial.replace(aside)
-        reasons.append(f"{name}: returned another file (sha256 {digest[:12]}.., stored as {aside})")
-        log_message(f"{name} returned a file that is not the pinned {pin.name}; stored as {aside}")
+        partial.unlink()
+        reasons.append(f"{name}: returned another file (sha256 {digest[:12]}..)")
+        log_message(f"{name} returned a file that is not the pinned {pin.name} (sha256 {digest[:12]}..)")
     return False
 
 

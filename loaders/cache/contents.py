@@ -16,8 +16,6 @@ from ...core.progress import report_progress
 from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, remove_entry
 from .limit import read_cache_limit
 
-_DAY = 86_400.0
-
 
 def list_contents() -> dict[str, Any]:
     """Return the contents of the cache: `cache` (its folder), `limit` and `bytes`; for each of `kinds` the number of
@@ -66,21 +64,19 @@ def verify_cache() -> list[Verdict]:
         marked = [(entry, marker) for entry in list_entries() for marker in entry.markers()]
     verdicts = []
     for number, (entry, marker) in enumerate(marked, start=1):
-        state = _check_state(entry, marker)
-        again = f"remove {marker}: the file will be rebuilt or fetched again when needed"
+        try:
+            with lock_entry(entry) as free:
+                state = _compare_file(marker) if free else "busy"
+        except OSError:  # a read-only cache has no locks, and no writers either
+            state = _compare_file(marker)
         verdict = Verdict(entry.label, str(marker.with_suffix("")), state)
+        if not verdict.holds:
+            again = f"remove {marker}: the file will be rebuilt or fetched again when needed"
+            verdict = replace(verdict, advice=again)
         if state != "gone":
-            verdicts.append(verdict if verdict.holds else replace(verdict, advice=again))
+            verdicts.append(verdict)
         report_progress("verifying the cache", number, len(marked))
     return verdicts
-
-
-def _check_state(entry: Entry, marker: Path) -> str:
-    try:
-        with lock_entry(entry) as free:
-            return _compare_file(marker) if free else "busy"
-    except OSError:  # a read-only cache has no locks, and no writers either
-        return _compare_file(marker)
 
 
 def _compare_file(marker: Path) -> str:
@@ -121,9 +117,8 @@ def clear_cache(
     `UnknownName` for an unknown kind.
     """
     kind_of_label = {kind: kind for kind in KINDS} | {label: kind for kind, label in LABELS.items()}
-    for kind in kinds:
-        if kind not in kind_of_label:
-            raise UnknownName("kind of cache entry", kind, LABELS.values())
+    if unknown := [kind for kind in kinds if kind not in kind_of_label]:
+        raise UnknownName("kind of cache entry", unknown[0], LABELS.values())
     named = [kind_of_label[kind] for kind in kinds]
     if everything and (kinds or older_than is not None):
         raise FarshiftError("--all clears everything: omit --kind and --older-than")
@@ -131,14 +126,13 @@ def clear_cache(
         raise FarshiftError("give what to clear: --kind KIND, --older-than DAYS, or --all")
     if older_than is not None and older_than < 0:
         raise FarshiftError(f"--older-than: {older_than:g} days is negative: give a number from 0 up")
-    before = None if older_than is None else time.time() - older_than * _DAY
+    before = time.time() - (older_than or 0) * 86_400
     cleared = ClearReport()
     with translate_os_errors(get_cache_root()):
         for entry in list_entries(*(KINDS if everything else named or REMADE)):
-            if before is not None and entry.used > before:
+            if older_than is not None and entry.used > before:
                 continue
-            why = "" if dry_run else remove_entry(entry)
-            if why:
+            if why := "" if dry_run else remove_entry(entry):
                 cleared.left.append((entry, why))
             else:
                 cleared.removed.append(entry)

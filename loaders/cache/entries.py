@@ -1,12 +1,12 @@
 """The entries of the cache, the processes that use them, and removal that is safe while others read.
 
 An entry is stored and removed as a unit: a fetched file, a decoded source, a split's rows, a benchmark's model inputs,
-decoded images, an encoder's features, tokens of texts, a response, a file in quarantine; with its marker and the
-leftovers of a killed process. Links and files of other names are ignored, since they do not belong to the cache.
+decoded images, an encoder's features, tokens of texts, a response; with its marker and the leftovers of a killed
+process. Links and files of other names are ignored, since they do not belong to the cache.
 
-Readers never wait for a removal, and an entry that a reader has found is not removed. A reader first registers its use
-of an entry (its own lock under `uses/`) and then checks the entry's marker; a remover first moves the marker away, then
-checks for users, and restores it if there is one. In either order, one of the two sees the other (Dekker's order).
+Readers never wait for a removal, and an entry that a reader has opened is not removed. A reader first registers its use
+of an entry (its own lock under `uses/`) and then checks the entry's marker; a remover first removes the marker, then
+checks for users. In either order, one of the two sees the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -38,21 +38,19 @@ _NAMES = {
     "features": r"(.+-[0-9a-f]{16})",
     "tokens": r"(.+-[0-9a-f]{16})",
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
-    "quarantine": r"([0-9a-f]{12}-.+)",
 }
 """By kind, the pattern of file names of an entry; its group is the entry's name."""
 
 KINDS = tuple(_NAMES)
 LABELS = {kind: {"handouts": "model-inputs", "pictures": "images"}.get(kind, kind) for kind in KINDS}
 """By kind (the name of its folder), the name that users see."""
-REMADE = ("files", "trees", "sources", "splits", "handouts", "pictures", "features", "tokens", "quarantine")
+REMADE = tuple(kind for kind in KINDS if kind != "responses")
 """The kinds that can be rebuilt at no cost, unlike responses."""
 
 _FOLDERS = ("handouts", "features", "tokens")
 """The kinds whose entries are folders."""
 
 _IN_SUBFOLDERS = ("files", "responses")
-_UNLOCKED = ("responses", "quarantine")
 _DAY = 86_400.0
 
 
@@ -76,31 +74,27 @@ class Entry:
         """The kind as users see it."""
         return LABELS[self.kind]
 
-    def files(self) -> list[Path]:
-        """Return all its files, sorted."""
-        return sorted(file for piece in self.pieces for file in _iterate_files(piece))
-
     def markers(self) -> list[Path]:
-        return [file for file in self.files() if file.suffix == ".ok"]
+        return sorted(file for piece in self.pieces for file in _iterate_files(piece) if file.suffix == ".ok")
 
 
 def list_entries(*kinds: str) -> list[Entry]:
     """Return the entries of these kinds (default: all), sorted by kind and name."""
-    return [entry for kind in KINDS if not kinds or kind in kinds for entry in _list_kind(kind)]
-
-
-def _list_kind(kind: str) -> list[Entry]:
-    folders = [get_cache_root() / kind]
-    if kind in _IN_SUBFOLDERS:
-        folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
-    return [entry for folder in folders for entry in _list_folder_entries(kind, folder)]
+    entries: list[Entry] = []
+    for kind in KINDS:
+        if not kinds or kind in kinds:
+            folders = [get_cache_root() / kind]
+            if kind in _IN_SUBFOLDERS:
+                folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
+            entries += (entry for folder in folders for entry in _list_folder_entries(kind, folder))
+    return entries
 
 
 def _list_folder_entries(kind: str, folder: Path) -> list[Entry]:
     pieces: dict[str, list[Path]] = {}
     for item in _list_folder(folder):
         named = re.fullmatch(_NAMES[kind], item.name)
-        fits = item.is_dir(follow_symlinks=False) if kind in _FOLDERS else True
+        fits = kind not in _FOLDERS or item.is_dir(follow_symlinks=False)
         if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
             pieces.setdefault(named[1], []).append(Path(item.path))
     measured = (_measure_entry(kind, folder / name, tuple(pieces[name])) for name in sorted(pieces))
@@ -171,8 +165,7 @@ def keep_in_use() -> Iterator[bool]:
         yield True
     finally:
         _here.reset(token)
-        for lock in uses.values():
-            _end_use(lock)
+        _end_uses(uses.values())
 
 
 def mark_in_use(path: Path) -> None:
@@ -181,53 +174,51 @@ def mark_in_use(path: Path) -> None:
     Outside of a `keep_in_use`, only model inputs are registered, until the process ends, since a run reads their tables
     at any time.
     """
-    entry = _find_entry_path(path)
-    uses = _here.get()
-    if entry is None:
-        return
+    root = get_cache_root()
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
+    depth = 3 if parts[:1] and parts[0] in _IN_SUBFOLDERS else 2
+    if len(parts) < depth or parts[0] not in KINDS:
+        return  # outside the cache
+    entry, uses = root.joinpath(*parts[:depth]), _here.get()
     if uses is not None:
         if entry not in uses and (lock := _begin_use(entry)):
             uses[entry] = lock
-    elif entry.parent.name == "handouts" and (os.getpid(), entry) not in _until_exit:
+    elif parts[0] == "handouts" and (os.getpid(), entry) not in _until_exit:
         if not _until_exit:
-            atexit.register(_end_all)
+            # A forked child does not release its parent's locks.
+            atexit.register(lambda: _end_uses(lock for (pid, _), lock in _until_exit.items() if pid == os.getpid()))
         if lock := _begin_use(entry):
             _until_exit[os.getpid(), entry] = lock
 
 
-def _locate_use_locks(entry: Path) -> tuple[Path, str]:
-    root = get_cache_root()
-    return root / "uses", sha256(entry.relative_to(root).as_posix().encode()).hexdigest()[:32]
-
-
 def _begin_use(entry: Path) -> FileLock | None:
-    folder, key = _locate_use_locks(entry)
+    path = _name_use(entry, secrets.token_hex(8))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / f"{key}.{secrets.token_hex(8)}.lock", thread_local=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, thread_local=False)
         lock.acquire(timeout=0)
     except OSError:
         return None  # a read-only cache
     return lock
 
 
-def _end_use(lock: FileLock) -> None:
-    with suppress(OSError):
-        Path(lock.lock_file).unlink(missing_ok=True)
-    lock.release()
+def _end_uses(locks: Iterable[FileLock]) -> None:
+    for lock in locks:
+        with suppress(OSError):
+            Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
-def _end_all() -> None:
-    for (process, _), lock in _until_exit.items():
-        if process == os.getpid():  # a forked child does not release its parent's locks
-            _end_use(lock)
+def _name_use(entry: Path, user: str) -> Path:
+    root = get_cache_root()
+    return root / "uses" / f"{sha256(entry.relative_to(root).as_posix().encode()).hexdigest()[:32]}.{user}.lock"
 
 
 def is_in_use(entry: Path) -> bool:
     """Whether a running process uses the entry. Leftovers of a killed process are removed after a day, when no process
     can still be between creating the file and locking it."""
-    folder, key = _locate_use_locks(entry)
-    for path in sorted(folder.glob(f"{key}.*.lock")):
+    pattern = _name_use(entry, "*")
+    for path in sorted(pattern.parent.glob(pattern.name)):
         lock = FileLock(path)
         if not try_lock(lock):
             return True
@@ -244,7 +235,7 @@ def is_in_use(entry: Path) -> bool:
 @contextmanager
 def lock_entry(entry: Entry) -> Iterator[bool]:
     """Acquire the lock that writers of this entry use. Yields False, without waiting, if another process has it."""
-    if entry.kind in _UNLOCKED:  # written by a single rename
+    if entry.kind == "responses":  # written by a single rename
         yield True
         return
     # A folder of model inputs is replaced as a whole, so its lock is beside it (`benchmarks/blind/data.py`).
@@ -272,21 +263,19 @@ def remove_entry(entry: Entry) -> str:
 
 
 def _remove_locked_entry(entry: Entry) -> str:
-    now = next(
-        (other for other in _list_folder_entries(entry.kind, entry.path.parent) if other.path == entry.path), None
-    )
+    siblings = _list_folder_entries(entry.kind, entry.path.parent)
+    now = next((other for other in siblings if other.path == entry.path), None)
     if now is None:
         return ""
     if now.used > entry.used:
         return "it was used meanwhile"
-    aside = {marker: marker.with_name(f".{marker.name}.{os.getpid()}.tmp") for marker in now.markers()}
-    for marker, temporary in aside.items():
-        marker.rename(temporary)
     if is_in_use(entry.path):
-        for marker, temporary in aside.items():
-            temporary.rename(marker)
         return "it is in use"
-    for piece in (*now.pieces, *aside.values()):
+    for marker in now.markers():
+        marker.unlink()
+    if is_in_use(entry.path):  # since just now: its user may build it again
+        return "it is in use"
+    for piece in now.pieces:
         if piece.is_dir():
             shutil.rmtree(piece)
         else:

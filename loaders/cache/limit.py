@@ -46,38 +46,20 @@ def read_cache_limit() -> int | None:
 
 
 def keep_within_limit(written: bool) -> None:
-    """Remove entries, least recently used first, until the cache fits its limit. Entries in use are not removed.
-
-    Does nothing unless something was `written`, or an earlier call could not get below the limit because of entries in
-    use. Responses are not counted and not removed, since they cost money.
-    """
+    """If something was `written`, remove entries, least recently used first, until the cache fits its limit. Entries in
+    use are not removed before a later write. Responses are not counted and not removed, since they cost money."""
     limit = read_cache_limit()
-    missed = get_cache_root() / "uses" / "over-the-limit"
-    if limit is None or not (written or missed.exists()):
+    if limit is None or not written:
         return
+    freed = 0
     try:
-        with FileLock(get_cache_root() / "uses" / "limit.lock"):
-            # The note is written before the second attempt: a process that ends a use then either finds the note,
-            # or the second attempt finds the use ended.
-            if not _shrink_to_limit(limit):
-                missed.touch()
-                if not _shrink_to_limit(limit):
-                    return
-            missed.unlink(missing_ok=True)
+        with FileLock(get_cache_root() / "limit.lock"):
+            entries = list_entries(*REMADE)
+            excess = sum(entry.bytes for entry in entries) - limit
+            for entry in sorted(entries, key=lambda entry: (entry.used, entry.kind, entry.name)):
+                if freed < excess and not remove_entry(entry):
+                    freed += entry.bytes
     except OSError as error:
         log_message(f"the cache's limit could not be enforced: {error}")
-
-
-def _shrink_to_limit(limit: int) -> bool:
-    removable = list_entries(*REMADE)
-    size, removed = sum(entry.bytes for entry in removable), []
-    for entry in sorted(removable, key=lambda entry: (entry.used, entry.kind, entry.name)):
-        if size <= limit:
-            break
-        if not remove_entry(entry):
-            removed.append(entry.bytes)
-            size -= entry.bytes
-    if removed:
-        freed = format_size(sum(removed))
-        log_message(f"FARSHIFT_CACHE_LIMIT: removed least recently used entries ({freed})")
-    return size <= limit
+    if freed:
+        log_message(f"FARSHIFT_CACHE_LIMIT: removed least recently used entries ({format_size(freed)})")

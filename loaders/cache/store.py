@@ -46,12 +46,6 @@ if time or inode differ from the recorded ones."""
 _verify_mode: ContextVar[Verify | None] = ContextVar("when stored files are compared with their sha256", default=None)
 
 
-def read_verify_mode() -> Verify:
-    """Return the mode of the innermost `use_verify_mode`, else of `FARSHIFT_VERIFY`, else `open`."""
-    by_variable = os.environ.get("FARSHIFT_VERIFY", "").strip() or "open"
-    return _verify_mode.get() or _check_mode(by_variable, "FARSHIFT_VERIFY")
-
-
 @contextmanager
 def use_verify_mode(mode: Verify | None) -> Iterator[None]:
     """Use this mode for files opened within the context; None leaves the mode unchanged. Raises `FarshiftError` for an
@@ -95,13 +89,14 @@ def is_intact(path: Path) -> bool:
     """Whether `path` is unchanged since it was stored: it has the size in its marker, and the sha256, which is compared
     at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
     mark_in_use(path)
-    mode = read_verify_mode()
+    mode = _verify_mode.get() or _check_mode(os.environ.get("FARSHIFT_VERIFY", "").strip() or "open", "FARSHIFT_VERIFY")
     try:
         marker, stamp = json.loads(_find_marker(path).read_text("utf-8")), _read_stamp(path)
         if stamp[0] != marker["stamp"][0]:
             return False
         noted = marker["stamp"] == stamp
-        if mode == "always" or not (_compared.get(path) == stamp or (noted and _is_trusted(marker, mode))):
+        trusted = noted and (mode == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY)
+        if mode == "always" or not (trusted or _compared.get(path) == stamp):
             _compared.pop(path, None)
             if compute_file_sha256(path) != marker["sha256"]:
                 return False
@@ -115,12 +110,6 @@ def is_intact(path: Path) -> bool:
     except (OSError, ValueError, LookupError, TypeError):
         return False
     return True
-
-
-def _is_trusted(marker: dict[str, Any], mode: Verify) -> bool:
-    """Whether a file with the size, time and inode of its marker need not be compared: in mode `never`, or for a large
-    file a second time on the same day."""
-    return mode == "never" or 0 <= time.time() - marker.get("compared", 0) < _DAY
 
 
 def load_or_build_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
@@ -174,8 +163,7 @@ def write_arrow(table: pa.Table, target: Path) -> None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer:
         writer.write_table(table.combine_chunks(), max_chunksize=max(1, table.num_rows))
-    with target.open("wb") as file:
-        file.write(memoryview(sink.getvalue()))
+    target.write_bytes(memoryview(sink.getvalue()))
 
 
 def _write_file(path: Path, write: Callable[[Path], object]) -> None:

@@ -32,7 +32,7 @@ def aged(path: Path, days: float) -> None:
 
 
 def kept(cache: Path, place: str, days: float = 0) -> Path:
-    """A file without a marker, as a response or a file in quarantine is."""
+    """A file without a marker, as a response is."""
     path = cache / place
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"x" * 10)
@@ -59,7 +59,6 @@ def full(cache: Path) -> Path:
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
     stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
-    kept(cache, f"quarantine/{digest[:12]}-data.zip", days=20)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
     return cache
 
@@ -70,7 +69,7 @@ def left(cache: Path) -> list[str]:
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     output = list_contents()
-    order = ["files", "trees", "sources", "splits", "model-inputs", "images", "features", "tokens", "quarantine"]
+    order = ["files", "trees", "sources", "splits", "model-inputs", "images", "features", "tokens"]
     assert [entry["kind"] for entry in output["entries"]] == order
     assert output["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
@@ -146,7 +145,7 @@ def test_verify_passes_over_what_is_being_written(cache):
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear_cache(older_than=45).removed] == ["files", "trees", "sources"]
     assert [entry.kind for entry in clear_cache(["model-inputs", "splits"], older_than=35).removed] == ["splits"]
-    assert left(full) == ["handouts", "pictures", "features", "tokens", "responses", "quarantine"]
+    assert left(full) == ["handouts", "pictures", "features", "tokens", "responses"]
     assert [entry.kind for entry in clear_cache(["handouts"]).removed] == ["handouts"]
 
 
@@ -206,7 +205,7 @@ def test_what_is_locked_or_in_use_or_used_since_is_left_with_the_reason(cache):
         mark_in_use(path)
         ((_, why),) = clear_cache(everything=True).left
         assert why == "it is in use"
-        assert is_intact(path), "its marker is back"
+        assert is_intact(path)
     assert not is_in_use(path)
     (entry,) = clear_cache(everything=True).removed
     assert entry.path == path

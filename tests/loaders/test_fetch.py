@@ -79,14 +79,12 @@ def test_a_damaged_left_over_is_begun_again_and_blames_nobody(cache):
         expected = pin(https(site))
         leave(cache, expected, b"x" * 5000)
         assert fetch_file(expected).read_bytes() == BODY
-    assert not (cache / "quarantine").exists()
 
 
 def test_what_one_mirror_gave_is_never_continued_with_anothers_bytes(cache):
     with web(**{"data.bin": BODY[::-1], "good.bin": BODY}) as site:
         site.faults["/data.bin"] = ["cut", "500", "500", "500"]
         assert fetch_file(pin(https(site), https(site, "/good.bin"))).read_bytes() == BODY
-    assert not (cache / "quarantine").exists()
 
 
 def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
@@ -105,17 +103,14 @@ def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
         assert fetch_file(pin(https(site))).read_bytes() == BODY
 
 
-def test_a_file_with_a_wrong_digest_is_named_kept_aside_and_the_next_mirror_tried(cache):
+def test_a_file_with_a_wrong_digest_is_named_removed_and_the_next_mirror_tried(cache):
     heard = Heard()
     with web(**{"data.bin": BODY, "good.bin": BODY}) as site, report_to(heard):
         site.faults["/data.bin"] = ["other"]
         got = fetch_file(pin(https(site), https(site, "/good.bin")))
         assert got.read_bytes() == BODY
-    stored = list((cache / "quarantine").iterdir())
-    assert len(stored) == 1
-    assert stored[0].name.endswith("data.bin")
-    assert stored[0].read_bytes() != BODY
-    assert any("not the pinned data.bin" in line and str(stored[0]) in line for line in heard.lines)
+    assert [path for path in (cache / "files").rglob("*.part")] == []
+    assert any("not the pinned data.bin" in line for line in heard.lines)
 
 
 @pytest.mark.parametrize(
