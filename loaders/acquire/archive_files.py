@@ -14,6 +14,7 @@ import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,18 +29,25 @@ _GROWTH, _HARMLESS = 200, 1 << 30
 """The maximum ratio of unpacked to packed size, and the size in bytes below which it is not checked."""
 
 _BROKEN = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    struct.error,
-    OSError,
-    EOFError,
-    ValueError,
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
+    *(OSError, EOFError, ValueError, RuntimeError),
 )
-"""The exceptions raised for damaged or truncated archives."""
+"""The exceptions raised for damaged, truncated or encrypted archives."""
 
 PathFilter = Callable[[str], bool]
+
+
+def open_archive(path: Path, name: str = "") -> ArchiveFiles:
+    """Open a folder, zip or tar (plain, gzip, bzip2, xz, zstd). Raises `BadData` if it is none of these."""
+    if path.is_dir():
+        return FolderFiles(path)
+    return _ZipFiles(path, name) if zipfile.is_zipfile(path) else _TarFiles(path, name)
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a file has the name of a zip or tar."""
+    ends = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
+    return path.name.lower().endswith(ends)
 
 
 class ArchiveFiles(ABC):
@@ -47,20 +55,22 @@ class ArchiveFiles(ABC):
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self._infos: dict[str, Any] = {}
+        """By path, what is known of each file."""
         self.desktop_files: list[str] = []
         """Paths of files that are not members."""
 
-    @abstractmethod
     def names(self) -> list[str]:
         """The paths of all files, sorted."""
+        return sorted(self._infos)
 
     @abstractmethod
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         """Yield the path and bytes of each file that `accept` selects, in the order that is fastest to read."""
 
+    @abstractmethod
     def executable(self, name: str) -> bool:
         """Whether a file is executable, which git trees record."""
-        return False
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes. Raises `BadData` if there is no file of that name."""
@@ -70,11 +80,16 @@ class ArchiveFiles(ABC):
 
     def subdir(self, folder: str) -> ArchiveFiles:
         """The files below a folder, by paths relative to it."""
-        return _SubdirFiles(self, folder) if folder else self
+        if not folder:
+            return self
+        below = _SomeFiles(self, f"{folder.strip('/')}/", f"{self.where}/{folder}")
+        if not below.names():
+            raise BadData(f"{self.where} has no folder {folder}")
+        return below
 
     def visible(self) -> ArchiveFiles:
         """All files except hidden ones."""
-        return _VisibleFiles(self) if any(map(is_hidden, self.names())) else self
+        return _SomeFiles(self, "", self.where, hidden=False) if any(map(is_hidden, self.names())) else self
 
     def announce_hidden(self) -> None:
         """Log how many files are ignored because they are hidden."""
@@ -91,52 +106,26 @@ class ArchiveFiles(ABC):
         self.close()
 
 
-class _SubdirFiles(ArchiveFiles):
-    def __init__(self, parent: ArchiveFiles, folder: str) -> None:
-        super().__init__(f"{parent.where}/{folder}")
-        self._parent, self._head = parent, f"{folder.strip('/')}/"
-        self.desktop_files = [name[len(self._head) :] for name in parent.desktop_files if name.startswith(self._head)]
-        if not self.names():
-            raise BadData(f"{parent.where} has no folder {folder}")
+class _SomeFiles(ArchiveFiles):
+    """The files of another archive whose paths begin with `head`, by the rest of the path; or all but hidden ones."""
 
-    def names(self) -> list[str]:
-        return [name[len(self._head) :] for name in self._parent.names() if name.startswith(self._head)]
+    def __init__(self, parent: ArchiveFiles, head: str, where: str, hidden: bool = True) -> None:
+        super().__init__(where)
+        self._parent, self._head = parent, head
+        names = (name[len(head) :] for name in parent.names() if name.startswith(head))
+        self._infos = dict.fromkeys(name for name in names if hidden or not is_hidden(name))
+        if hidden:
+            self.desktop_files = [name[len(head) :] for name in parent.desktop_files if name.startswith(head)]
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        head = self._head
-
-        def accept_below(name: str) -> bool:
-            return name.startswith(head) and (accept is None or accept(name[len(head) :]))
-
-        return ((name[len(head) :], content) for name, content in self._parent.walk(accept_below))
+        chosen = {self._head + name for name in self._infos if accept is None or accept(name)}
+        return ((name[len(self._head) :], content) for name, content in self._parent.walk(chosen.__contains__))
 
     def executable(self, name: str) -> bool:
         return self._parent.executable(self._head + name)
 
     def read(self, name: str) -> bytes:
         return self._parent.read(self._head + name)
-
-    def close(self) -> None:
-        self._parent.close()
-
-
-class _VisibleFiles(ArchiveFiles):
-    def __init__(self, parent: ArchiveFiles) -> None:
-        super().__init__(parent.where)
-        self._parent = parent
-        self._names = [name for name in parent.names() if not is_hidden(name)]
-
-    def names(self) -> list[str]:
-        return self._names
-
-    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        return self._parent.walk(lambda name: not is_hidden(name) and (accept is None or accept(name)))
-
-    def executable(self, name: str) -> bool:
-        return self._parent.executable(name)
-
-    def read(self, name: str) -> bytes:
-        return self._parent.read(name)
 
     def close(self) -> None:
         self._parent.close()
@@ -149,41 +138,33 @@ class FolderFiles(ArchiveFiles):
         super().__init__(str(folder))
         self._folder = folder
         root = folder.resolve()
-        self._names = []
         for path in folder.rglob("*"):
-            if ".git" in path.relative_to(folder).parts:
+            name = path.relative_to(folder)
+            if ".git" in name.parts:
                 continue
             if path.name in DESKTOP_FILES:
-                self.desktop_files.append(path.relative_to(folder).as_posix())
-                continue
-            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                self.desktop_files.append(name.as_posix())
+            elif path.is_symlink() and not path.resolve().is_relative_to(root):
                 raise BadData(f"{path} is a link to a file outside {folder}: replace it by the file itself")
-            if path.is_file():
-                self._names.append(path.relative_to(folder).as_posix())
-        self._names.sort()
-        self._known = frozenset(self._names)
-
-    def names(self) -> list[str]:
-        return self._names
+            elif path.is_file():
+                self._infos[name.as_posix()] = path
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        for name in self._names:
-            if accept is None or accept(name):
-                yield name, self.read(name)
+        return ((name, self.read(name)) for name in self.names() if accept is None or accept(name))
 
     def read(self, name: str) -> bytes:
-        if name not in self._known:  # also guards against paths that leave the folder
+        if name not in self._infos:  # also guards against paths that leave the folder
             raise BadData(f"{self.where} has no file {name}")
         try:
-            return (self._folder / name).read_bytes()
+            return bytes(self._infos[name].read_bytes())
         except OSError as error:
-            raise BadData(f"{self._folder / name} cannot be read: {error.strerror}") from error
+            raise BadData(f"{self._infos[name]} cannot be read: {error.strerror}") from error
 
     def executable(self, name: str) -> bool:
-        return bool((self._folder / name).stat().st_mode & 0o100)
+        return bool(self._infos[name].stat().st_mode & 0o100)
 
 
-class ZipFiles(ArchiveFiles):
+class _ZipFiles(ArchiveFiles):
     """The files of a zip."""
 
     def __init__(self, path: Path, name: str = "") -> None:
@@ -192,18 +173,17 @@ class ZipFiles(ArchiveFiles):
             self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
             raise BadData(f"{self.where} is not a readable zip: {get_first_line(error)}") from error
-        files = [info for info in self._zip.infolist() if not info.is_dir()]
-        self.desktop_files = [info.filename for info in files if _is_desktop_file(info.filename)]
-        infos = [info for info in files if not _is_desktop_file(info.filename)]
-        for info in infos:
+        for info in self._zip.infolist():
+            if info.is_dir():
+                continue
+            if _is_desktop_file(info.filename):
+                self.desktop_files.append(info.filename)
+                continue
             _refuse_escape(info.filename, self.where)
             if (info.external_attr >> 16) & 0o170000 == 0o120000:
                 raise BadData(f"{self.where}: {info.filename} is a link: only regular files are supported")
-        _refuse_bomb(sum(info.file_size for info in infos), path.stat().st_size, self.where)
-        self._infos = {info.filename: info for info in infos}
-
-    def names(self) -> list[str]:
-        return sorted(self._infos)
+            self._infos[info.filename] = info
+        _refuse_bomb(sum(info.file_size for info in self._infos.values()), path.stat().st_size, self.where)
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         for info in sorted(self._infos.values(), key=lambda info: info.header_offset):
@@ -215,7 +195,7 @@ class ZipFiles(ArchiveFiles):
             raise BadData(f"{self.where} has no file {name}")
         try:
             return self._zip.read(self._infos[name])
-        except (RuntimeError, *_BROKEN) as error:
+        except _BROKEN as error:
             raise BadData(f"{self.where}: {name} cannot be read: {get_first_line(error)}") from error
 
     def executable(self, name: str) -> bool:
@@ -225,43 +205,33 @@ class ZipFiles(ArchiveFiles):
         self._zip.close()
 
 
-class TarFiles(ArchiveFiles):
-    """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd. An uncompressed tar supports random access; a
-    compressed one is read from its beginning on each walk."""
+class _TarFiles(ArchiveFiles):
+    """The files of a tar, plain or compressed by gzip, bzip2, xz or zstd; read from its beginning on each walk."""
 
     def __init__(self, path: Path, name: str = "") -> None:
         super().__init__(name or str(path))
         self._path = path
-        self._infos: dict[str, tarfile.TarInfo] = {}
         total = 0
-        for info in self._headers():
-            if info.isdir():
-                continue
-            if _is_desktop_file(info.name):
-                self.desktop_files.append(_normalise_name(info.name))
-                continue
-            _refuse_escape(info.name, self.where)
-            if not info.isreg():
-                raise BadData(f"{self.where}: {info.name} is a link or a device: only regular files are supported")
-            total += info.size
-            _refuse_bomb(total, path.stat().st_size, self.where)
-            self._infos[_normalise_name(info.name)] = info
-
-    def _headers(self) -> Iterator[tarfile.TarInfo]:
-        with self._reading() as tar:
-            yield from tar
-
-    def _reading(self) -> _TarStream:
-        return _TarStream(self._path, self.where)
-
-    def names(self) -> list[str]:
-        return sorted(self._infos)
+        with _read_tar(path, self.where) as tar:
+            for info in tar:
+                path_in_tar = info.name.removeprefix("./")
+                if info.isdir():
+                    continue
+                if _is_desktop_file(info.name):
+                    self.desktop_files.append(path_in_tar)
+                    continue
+                _refuse_escape(info.name, self.where)
+                if not info.isreg():
+                    raise BadData(f"{self.where}: {info.name} is a link or a device: only regular files are supported")
+                total += info.size
+                _refuse_bomb(total, path.stat().st_size, self.where)
+                self._infos[path_in_tar] = info
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         remaining = {name for name in self._infos if accept is None or accept(name)}
-        with self._reading() as tar:
+        with _read_tar(self._path, self.where) as tar:
             for info in tar:
-                name = _normalise_name(info.name)
+                name = info.name.removeprefix("./")
                 if name in remaining and info.isreg():
                     remaining.discard(name)
                     file = tar.extractfile(info)
@@ -276,29 +246,15 @@ class TarFiles(ArchiveFiles):
         return bool(self._infos[name].mode & 0o100)
 
 
-class _TarStream:
-    """A tar that is read once, from its beginning. Errors in it become `BadData`."""
-
-    def __init__(self, path: Path, where: str) -> None:
-        self._path, self._where = path, where
-
-    def __enter__(self) -> tarfile.TarFile:
-        try:
-            self._raw = _open_decompressed(self._path)
-            # Stream mode: tarfile keeps no index of the members and does not seek to the end.
-            self._tar = tarfile.open(fileobj=self._raw, mode="r|")
-        except _BROKEN as error:
-            raise self._make_error(error) from error
-        return self._tar
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        self._tar.close()
-        self._raw.close()
-        if error is not None and not isinstance(error, BadData) and isinstance(error, _BROKEN):
-            raise self._make_error(error) from error
-
-    def _make_error(self, error: BaseException) -> BadData:
-        return BadData(f"{self._where} is not a readable tar, or is truncated: {get_first_line(error)}")
+@contextmanager
+def _read_tar(path: Path, where: str) -> Iterator[tarfile.TarFile]:
+    """Open a tar that is read once, from its beginning. Errors in it become `BadData`."""
+    try:
+        # Stream mode: tarfile keeps no index of the members and does not seek to the end.
+        with _open_decompressed(path) as raw, tarfile.open(fileobj=raw, mode="r|") as tar:
+            yield tar
+    except _BROKEN as error:
+        raise BadData(f"{where} is not a readable tar, or is truncated: {get_first_line(error)}") from error
 
 
 def _open_decompressed(path: Path) -> Any:
@@ -306,32 +262,12 @@ def _open_decompressed(path: Path) -> Any:
 
     with path.open("rb") as file:
         head = file.read(6)
-    kinds = {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
     if head == b"\xfd7zXZ\x00":
         return lzma.open(path)
-    for magic, kind in kinds.items():
+    for magic, kind in {b"\x1f\x8b": "gzip", b"BZ": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}.items():
         if head.startswith(magic):
             return pa.input_stream(str(path), compression=kind, buffer_size=1 << 20)
     return path.open("rb", buffering=1 << 20)
-
-
-def is_archive(path: Path) -> bool:
-    """Whether a file has the name of a zip or tar."""
-    return any(
-        path.name.lower().endswith(end)
-        for end in (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".tar.zst")
-    )
-
-
-def open_archive(path: Path, name: str = "") -> ArchiveFiles:
-    """Open a folder, zip or tar (plain, gzip, bzip2, xz, zstd). Raises `BadData` if it is none of these."""
-    if path.is_dir():
-        return FolderFiles(path)
-    return ZipFiles(path, name) if zipfile.is_zipfile(path) else TarFiles(path, name)
-
-
-def _normalise_name(name: str) -> str:
-    return name.removeprefix("./")
 
 
 def _is_desktop_file(name: str) -> bool:
@@ -340,8 +276,8 @@ def _is_desktop_file(name: str) -> bool:
 
 
 def _refuse_escape(name: str, where: str) -> None:
-    parts = _normalise_name(name).split("/")
-    if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", "."} & set(parts) or ".." in parts:
+    parts = name.removeprefix("./").split("/")
+    if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", ".", ".."} & set(parts):
         raise BadData(f"{where}: the path {name!r} is invalid or leaves the archive")
 
 

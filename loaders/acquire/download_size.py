@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core.canonical import compute_identity
-from ...core.files import get_cache_root
-from ...splits.pins import FilePin, TreePin
+from ...splits.pins import FilePin
 from ..mirrors import folder
-from .fetch_tree import has_local_copy
+from .fetch import get_file_path
 from .source import Distribution, find_base_source, find_source
+from .trees import has_local_tree
 
 
 @dataclass(frozen=True)
@@ -26,42 +25,31 @@ def compute_download_size(source: str) -> DownloadSize:
     """Return what the first distribution of a source has to fetch: nothing if its rows or files are cached, or if it is
     generated. A file without an address is the user's own. A file with an address counts as local if a folder of
     `FARSHIFT_MIRRORS` has one of the same name and size (its content is not checked here)."""
-    known_source = find_source(source)
-    if known_source.definition.digest and known_source.cached_at.exists():
-        return DownloadSize()
-    return _compute_distribution_size(known_source.definition.distributions[0])
-
-
-def _compute_distribution_size(distribution: Distribution) -> DownloadSize:
-    if distribution.generator:
+    known = find_source(source)
+    distribution = known.definition.distributions[0]
+    if distribution.generator or (known.definition.digest and known.cached_at.exists()):
         return DownloadSize()
     if distribution.of:
         return compute_download_size(find_base_source(distribution).name)
+    return _add_up_files(distribution)
+
+
+def _add_up_files(distribution: Distribution) -> DownloadSize:
     size, own, unknown = 0, 0, []
     local_sizes = folder.list_named_sizes() if distribution.files else set()
     for pin in distribution.files:
-        if isinstance(pin, FilePin):
-            if (get_cache_root() / "files" / pin.sha256[:2] / pin.sha256).exists():
-                continue
-            if not pin.mirrors or (pin.name.rpartition("/")[2], pin.bytes) in local_sizes:
-                own += pin.bytes
-            else:
-                size += pin.bytes
-        elif not pin.mirrors:
+        if isinstance(pin, FilePin) and get_file_path(pin.sha256).exists():
             continue
-        elif pin.bytes is None:
-            unknown.append(pin.name)
-        else:
+        if pin.bytes is None:
+            unknown += [pin.name] if pin.mirrors else []
+        elif pin.mirrors and (
+            not isinstance(pin, FilePin) or (pin.name.rpartition("/")[2], pin.bytes) not in local_sizes
+        ):
             size += pin.bytes
-    # The user's own tree is read in place.
-    unknown += [_describe_tree(tree) for tree in distribution.trees if tree.mirrors and not _is_local(tree)]
+        elif isinstance(pin, FilePin):
+            own += pin.bytes
+    for tree in distribution.trees:
+        if tree.mirrors and not has_local_tree(tree):  # the user's own tree is read in place
+            count = f"{tree.name}, a folder of {tree.files:,} files"
+            unknown.append(count if tree.files else f"the folder {tree.name}")
     return DownloadSize(size, tuple(unknown), own)
-
-
-def _is_local(tree: TreePin) -> bool:
-    names = [tree.tree or compute_identity(mirror)[:40] for mirror in tree.mirrors]
-    return any((get_cache_root() / "trees" / name).exists() for name in names) or has_local_copy(tree)
-
-
-def _describe_tree(tree: TreePin) -> str:
-    return f"{tree.name}, a folder of {tree.files:,} files" if tree.files else f"the folder {tree.name}"

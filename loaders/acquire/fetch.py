@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ...core.canonical import compute_identity
 from ...core.errors import Unavailable
-from ...core.files import compute_file_sha256, get_cache_root, hold_lock, is_offline, translate_os_errors
+from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message
-from ...splits.pins import FilePin
+from ...splits.pins import FilePin, UnpinnedFile
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..mirrors import MirrorFailed, folder
@@ -23,32 +25,37 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
     A file with a wrong digest is removed and reported, and the next mirror is tried. Raises `Unavailable` with each
     mirror's reason if none has the file.
     """
-    path = get_cache_root() / "files" / pin.sha256[:2] / pin.sha256
+    path = get_file_path(pin.sha256)
     if is_intact(path):
         return path
+    reasons: list[str] = []
     with hold_lock(path):
         if is_intact(path):
             return path
-        reasons: list[str] = []
         with translate_os_errors(path):
-            if path.exists():
-                if compute_file_sha256(path) == pin.sha256:  # only its marker was lost
-                    write_marker(path, pin.sha256)
-                    return path
+            is_pinned = path.exists() and compute_file_sha256(path) == pin.sha256  # only its marker was lost
+            if path.exists() and not is_pinned:
                 log_message(f"{path} ({pin.name}) is truncated or modified: fetching it again")
-            for bring in (_fetch_from_folders, _fetch_from_mirrors):
-                if bring(pin, path, own_folders, reasons):
-                    write_marker(path, pin.sha256)
-                    return path
-        tried = "; ".join(reasons) or "it has no mirrors"
-        raise Unavailable(
-            f"{pin.name} is not available: {tried}. "
-            f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and give the folder by --mirror or FARSHIFT_MIRRORS"
-        )
+            if (
+                is_pinned
+                or _copy_own_file(pin, path, own_folders, reasons)
+                or mirrors.try_mirrors(pin.mirrors, pin.name, reasons, partial(_download_file, pin, path))
+            ):
+                write_marker(path, pin.sha256)
+                return path
+    raise Unavailable(
+        f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
+        f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and give the folder by --mirror or FARSHIFT_MIRRORS"
+    )
 
 
-def _fetch_from_folders(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list[str]) -> bool:
-    match, changed = folder.find_file(pin.name, pin.sha256, pin.bytes, folder.list_folders(own))
+def get_file_path(digest: str) -> Path:
+    """Return where the cache stores the file with this sha256."""
+    return get_cache_root() / "files" / digest[:2] / digest
+
+
+def _copy_own_file(pin: FilePin, path: Path, own_folders: tuple[Path, ...], reasons: list[str]) -> bool:
+    match, changed = folder.find_file(pin.name, pin.sha256, pin.bytes, folder.list_folders(own_folders))
     for other in changed:
         reasons.append(f"{other} has another sha256 (left unchanged)")
         log_message(f"{other} is not the pinned {pin.name} (another sha256): ignored")
@@ -60,37 +67,69 @@ def _fetch_from_folders(pin: FilePin, path: Path, own: tuple[Path, ...], reasons
     return True
 
 
-def _fetch_from_mirrors(pin: FilePin, path: Path, own: tuple[Path, ...], reasons: list[str]) -> bool:
-    for mirror in pin.mirrors:
-        kind, name = mirrors.load_mirror(mirror, pin.name)
-        if kind.NETWORK and is_offline():
-            reasons.append(f"{name}: not tried (offline)")
-            continue
-        # Each mirror has its own partial file: a download is never resumed from another mirror.
-        partial = path.with_name(f"{path.name}.{compute_identity(mirror)[:8]}.part")
-        try:
-            digest = _download_file(kind, mirror, partial, pin)
-        except MirrorFailed as error:
-            reasons.append(f"{name}: {error}")
-            log_message(f"{name} failed: {error}")
-            continue
-        if digest == pin.sha256:
-            partial.replace(path)
+def _download_file(pin: FilePin, path: Path, kind: ModuleType, mirror: dict[str, Any]) -> bool:
+    # Each mirror has its own partial file: a download is never resumed from another mirror.
+    target = path.with_name(f"{path.name}.{compute_identity(mirror)[:8]}.part")
+    resumed = target.exists()
+    while True:
+        kind.fetch(mirror, target, pin.bytes)
+        if (digest := compute_file_sha256(target)) == pin.sha256:
+            target.replace(path)
             return True
-        partial.unlink()
-        reasons.append(f"{name}: returned another file (sha256 {digest[:12]}..)")
-        log_message(f"{name} returned a file that is not the pinned {pin.name} (sha256 {digest[:12]}..)")
-    return False
+        target.unlink()
+        if not resumed:
+            raise MirrorFailed(f"returned another file (sha256 {digest[:12]}..) than the pinned {pin.name}")
+        resumed = False  # the partial file may have been damaged: the download is restarted once
 
 
-def _download_file(kind: ModuleType, mirror: dict[str, Any], partial: Path, pin: FilePin) -> str:
-    """Download the file and return its sha256. A resumed download with a wrong digest is restarted once, since the
-    partial file may have been damaged."""
-    resumed = partial.exists()
-    kind.fetch(mirror, partial, pin.bytes)
-    digest = compute_file_sha256(partial)
-    if resumed and digest != pin.sha256:
-        partial.unlink()
-        kind.fetch(mirror, partial, pin.bytes)
-        digest = compute_file_sha256(partial)
-    return digest
+def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()) -> tuple[FilePin, Path]:
+    """Fetch a file without a published sha256 by name (and size and md5, if known) from the user's folders, else from
+    its mirrors. Returns its pin and path. Raises `Unavailable` with the reason for each place if none has it."""
+    reasons: list[str] = []
+    path = _find_unpinned_file(target, own_folders, reasons) or mirrors.try_mirrors(
+        target.mirrors, target.name, reasons, partial(_download_unpinned_file, target)
+    )
+    if path is None:
+        raise Unavailable(
+            f"{target.name} is not available: {'; '.join(reasons) or 'it has no public address'}. "
+            "Put it in a folder under this name, and give the folder by --data"
+        )
+    digest, size = compute_file_sha256(path), path.stat().st_size
+    return FilePin(name=target.name, sha256=digest, bytes=size, mirrors=target.mirrors), path
+
+
+def _find_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...], reasons: list[str]) -> Path | None:
+    for own_folder in own_folders:
+        for path in sorted(own_folder.rglob(target.name.rpartition("/")[2])):
+            if path.is_file():
+                if not (problem := _describe_difference(target, path)):
+                    return path
+                reasons.append(f"{path} {problem}")
+    return None
+
+
+def _download_unpinned_file(target: UnpinnedFile, kind: ModuleType, mirror: dict[str, Any]) -> Path:
+    unfinished = get_cache_root() / "files" / "first" / f"{compute_identity(mirror)[:16]}.part"
+    with hold_lock(unfinished), translate_os_errors(unfinished):
+        kind.fetch(mirror, unfinished, target.bytes)
+        if problem := _describe_difference(target, unfinished):
+            unfinished.unlink()
+            raise MirrorFailed(f"returned a file that {problem}")
+        digest = compute_file_sha256(unfinished)
+        path = get_file_path(digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.replace(path)
+        write_marker(path, digest)
+    return path
+
+
+def _describe_difference(target: UnpinnedFile, path: Path) -> str:
+    """How a file differs from the wanted one; empty if no difference is known."""
+    if target.bytes is not None and path.stat().st_size != target.bytes:
+        return f"has {path.stat().st_size:,} bytes instead of the published {target.bytes:,}"
+    if target.md5 is not None:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        if digest != target.md5:
+            return f"has md5 {digest[:12]}.. instead of the published {target.md5[:12]}.."
+    return ""

@@ -19,13 +19,13 @@ from ..files.reader_errors import convert_reader_errors
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
-from .git_tree import list_tree_hashes
 from .hub_files import list_hub_pins
 from .labels import describe_fields
 from .own_data import Data, Plan, plan_folder, plan_table
 from .own_parquet import plan_parquet
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources
 from .source_file import PinnedSource, SplitName, choose_file, find_pinned
+from .trees import list_tree_hashes
 
 
 def lock_source(name: str, home: Path) -> AbstractContextManager[None]:

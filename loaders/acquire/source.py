@@ -34,13 +34,12 @@ from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write_table, map_table, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from .expected import ExpectedCounts
-from .fetch import fetch_file
-from .fetch_tree import fetch_tree
+from .fetch import fetch_file, fetch_unpinned_file
 from .generator import describe_maker, find_missing_extra, find_requirement, load_generator
 from .labels import read_class_names
 from .piecewise import add_schema, build_in_pieces, can_read_in_pieces
 from .row_difference import describe_changes
-from .unpinned_file import fetch_unpinned_file
+from .trees import fetch_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa

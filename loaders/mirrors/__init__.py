@@ -7,11 +7,16 @@ A mirror module has `NETWORK` (whether it needs a network), `describe(mirror)` f
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.errors import BadDefinition
+from ...core.files import is_offline
 from ...core.plugins import load_module
+from ...core.progress import log_message
+
+T = TypeVar("T")
 
 
 class MirrorFailed(Exception):
@@ -26,6 +31,28 @@ def load_mirror(mirror: dict[str, Any], title: str) -> tuple[ModuleType, str]:
         return kind, kind.describe(mirror)
     except KeyError as error:
         raise BadDefinition(f"a mirror of {title} ({mirror.get('sort')}) lacks {error}") from error
+
+
+def try_mirrors(
+    mirrors: Sequence[dict[str, Any]],
+    title: str,
+    reasons: list[str],
+    fetch: Callable[[ModuleType, dict[str, Any]], T],
+) -> T | None:
+    """Return what `fetch`, called with the module of each mirror and the mirror, returns for the first that does not
+    fail; None if all fail. The reasons are logged and appended to `reasons`. Without a network only those that need
+    none are tried."""
+    for mirror in mirrors:
+        kind, name = load_mirror(mirror, title)
+        if kind.NETWORK and is_offline():
+            reasons.append(f"{name}: not tried (offline)")
+            continue
+        try:
+            return fetch(kind, mirror)
+        except MirrorFailed as error:
+            reasons.append(f"{name}: {error}")
+            log_message(f"{name} failed: {error}")
+    return None
 
 
 def is_disk_error(error: BaseException) -> bool:

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.acquire.fetch_tree import fetch_tree
+from farshift.loaders.acquire.trees import fetch_tree
 from farshift.loaders.freezing.verify import verify_manifest
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.pins import TreePin

@@ -8,9 +8,8 @@ import pytest
 from encoded_files import folder, picture, tarred, zipped
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.acquire.fetch_tree import fetch_tree
-from farshift.loaders.acquire.git_tree import list_tree_hashes
 from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.trees import fetch_tree, list_tree_hashes
 from farshift.splits.pins import TreePin
 from own_source import pin_source
 

@@ -16,7 +16,7 @@ from farshift.core.errors import BadData
 from farshift.core.progress import report_to
 from farshift.loaders.acquire import archive_files as room
 from farshift.loaders.acquire.archive_files import ArchiveFiles, FolderFiles, open_archive
-from farshift.loaders.acquire.git_tree import list_tree_hashes
+from farshift.loaders.acquire.trees import list_tree_hashes
 
 FILES = {
     "photo/dog/1.jpg": b"one",

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 from encoded_files import picture
 from farshift.core.errors import Unavailable
-from farshift.loaders.acquire.fetch_tree import fetch_tree
+from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.pins import TreePin
 
 FILES = {
