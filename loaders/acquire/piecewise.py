@@ -6,16 +6,20 @@ the order of the row ids. Every engine gives the same bytes, since the rows are 
 
 A reader that has `pieces(files, **options)` yields its tables one after the other, as an archive has to be read; they
 are hashed in this process.
+
+The files are memory-mapped and never read whole: memory holds the rows of one piece or chunk, and 40 bytes a row for
+ids and digests.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +36,23 @@ from ...splits.rows import (
     get_digest_prefixes,
     mark_repeated_inputs,
     number_duplicates,
+    read_ragged_column,
 )
-from ...splits.schema import Schema
+from ...splits.schema import Field, Schema
+from ..cache.store import make_write_options
 from ..files.reader_errors import convert_reader_errors
-from .out_of_core import ColumnFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_CHUNK = 1 << 18
+"""Number of rows reordered at a time."""
+
+_WRITE = 1 << 24
+"""Number of bytes of one write."""
+
+_NARROW = 2**31 - 1
+"""The largest number of bytes that 32-bit offsets can address."""
 
 
 def can_read_in_pieces(reader: ModuleType) -> bool:
@@ -54,22 +68,27 @@ def build_in_pieces(
     `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
     set of rows.
     """
-    ids: list[NDArray[np.uint64]] = []
-    digests: list[Bytes] = []
-    with ColumnFiles(schema, target) as files:
-        for table, its_ids, its_digests in _iterate_pieces(reader, arguments, schema, where, engine):
-            files.append(table)
-            ids.append(its_ids)
-            digests.append(its_digests)
-        every_id = _concatenate_parts(ids, np.empty(0, np.uint64))
-        every_digest = _concatenate_parts(digests, np.empty((0, 32), np.uint8))
-        repeated = np.sort(every_id[number_duplicates(files.table(), schema, every_id)])
-        order = np.argsort(every_id)
-        digest, checks = compute_set_digest(every_digest), get_digest_prefixes(every_digest)
-        del every_digest  # a third of the memory at this point
-        added = {"row_id": every_id[order], "check": checks[order]}
-        files.write(order, added, target, partial(mark_repeated_inputs, row_ids=repeated))
-        return digest
+    import pyarrow as pa
+
+    id_parts, digest_parts = [np.empty(0, np.uint64)], [np.empty((0, 32), np.uint8)]
+    with ColumnFiles(schema, target) as stored, ColumnFiles(schema, target) as ordered:
+        with convert_reader_errors("its data"):
+            for table, piece_ids, piece_digests in _read_pieces(reader, arguments, schema, where, engine):
+                stored.append(table)
+                id_parts.append(piece_ids)
+                digest_parts.append(piece_digests)
+        ids, digests = np.concatenate(id_parts), np.concatenate(digest_parts)
+        del id_parts, digest_parts
+        unordered = stored.map_table()
+        repeated = np.sort(ids[number_duplicates(unordered, schema, ids)])
+        order = np.argsort(ids)
+        digest, checks = compute_set_digest(digests), get_digest_prefixes(digests)[order]
+        del digests  # a third of the memory at this point
+        for start in range(0, len(order), _CHUNK):
+            ordered.append(unordered.take(pa.array(order[start : start + _CHUNK])))
+        table = ordered.map_table().append_column("row_id", pa.array(ids[order]))
+        _write_batch(mark_repeated_inputs(table.append_column("check", pa.array(checks)), repeated), target)
+    return digest
 
 
 def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
@@ -78,56 +97,156 @@ def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Sche
     return {**arguments, "schema": schema} if takes_schema and "schema" not in arguments else arguments
 
 
-_Piece = tuple["pa.Table", NDArray[np.uint64], Bytes]
-
-
-def _iterate_pieces(
+def _read_pieces(
     reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str
-) -> Iterator[_Piece]:
+) -> Iterator[tuple[pa.Table, NDArray[np.uint64], Bytes]]:
     """Yield each piece's rows, with their ids (as first occurrences) and digests."""
-    with convert_reader_errors("its data"):
-        yield from _read_pieces(reader, arguments, schema, where, engine)
-
-
-def _read_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str) -> Iterator[_Piece]:
-    reader_module = load_module("loaders/readers", reader, "reader")
-    call = reader_module.pieces if hasattr(reader_module, "pieces") else reader_module.shards
+    module = load_module("loaders/readers", reader, "reader")
+    call = getattr(module, "pieces", None) or module.shards
     try:
         pieces = call(**add_schema(call, arguments, schema))
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
-    if hasattr(reader_module, "pieces"):
-        rows = 0
-        for piece in pieces:
-            table = schema.conform(piece, where)
-            yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
-            report_progress("rows read", rows := rows + table.num_rows)
-        report_progress("rows read", rows, rows)
-        return
-    if engine == "local":
+    if call is not getattr(module, "pieces", None):
+        # Rows that other processes read are read again here, which is faster than sending them.
+        hash_shard = partial(_hash_shard, reader, schema, where)
+        hashed = iter(map_jobs(engine, hash_shard, pieces)) if engine != "local" else None
         for done, shard in enumerate(pieces):
             report_progress("shards", done, len(pieces))
-            table = schema.conform(reader_module.read_shard(shard), where)
-            yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
+            table = schema.conform(module.read_shard(shard), where)
+            yield table, *(next(hashed) if hashed else _hash_rows(table, schema))
         report_progress("shards", len(pieces), len(pieces))
         return
-    # Rows that other processes read are read again here, which is faster than sending them.
-    hashed = map_jobs(engine, partial(_hash_piece, reader, schema, where), pieces)
-    for done, (shard, (its_ids, its_digests)) in enumerate(zip(pieces, hashed, strict=True)):
-        report_progress("shards", done, len(pieces))
-        yield schema.conform(reader_module.read_shard(shard), where), its_ids, its_digests
-    report_progress("shards", len(pieces), len(pieces))
+    rows = 0
+    for piece in pieces:
+        table = schema.conform(piece, where)
+        yield table, *_hash_rows(table, schema)
+        report_progress("rows read", rows := rows + table.num_rows)
+    report_progress("rows read", rows, rows)
 
 
-def _concatenate_parts(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
-    """Concatenate the parts. Empties the list, so that they are not in memory twice for long."""
-    array = np.concatenate([none, *parts])
-    parts.clear()
-    return array
+def _hash_shard(reader: str, schema: Schema, where: str, shard: Any) -> tuple[NDArray[np.uint64], Bytes]:
+    rows = load_module("loaders/readers", reader, "reader").read_shard(shard)
+    return _hash_rows(schema.conform(rows, where), schema)
 
 
-def _hash_piece(reader: str, schema: Schema, where: str, piece: Any) -> tuple[NDArray[np.uint64], Bytes]:
-    """One piece's ids (as first occurrences) and digests."""
-    read: Callable[[Any], pa.Table] = load_module("loaders/readers", reader, "reader").read_shard
-    table = schema.conform(read(piece), where)
+def _hash_rows(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], Bytes]:
     return compute_first_ids(table, schema), compute_row_digests(table, schema)
+
+
+class ColumnFiles:
+    """A growing table on disk, in a folder beside `target` and named after it, so that leftovers of a killed build are
+    recognised. Use as a context manager, which removes its files at the end."""
+
+    def __init__(self, schema: Schema, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{target.name}.", suffix=".tmp", dir=target.parent)
+        self._columns = [_Column(field, Path(self._folder.name)) for field in schema.fields]
+
+    def __enter__(self) -> ColumnFiles:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for column in self._columns:
+            column.close()
+        self._folder.cleanup()
+
+    def append(self, table: pa.Table) -> None:
+        """Append rows that conform to the schema."""
+        for column in self._columns:
+            column.append(table[column.field.name])
+
+    def map_table(self) -> pa.Table:
+        """Return the rows so far, memory-mapped. Rows that are appended later are not in it."""
+        import pyarrow as pa
+
+        columns = {column.field.name: column.map_values() for column in self._columns}
+        fields = [pa.field(name, values.type, nullable=False) for name, values in columns.items()]
+        return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+class _Column:
+    """One column: the concatenated bytes of its values, and for text the end of each value."""
+
+    def __init__(self, field: Field, folder: Path) -> None:
+        self.field = field
+        self._rows = self._bytes = 0
+        self._data: BinaryIO = (folder / f"{field.name}.data").open("wb+")
+        ragged = field.item in ("string", "bytes")
+        self._ends: BinaryIO | None = (folder / f"{field.name}.ends").open("wb+") if ragged else None
+
+    def close(self) -> None:
+        self._data.close()
+        if self._ends is not None:
+            self._ends.close()
+
+    def append(self, column: pa.ChunkedArray) -> None:
+        import pyarrow.compute as pc
+
+        if self._ends is not None:
+            content, bounds = read_ragged_column(column)
+            self._data.write(content[bounds[0] : bounds[-1]].data)
+            self._ends.write((bounds[1:] - bounds[0] + self._bytes).astype("<i8").data)
+            self._bytes += int(bounds[-1] - bounds[0])
+        else:
+            values = (pc.list_flatten(column) if self.field.shape else column).to_numpy()
+            values = values.view(np.int64) if values.dtype.kind == "M" else values
+            self._data.write(np.ascontiguousarray(values.astype(np.uint8) if values.dtype == bool else values).data)
+        self._rows += len(column)
+
+    def map_values(self) -> pa.Array:
+        import pyarrow as pa
+
+        kind, values = self.field.arrow(), _map_file(self._data, "u1")
+        if self._ends is not None:
+            ends = np.zeros(self._rows + 1, np.int64)
+            if self._rows:
+                ends[1:] = _map_file(self._ends, "<i8")
+            wide = self._bytes > _NARROW
+            kind = {"string": pa.large_string(), "bytes": pa.large_binary()}[self.field.item] if wide else kind
+            offsets = pa.py_buffer(ends if wide else ends.astype(np.int32))
+            return pa.Array.from_buffers(kind, self._rows, [None, offsets, pa.py_buffer(values)])
+        if self.field.item == "bool":
+            return pa.array(values.astype(bool))
+        if not self.field.shape:
+            return pa.Array.from_buffers(kind, self._rows, [None, pa.py_buffer(values)])
+        items = pa.Array.from_buffers(kind.value_type, self._rows * kind.list_size, [None, pa.py_buffer(values)])
+        return pa.FixedSizeListArray.from_arrays(items, type=kind)
+
+
+def _map_file(file: BinaryIO, kind: str) -> NDArray[Any]:
+    file.flush()
+    return np.memmap(file, kind, "r") if file.tell() else np.zeros(0, kind)  # an empty file cannot be mapped
+
+
+def _write_batch(table: pa.Table, target: Path) -> None:
+    """Write a table as an Arrow file of one record batch."""
+    import pyarrow as pa
+
+    with (
+        target.open("wb", buffering=0) as file,
+        pa.PythonFile(_CopyingFile(file), "w") as sink,
+        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
+    ):
+        writer.write_table(table, max_chunksize=max(1, table.num_rows))
+
+
+class _CopyingFile:
+    """A file that is written from memory in large pieces. If it were written directly from a mapped file, the kernel
+    would write single pages where the map is not in memory yet, and the new file would be slower to read when
+    mapped."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self.tell, self.flush, self._write = file.tell, file.flush, file.write
+
+    def write(self, content: bytes | memoryview) -> int:
+        view = memoryview(content).cast("B")
+        done = 0
+        while done < len(view):
+            done += self._write(bytes(view[done : done + _WRITE])) or 0
+        return done
+
+    def close(self) -> None:
+        self.closed = True

@@ -6,11 +6,12 @@ generator or a set of pinned files with a reader. Any distribution that gives th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
@@ -35,7 +36,6 @@ from ..cache.store import load_or_write_table, map_table, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from .expected import ExpectedCounts
 from .fetch import fetch_file, fetch_unpinned_file
-from .generator import describe_maker, find_missing_extra, find_requirement, load_generator
 from .labels import read_class_names
 from .piecewise import add_schema, build_in_pieces, can_read_in_pieces
 from .row_difference import describe_changes
@@ -43,9 +43,6 @@ from .trees import fetch_tree
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-T = TypeVar("T")
 
 
 class _StrictModel(BaseModel):
@@ -123,32 +120,23 @@ class Source:
     @property
     def extra(self) -> str:
         """The extra that every generator of the source requires; empty if one requires none."""
-        needed = [
-            find_base_source(distribution).extra
-            if distribution.derivation
-            else find_requirement(distribution.generator)[1]
-            for distribution in self._generated
-        ]
-        return needed[0] if needed and all(needed) else ""
+        return self._find_common_extra(only_missing=False)
 
     @property
     def lacks(self) -> str:
         """`extra` if its package is not installed, else empty."""
-        absent = [
-            find_base_source(distribution).lacks
-            if distribution.derivation
-            else find_missing_extra(distribution.generator)
-            for distribution in self._generated
-        ]
-        return absent[0] if absent and all(absent) else ""
+        return self._find_common_extra(only_missing=True)
 
-    @property
-    def _generated(self) -> list[Distribution]:
-        return [
-            distribution
-            for distribution in self.definition.distributions
-            if distribution.generator or distribution.derivation
-        ]
+    def _find_common_extra(self, only_missing: bool) -> str:
+        extras = []
+        for distribution in self.definition.distributions:
+            if distribution.derivation:
+                extras.append(find_base_source(distribution)._find_common_extra(only_missing))
+            elif distribution.generator:
+                package, extra = find_requirement(distribution.generator)
+                is_needed = package and not (only_missing and find_spec(package))
+                extras.append(extra if is_needed else "")
+        return extras[0] if extras and all(extras) else ""
 
     @property
     def downloads(self) -> bool:
@@ -197,28 +185,19 @@ class Source:
 
     def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """Return the rows, in memory, from the first available distribution, checked against the pinned count and
-        digest."""
-        self.require_licence()
-
-        def make(distribution: Distribution) -> tuple[pa.Table, pa.Table, str]:
-            table, digest = add_row_ids(self.read(distribution, own_folders), self.schema)
-            return table, table, digest
-
-        return self._try_distributions(make)
+        digest. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
+        return self._try_distributions(lambda way: add_row_ids(self.read(way, own_folders), self.schema))[0]
 
     def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
-        """Write the rows of the first available distribution, checked against the pin, to `target` as an Arrow file; in
-        bounded memory if the reader returns them in pieces. Returns their number and digest. Raises
-        `LicenceNotAccepted` if the licence has to be accepted first."""
-        self.require_licence()
+        """Write the rows that `build` returns to `target` as an Arrow file; in bounded memory if the reader gives pieces.
+        Returns their number and digest."""
 
-        def make(distribution: Distribution) -> tuple[tuple[int, str], pa.Table, str]:
-            arguments = self._arguments(distribution, own_folders)
-            digest = self.write_from(distribution, arguments, target, engine)
-            table = map_table(target)
-            return (table.num_rows, digest), table, digest
+        def write_distribution(distribution: Distribution) -> tuple[pa.Table, str]:
+            digest = self.write_from(distribution, self._make_arguments(distribution, own_folders), target, engine)
+            return map_table(target), digest
 
-        return self._try_distributions(make)
+        table, digest = self._try_distributions(write_distribution)
+        return table.num_rows, digest
 
     def write_from(
         self, distribution: Distribution, arguments: dict[str, Any], target: Path, engine: str = "local"
@@ -232,30 +211,32 @@ class Source:
         write_arrow(table, target)
         return digest
 
-    def _try_distributions(self, make: Callable[[Distribution], tuple[T, pa.Table, str]]) -> T:
-        """Return the result of `make` (without the rows and their digest) for the first available distribution that has
-        the pinned digest."""
+    def _try_distributions(self, make: Callable[[Distribution], tuple[pa.Table, str]]) -> tuple[pa.Table, str]:
+        """Return the rows and their digest that `make` returns for the first available distribution that has the pinned
+        digest."""
         refuse_labels(f"source {self.name}")
+        self.require_licence()
         reasons = []
         for distribution in self.definition.distributions:
             try:
-                result, rows, digest = make(distribution)
+                rows, digest = make(distribution)
             except (Unavailable, BadData) as error:
                 if isinstance(error, MissingGeneratorPackage) and len(self.definition.distributions) == 1:
                     raise
                 reasons.append(f"{distribution.name}: {error}")
                 continue
             if not self.definition.digest or digest == self.definition.digest:
-                return result
-            known = describe_changes(self.name, self.definition.digest, rows)
+                return rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            by = describe_maker(distribution.generator, distribution.options)
+            known = describe_changes(self.name, self.definition.digest, rows)
+            maker = distribution.generator and getattr(load_generator(distribution.generator), "maker", None)
+            by = str(maker(**distribution.options)) if maker else ""  # the package and its version
             reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
-    def _arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
-        """The arguments of a reader: its fetched files, and its options."""
+    def _make_arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
+        """The arguments of a generator, derivation or reader: its options, and the base's rows or the fetched files."""
         if distribution.generator:
             return dict(distribution.options)
         if distribution.derivation:
@@ -264,35 +245,39 @@ class Source:
 
     def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """Return a distribution's rows, cast to the schema, in the distribution's order."""
-        return self._make_rows(distribution, self._arguments(distribution, own_folders))
+        return self._make_rows(distribution, self._make_arguments(distribution, own_folders))
 
     def _make_rows(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
+        import pyarrow as pa
+
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
             call = load_generator(distribution.generator).rows
         elif distribution.derivation:
             call = load_module("loaders/derivations", distribution.derivation, "derivation").rows
-            arguments = add_schema(call, arguments, self.schema)
         else:
             reader = load_module("loaders/readers", distribution.reader, "reader")
-            if hasattr(reader, "read"):
-                call, arguments = reader.read, add_schema(reader.read, arguments, self.schema)
-            else:
-                arguments = add_schema(reader.pieces, arguments, self.schema)
-                call = partial(_concatenate_pieces, reader.pieces)
+            call = reader.read if hasattr(reader, "read") else reader.pieces
+        if not distribution.generator:
+            arguments = add_schema(call, arguments, self.schema)
         with convert_reader_errors("its data"):
             try:
                 table = call(**arguments)
+                table = table if isinstance(table, pa.Table) else pa.concat_tables(table)
             except TypeError as error:
                 raise BadDefinition(f"{where}: {get_first_line(error)}") from error
             return self.schema.conform(table, where)
 
 
-def _concatenate_pieces(pieces: Callable[..., Iterator[pa.Table]], **arguments: Any) -> pa.Table:
-    """All pieces of a reader, in memory."""
-    import pyarrow as pa
+def load_generator(name: str) -> ModuleType:
+    """Return the module of a generator. Raises `UnknownName` if there is none."""
+    return load_module("loaders/generators", name, "generator")
 
-    return pa.concat_tables(pieces(**arguments))
+
+def find_requirement(generator: str) -> tuple[str, str]:
+    """Return (module, extra) of the optional package that a generator imports; two empty strings if it imports none."""
+    requirement: tuple[str, str] = getattr(load_generator(generator), "REQUIRES", ("", ""))
+    return requirement
 
 
 def find_base_source(distribution: Distribution) -> Source:
@@ -307,7 +292,7 @@ def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) 
     """Fetch a distribution's files and trees. Returns the distribution with all of them pinned, and the arguments of
     its reader (`files` by name, each a path, or the `ArchiveFiles` of a tree; and its options)."""
     files: dict[str, Any] = {}
-    pins: list[FilePin | UnpinnedFile] = []
+    pins: list[FilePin] = []
     for pin in distribution.files:
         if isinstance(pin, UnpinnedFile):
             pin, files[pin.name] = fetch_unpinned_file(pin, own_folders)

@@ -15,8 +15,7 @@ from ...core.errors import FarshiftError
 from ...core.plugins import load_module
 from ...splits.manifest import Manifest, assign_rows
 from ...splits.rows import compute_first_ids
-from ..acquire.generator import find_requirement
-from ..acquire.source import Distribution, Source, add_row_ids
+from ..acquire.source import Distribution, Source, add_row_ids, find_requirement
 from ..split import Split, make_split
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from farshift import FarshiftError, load
 from farshift.core.files import write_atomically
 from farshift.core.progress import report_to
-from farshift.loaders.acquire.out_of_core import ColumnFiles
+from farshift.loaders.acquire.piecewise import ColumnFiles
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.cache.entries import list_entries
 from farshift.loaders.cache.store import is_intact, load_or_build_table

@@ -61,7 +61,7 @@ def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(par
         for number, rows in enumerate(parts):
             files[f"{number}.parquet"] = folder / f"{number}.parquet"
             pq.write_table(table_of(rows), files[f"{number}.parquet"], row_group_size=group)
-        with patch("farshift.loaders.acquire.out_of_core._CHUNK", 2):
+        with patch("farshift.loaders.acquire.piecewise._CHUNK", 2):
             table, digest = built(folder, files)
         full, expected = add_row_ids(table_of([row for rows in parts for row in rows]), SCHEMA)
         assert digest == expected
