@@ -22,9 +22,8 @@ from ..core.errors import BadDefinition, FarshiftError, shorten_list
 from ..core.listings.inline import write_inline
 from ..core.listings.plural import format_count
 from ..core.progress import log_message
-from ..loaders.acquire.generated import is_unedited, mark_generated, strip_mark
 from ..loaders.acquire.labels import infer_task
-from ..loaders.acquire.source_file import COMMAND
+from ..loaders.acquire.source_file import is_unedited, mark_generated, strip_mark
 from ..loaders.acquire.type_inference import MOST_CLASSES
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, PreparedSplit
@@ -106,7 +105,7 @@ def prepare_benchmark(split: Split, options: Mapping[str, Any], home: Path, draf
         log_message(
             f"replacing {path}: it was built on {before}{' from another draft' if before == definition.split else ''}"
         )
-    return [(path, mark_generated(content, COMMAND))]
+    return [(path, mark_generated(content))]
 
 
 def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, BadDefinition, Unavailable, replace_error_message
-from ...core.files import compute_file_sha256, get_cache_root, get_lock_path, hold_lock, translate_os_errors
+from ...core.errors import (
+    BadData,
+    BadDefinition,
+    Unavailable,
+    get_first_line,
+    replace_error_message,
+    shorten_list,
+)
+from ...core.files import (
+    compute_file_sha256,
+    get_cache_root,
+    get_lock_path,
+    hold_lock,
+    is_offline,
+    translate_os_errors,
+)
 from ...core.progress import log_message
 from ...splits.pins import FilePin, TreePin
 from ..cache.store import map_table, move_into_cache
-from ..files.patterns import expand_numbers, find_files, has_parts, is_pattern
+from ..files.hidden import is_hidden
+from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern
 from ..files.reader_errors import convert_reader_errors
+from ..mirrors.hub import list_client_errors
+from ..readers.parquet import open_parquet
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
-from .class_labels import check_class_labels, read_class_labels
 from .fetch import fetch_file
-from .hub_files import list_hub_pins
 from .labels import describe_fields
-from .own_data import Data, Plan, plan_folder, plan_table
-from .own_parquet import plan_parquet
+from .own_data import Data, Plan, plan_folder, plan_parquet, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources
 from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 from .trees import list_tree_hashes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def lock_source(name: str, home: Path) -> AbstractContextManager[None]:
@@ -47,15 +66,28 @@ def prepare_source(
         raise BadDefinition(
             f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
         )
-    draft_files = _find_draft_files(data, beside)
+    data_files = _find_data_files(data, beside)
+    paths = {name: path for name, path in data_files.files.items() if isinstance(path, Path)}
     with convert_reader_errors("[data]"):
-        plan = _plan_rows(data, draft_files)
+        if data.folder:
+            plan = plan_folder(data, data_files.files, data_files.pattern)
+        elif data.options or data.types or not all(name.endswith(".parquet") for name in paths):
+            plan = plan_table(data, paths)  # types are inferred from texts
+        else:
+            plan = plan_parquet(data, paths)
     path = _make_source_path(name, home)
     if name in (known := load_sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(
             f"a source named {name!r} exists already ({known[name].path}): choose another name by "
             "source = { name = .. }"
         )
+    distribution = Distribution(
+        name=data.hub or "files",
+        reader=plan.reader,
+        options=plan.options,
+        files=data_files.pins,
+        trees=data_files.trees,
+    )
     draft = SourceDefinition(
         name=name,
         version=1,
@@ -64,99 +96,16 @@ def prepare_source(
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
-        class_names=_find_class_names(data, plan, draft_files.files),
+        class_names=_read_class_labels(data, plan, paths),
         fields=[FieldPin(**record) for record in plan.schema.records()],
-        distributions=[
-            Distribution(
-                name=data.hub or "files",
-                reader=plan.reader,
-                options=plan.options,
-                files=draft_files.pins,
-                trees=draft_files.trees,
-            )
-        ],
+        distributions=[distribution],
     )
-    pinned = find_pinned(draft, path.parent, split) or _build_source(draft, path, engine, draft_files.folders, split)
-    rows = pinned.source.table(draft_files.folders, engine)
+    folders = data_files.folders
+    pinned = find_pinned(draft, path.parent, split) or _build_source(draft, path, engine, folders, split)
+    rows = pinned.source.table(folders, engine)
     names = plan.options.get("maps", {}) | draft.class_names
     log_message(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
-    return replace(pinned, folders=draft_files.folders)
-
-
-def _find_class_names(data: Data, plan: Plan, files: Mapping[str, Path | ArchiveFiles]) -> dict[str, list[str]]:
-    """The names that the data give to classes of integer labels."""
-    derived_fields = {field for name in ("maps", "above", "at_least") for field in plan.options.get(name, {})}
-    columns = {
-        field.name: column
-        for field in plan.schema.of_role("label")
-        if field.type == "int64"
-        and field.name not in derived_fields
-        and isinstance(column := data.columns()[field.name][0], str)
-    }
-    return read_class_labels({name: path for name, path in files.items() if isinstance(path, Path)}, columns)
-
-
-@dataclass(frozen=True)
-class _DraftFiles:
-    """The data that a draft names: their pins, paths and folders; and, for images and audio, the rest of the pattern
-    below the folder or archive."""
-
-    pins: list[FilePin]
-    files: dict[str, Path | ArchiveFiles]
-    folders: tuple[Path, ...] = ()
-    trees: list[TreePin] = field(default_factory=list)
-    pattern: str = ""
-
-
-def _find_draft_files(data: Data, beside: Path) -> _DraftFiles:
-    if data.folder:
-        return _find_pattern_files(data.folder, beside)
-    pins, folders = (
-        (list_hub_pins(data.hub, data.revision, data.files), ()) if data.hub else _pin_local_files(data, beside)
-    )
-    return _DraftFiles(pins, {pin.name: fetch_file(pin, folders) for pin in pins}, folders)
-
-
-def _find_pattern_files(pattern: str, beside: Path) -> _DraftFiles:
-    """The folder or the archives with which a pattern begins."""
-    steps = pattern.split("/")
-    base, count = beside, 0
-    while count < len(steps) and not has_parts(steps[count]) and (base / steps[count]).is_dir():
-        base /= steps[count]
-        count += 1
-    step, rest = "/".join(steps[count : count + 1]), "/".join(steps[count + 1 :])
-    if step and not has_parts(step) and (archives := _list_archives(step, base)):
-        pins = _pin_files(archives)
-        return _DraftFiles(pins, {pin.name: fetch_file(pin, (base,)) for pin in pins}, (base,), [], rest)
-    if not count or (step and not has_parts(step) and not is_pattern(step)):
-        raise Unavailable(f"[data] no folder or archive {base / step}")
-    folder_files = FolderFiles(base).visible()
-    hashes, files, _ = list_tree_hashes(folder_files)
-    tree = TreePin(name=base.resolve().name, tree=hashes[0], files=files)
-    return _DraftFiles([], {tree.name: folder_files}, (base,), [tree], "/".join(steps[count:]))
-
-
-def _list_archives(step: str, folder: Path) -> list[Path]:
-    """The files that a step of a pattern of images or audio names; only archives for a wildcard."""
-    if not is_pattern(step) or (folder / step).is_file():
-        return [folder / step] if (folder / step).is_file() else []
-    try:
-        return [path for path in find_files(step, folder) if is_archive(path)]
-    except Unavailable as error:
-        if any(is_archive(Path(name)) for name in expand_numbers(step)):
-            raise Unavailable(f"[data] {error}") from error
-        return []
-
-
-def _plan_rows(data: Data, draft_files: _DraftFiles) -> Plan:
-    """Plan how the rows are read. Parquet files keep their types; for other tables and for parts of paths, types are
-    inferred from the texts."""
-    if data.folder:
-        return plan_folder(data, draft_files.files, draft_files.pattern)
-    files = {name: path for name, path in draft_files.files.items() if isinstance(path, Path)}
-    if data.options or data.types or not all(pin.name.endswith(".parquet") for pin in draft_files.pins):
-        return plan_table(data, files)
-    return plan_parquet(data, files)
+    return replace(pinned, folders=folders)
 
 
 def _build_source(
@@ -171,12 +120,69 @@ def _build_source(
             if not rows:
                 files = ", ".join(pin.name for pin in draft.distributions[0].files)
                 raise BadData(f"[data] {files} has no rows: a source needs at least one")
-            check_class_labels(map_table(temporary_path), draft.class_names)
+            _check_class_labels(map_table(temporary_path), draft.class_names)
             pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
             move_into_cache(temporary_path, pinned.source.cached_at)
         finally:
             temporary_path.unlink(missing_ok=True)
     return pinned
+
+
+# The files that a draft names.
+
+
+@dataclass(frozen=True)
+class _DataFiles:
+    """The data that a draft names: their pins, paths and folders; and, for images and audio, the rest of the pattern
+    below the folder or archive."""
+
+    pins: list[FilePin]
+    files: dict[str, Path | ArchiveFiles]
+    folders: tuple[Path, ...] = ()
+    trees: list[TreePin] = field(default_factory=list)
+    pattern: str = ""
+
+
+def _find_data_files(data: Data, beside: Path) -> _DataFiles:
+    if data.folder:
+        return _find_pattern_files(data.folder, beside)
+    folders: tuple[Path, ...] = ()
+    if data.hub:
+        pins = list_hub_pins(data.hub, data.revision, data.files)
+    else:
+        pins, folders = _pin_local_files(data, beside)
+    return _DataFiles(pins, {pin.name: fetch_file(pin, folders) for pin in pins}, folders)
+
+
+def _find_pattern_files(pattern: str, beside: Path) -> _DataFiles:
+    """The folder or the archives with which a pattern begins."""
+    steps = pattern.split("/")
+    base, count = beside, 0
+    while count < len(steps) and not has_parts(steps[count]) and (base / steps[count]).is_dir():
+        base /= steps[count]
+        count += 1
+    step, rest = "/".join(steps[count : count + 1]), "/".join(steps[count + 1 :])
+    if step and not has_parts(step) and (archives := _list_archives(step, base)):
+        pins = _pin_files(archives)
+        return _DataFiles(pins, {pin.name: fetch_file(pin, (base,)) for pin in pins}, (base,), [], rest)
+    if not count or (step and not has_parts(step) and not is_pattern(step)):
+        raise Unavailable(f"[data] no folder or archive {base / step}")
+    folder_files = FolderFiles(base).visible()
+    hashes, files, _ = list_tree_hashes(folder_files)
+    tree = TreePin(name=base.resolve().name, tree=hashes[0], files=files)
+    return _DataFiles([], {tree.name: folder_files}, (base,), [tree], "/".join(steps[count:]))
+
+
+def _list_archives(step: str, folder: Path) -> list[Path]:
+    """The files that a step of a pattern of images or audio names; only archives for a wildcard."""
+    if not is_pattern(step) or (folder / step).is_file():
+        return [folder / step] if (folder / step).is_file() else []
+    try:
+        return [path for path in find_files(step, folder) if is_archive(path)]
+    except Unavailable as error:
+        if any(is_archive(Path(name)) for name in expand_numbers(step)):
+            raise Unavailable(f"[data] {error}") from error
+        return []
 
 
 def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Path, ...]]:
@@ -198,3 +204,93 @@ def _pin_files(paths: Iterable[Path]) -> list[FilePin]:
         FilePin(name=path.name, sha256=compute_file_sha256(path), bytes=path.stat().st_size)
         for path in sorted(paths, key=lambda path: path.name)
     ]
+
+
+def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[FilePin]:
+    """Return the files of data set `repo` that match one of the patterns, at the commit that `revision` (a branch, tag
+    or commit) currently names. Raises `BadDefinition` if there is none, `Unavailable` if the Hub cannot be reached."""
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.hf_api import RepoFile
+
+    if is_offline():
+        raise Unavailable(f"Hub {repo}: not available offline")
+    pins = []
+    try:
+        commit = str(HfApi().dataset_info(repo, revision=revision).sha)
+        entries = HfApi().list_repo_tree(repo, revision=commit, repo_type="dataset", recursive=True)
+        files = {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
+        absent: list[str] = []
+        chosen = choose_paths([path for path in files if path in patterns or not is_hidden(path)], patterns, absent)
+        if absent:
+            raise BadDefinition(f"Hub {repo}@{commit[:12]} has no file {shorten_list(absent)}")
+        for path in sorted(chosen):
+            if (stored := files[path].lfs) is not None:
+                digest = stored.sha256
+            else:  # the Hub publishes no sha256 for small files
+                digest = compute_file_sha256(Path(hf_hub_download(repo, path, revision=commit, repo_type="dataset")))
+            mirror = {"sort": "hub", "repo": repo, "revision": commit, "file": path}
+            pins.append(FilePin(name=path, sha256=digest, bytes=files[path].size, mirrors=[mirror]))
+    except HFValidationError as error:
+        raise BadDefinition(f"Hub {repo!r}: {get_first_line(error)}") from error
+    except list_client_errors() as error:
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
+    return pins
+
+
+# The class names of `ClassLabel` features of Hugging Face Hub data sets.
+
+
+def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dict[str, list[str]]:
+    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files. Raises
+    `BadDefinition` if two files disagree."""
+    derived = {name for option in ("maps", "above", "at_least") for name in plan.options.get(option, {})}
+    labels = [label.name for label in plan.schema.of_role("label") if label.type == "int64"]
+    columns = {name: data.columns()[name][0] for name in labels if name not in derived}
+    class_names: dict[str, list[str]] = {}
+    for file_name, path in sorted(files.items()):
+        if not file_name.endswith(".parquet"):
+            continue
+        with open_parquet(path, file_name) as file:
+            features = _read_features(file.schema_arrow)
+        for name, column in columns.items():
+            feature = _find_feature(features, column) if isinstance(column, str) else {}
+            names = feature.get("names") if feature.get("_type") == "ClassLabel" else None
+            if not isinstance(names, list) or not all(isinstance(text, str) and text for text in names):
+                continue
+            if class_names.setdefault(name, names) != names:
+                raise BadDefinition(
+                    f"[data] {file_name} and {min(files)} have different names for the classes of {column!r}: a class "
+                    "number would have two meanings"
+                )
+    return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
+
+
+def _read_features(schema: pa.Schema) -> dict[str, Any]:
+    try:
+        features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+    except (ValueError, KeyError, TypeError):
+        return {}
+    return features if isinstance(features, dict) else {}
+
+
+def _find_feature(features: dict[str, Any], column: str) -> dict[str, Any]:
+    """The feature of a column, or of a structure's field ("answer.kind")."""
+    feature: Any = features
+    for step in [column] if column in features else column.split("."):
+        feature = feature.get(step) if isinstance(feature, dict) else None
+    return feature if isinstance(feature, dict) else {}
+
+
+def _check_class_labels(rows: pa.Table, class_names: Mapping[str, Sequence[str]]) -> None:
+    """Raise `BadData` if a class has no name. Hub data sets have -1 for an unknown label."""
+    import pyarrow.compute as pc
+
+    for name, names in class_names.items():
+        last = len(names) - 1
+        for value in pc.min_max(rows[name]).as_py().values():
+            if value is not None and not 0 <= value <= last:
+                raise BadData(
+                    f"[data] {name} has the class {value}, but its ClassLabel names only 0 to {last}: exclude "
+                    f"these rows by options = {{ without = {{ COLUMN = {value} }} }}"
+                )

@@ -189,7 +189,7 @@ class Source:
         return self._try_distributions(lambda way: add_row_ids(self.read(way, own_folders), self.schema))[0]
 
     def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
-        """Write the rows that `build` returns to `target` as an Arrow file; in bounded memory if the reader gives pieces.
+        """Write the rows that `build` returns to an Arrow file `target`; in bounded memory if the reader has pieces.
         Returns their number and digest."""
 
         def write_distribution(distribution: Distribution) -> tuple[pa.Table, str]:

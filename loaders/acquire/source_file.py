@@ -3,17 +3,20 @@ an earlier build wrote. Nothing is written here."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 from ...core.errors import BadDefinition, shorten_list
 from ...core.progress import log_message
 from ...splits.catalogue import list_own_manifests
 from ...splits.manifest import Manifest
-from .generated import is_unedited, mark_generated
 from .source import Source, SourceDefinition, read_source
 
-COMMAND = "farshift splits build"
+_MARK = re.compile(rb"# Written by `[^`]*`, which replaces it unless it was edited; sha256 ([0-9a-f]{64})\n")
+"""The first line of a file that a build writes into the user's folders, and may replace as long as it is unedited: it
+has the digest of the rest."""
 
 
 @dataclass(frozen=True)
@@ -101,25 +104,40 @@ def _make_pinned_source(pinned: SourceDefinition, path: Path) -> PinnedSource:
     import tomli_w
 
     content = tomli_w.dumps(pinned.model_dump(exclude_defaults=True)).encode()
-    return PinnedSource(Source(pinned, path), mark_generated(content, COMMAND))
+    return PinnedSource(Source(pinned, path), mark_generated(content))
 
 
 def _has_same_rows(first: SourceDefinition, other: SourceDefinition) -> bool:
     """Whether splits over one source hold for the other: equal rows, fields and class names."""
-    maps = [[way.options.get("maps") for way in definition.distributions] for definition in (first, other)]
-    ours, others = (
-        (its.version, its.digest, its.fields, its.class_names, levels)
-        for its, levels in zip((first, other), maps, strict=True)
-    )
-    return ours == others
+
+    def list_facts(its: SourceDefinition) -> list[object]:
+        maps = [distribution.options.get("maps") for distribution in its.distributions]
+        return [its.version, its.digest, its.fields, its.class_names, maps]
+
+    return list_facts(first) == list_facts(other)
 
 
 def _find_dependent_splits(known: Source) -> list[Manifest]:
     """The frozen splits that depend on a source."""
     pin = (known.name, known.definition.digest)
-    standing = [manifest for manifest in list_own_manifests() if manifest.frozen]
-    return [
-        dependent
-        for dependent in standing
-        if (dependent.definition.source.name, dependent.definition.source.digest) == pin
-    ]
+    frozen = [manifest for manifest in list_own_manifests() if manifest.frozen]
+    return [each for each in frozen if (each.definition.source.name, each.definition.source.digest) == pin]
+
+
+def mark_generated(content: bytes) -> bytes:
+    """Prepend to a TOML file's content the line that says that a build wrote it."""
+    digest = sha256(content).hexdigest()
+    mark = f"# Written by `farshift splits build`, which replaces it unless it was edited; sha256 {digest}\n"
+    return mark.encode() + content
+
+
+def strip_mark(content: bytes) -> bytes:
+    """Return the content without the line of `mark_generated`, if it has one."""
+    return content[match.end() :] if (match := _MARK.match(content)) else content
+
+
+def is_unedited(path: Path) -> bool:
+    """Whether a build wrote a file, and it has not been changed since."""
+    content = path.read_bytes()
+    match = _MARK.match(content)
+    return match is not None and sha256(content[match.end() :]).hexdigest() == match[1].decode()

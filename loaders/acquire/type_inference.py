@@ -1,15 +1,29 @@
-"""Infer the type of a column of a table whose file has no types."""
+"""The type of a field of the user's own data: inferred from texts, or that of typed columns in one file or several."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ...core.errors import shorten_list
+from ...core.errors import BadDefinition, shorten_list
+from ...core.progress import log_message
 from ...splits.measures.times import NAIVE, ZONED, convert_to_utc
-from ..readers._arrow_types import infer_field_type, to_stored_column
+from ..batching.encoded import find_media_type
+from ..readers._arrow_types import (
+    NO_VALUES,
+    NotExact,
+    describe_remedy,
+    describe_type,
+    find_common_type,
+    has_encoded_files,
+    infer_field_type,
+    loses_precision,
+    to_item,
+    to_stored_column,
+    to_stored_type,
+)
 from ..readers._missing import NAN, find_missing
 from ..readers._tensors import Ragged, find_item_type, to_tensors
 from ..readers._typed import is_carried
@@ -27,8 +41,15 @@ _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
 _LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
 _COMMA = r"^[+-]?[0-9]+(,[0-9]+)?$"
+_PATTERNS = {"bool": r"^(?i:true|false)$", "int64": _INTEGER, "float64": _NUMBER}
+"""The pattern of the texts of each type, the narrowest type first."""
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
 """Common marks of a missing number."""
+
+LISTS = "[]"
+"""The suffix of the type of a column of lists before their shape is known."""
+ENCODED = "encoded"
+"""The type of a column of encoded files before their kind is known."""
 
 
 class TypeInference:
@@ -40,15 +61,14 @@ class TypeInference:
         self.texts: dict[str, int] = {}
         """The distinct texts, each with its number of rows; incomplete beyond `MOST_CLASSES`."""
         self._ignored, self._decimal = sorted(ignored), decimal
-        self._fits = {"bool": True, "int64": True, "float64": True}
+        self._fits = dict.fromkeys(_PATTERNS, True)
         self._own, self._seen, self._valued = "", 0, 0
-        self.inexact, self._forms = "", set[bool]()
+        self.inexact, self._has_points, self._has_large = "", False, False
         self.zones: set[bool] = set()
         """Whether times have a zone, as long as all texts have been times."""
-        self._times = True
+        self._times = self._all_lists = True
         self._shapes: set[tuple[int, ...]] = set()
         self._item = ""
-        self._all_lists = True
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> TypeInference:
@@ -64,7 +84,7 @@ class TypeInference:
 
         column = to_stored_column(column)
         if find_item_type(column.type):
-            self._own = self._lists(column.filter(~find_missing(column, nan=False)), find_item_type(column.type))
+            self._own = self._find_tensor_type(column.filter(~find_missing(column, nan=False)))
             return
         if not pa.types.is_string(column.type):
             self._own = infer_field_type(column.type) or "string"
@@ -81,41 +101,38 @@ class TypeInference:
         self._valued += len(values)
         if self._decimal != ".":
             values = pc.replace_substring(values, self._decimal, ".")
-        for kind, pattern in (("bool", r"^(?i:true|false)$"), ("int64", _INTEGER), ("float64", _NUMBER)):
-            if self._fits[kind]:
-                fits = pc.all(pc.match_substring_regex(values, pattern)).as_py()
-                self._fits[kind] = fits is not False
+        for kind, pattern in _PATTERNS.items():
+            self._fits[kind] &= pc.all(pc.match_substring_regex(values, pattern)).as_py() is not False
         if self._fits["float64"]:
-            self._look_at_long(values)
+            self._look_for_long_integers(values)
 
-    def _look_at_long(self, numbers: pa.ChunkedArray) -> None:
+    def _look_for_long_integers(self, numbers: pa.ChunkedArray) -> None:
         """Whether integers are too long for int64 or float64. A column with numbers written as 3.0 is read as float64,
         which does not represent longer ones exactly."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        self._has_points |= pc.any(pc.match_substring(numbers, ".")).as_py() is True
         long = numbers.filter(pc.match_substring_regex(numbers, _LONG))
-        if pc.any(pc.match_substring(numbers, ".")).as_py():
-            self._forms.add(False)
-        if not len(long):
-            return
         try:
-            self._forms |= {True} if pc.any(pc.greater(pc.abs(long.cast(pa.int64())), 2**53)).as_py() else set()
+            self._has_large |= pc.any(pc.greater(pc.abs(long.cast(pa.int64())), 2**53)).as_py() is True
         except pa.ArrowInvalid:
             self._fits["int64"] = False
         if not self.inexact:
             self.inexact = next((text for text in long.to_pylist() if not is_carried(text)), "")
 
-    def _lists(self, column: pa.ChunkedArray, item: str) -> str:
+    def _find_tensor_type(self, column: pa.ChunkedArray) -> str:
         """The type of a column of lists of numbers: a tensor, or text if their shapes differ."""
-        if self._own == "string":
-            return "string"
         try:
             self._shapes.add(to_tensors(column)[1])
         except Ragged:
             return "string"
+        return "string" if self._own == "string" else self._format_tensor_type(find_item_type(column.type)) or "string"
+
+    def _format_tensor_type(self, item: str) -> str:
+        """The type of tensors if all lists have the same shape, else empty."""
         (shape, *others) = self._shapes
-        return "string" if others or 0 in shape else f"{item}[{','.join(map(str, shape))}]"
+        return "" if others or 0 in shape else f"{item}[{','.join(map(str, shape))}]"
 
     @property
     def almost_numbers(self) -> str:
@@ -127,13 +144,9 @@ class TypeInference:
                 f"int64 and float64 do not represent {self.inexact} exactly: if the values are not ids and may be "
                 'rounded, set types = { .. = "float64" }'
             )
-        if len(self.texts) > MOST_CLASSES:
+        if not 0 < len(self.texts) <= MOST_CLASSES:
             return ""
-        if (
-            self.texts
-            and all(re.match(_COMMA, text) for text in self.texts)
-            and any("," in text for text in self.texts)
-        ):
+        if all(re.match(_COMMA, text) for text in self.texts) and any("," in text for text in self.texts):
             return 'its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }'
         marks = sorted(text for text in self.texts if not re.match(_NUMBER, text))
         if 0 < len(marks) < len(self.texts) and all(mark.lower() in _MARKS for mark in marks):
@@ -142,24 +155,22 @@ class TypeInference:
         return ""
 
     def _look_for_lists(self, values: pa.ChunkedArray) -> None:
-        """Whether texts are JSON lists of numbers, all of one shape."""
+        """Whether texts are JSON lists of numbers, all of one shape. Those with missing numbers are passed over."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        holes = pc.match_substring_regex(values, _LIST_WITH_HOLES)
-        values = values.filter(pc.invert(holes))
-        if self._all_lists and not len(values) and pc.any(holes).as_py():
+        values = values.filter(pc.invert(pc.match_substring_regex(values, _LIST_WITH_HOLES)))
+        if not self._all_lists or not len(values):
             return
-        if self._all_lists and pc.all(pc.match_substring_regex(values, _LIST)).as_py() is not False and len(values):
-            try:
-                column = pa.chunked_array([pa.array([json.loads(text) for text in values.to_pylist()])])
-                item = find_item_type(column.type)
-                self._item = "float32" if "float32" in (item, self._item) else item
-                self._shapes.add(to_tensors(column)[1])
-                return
-            except (ValueError, OverflowError):  # not JSON, or ragged (pa.ArrowInvalid and Ragged are ValueErrors)
-                pass
-        self._all_lists = self._all_lists and not len(values)
+        try:
+            if pc.all(pc.match_substring_regex(values, _LIST)).as_py() is False:
+                raise ValueError
+            column = pa.chunked_array([pa.array([json.loads(text) for text in values.to_pylist()])])
+            item = find_item_type(column.type)
+            self._item = "float32" if "float32" in (item, self._item) else item
+            self._shapes.add(to_tensors(column)[1])
+        except (ValueError, OverflowError):  # not JSON, or ragged (pa.ArrowInvalid and Ragged are ValueErrors)
+            self._all_lists = False
 
     def _look_for_times(self, values: pa.ChunkedArray) -> None:
         import pyarrow as pa
@@ -203,16 +214,130 @@ class TypeInference:
     @property
     def text_type(self) -> str:
         """The inferred type of the values that are texts."""
-        if (
-            self._all_lists
-            and len(self._shapes) == 1
-            and 0 not in min(self._shapes)
-            and self._item in ("int64", "float32")
-        ):
-            return f"{self._item}[{','.join(map(str, min(self._shapes)))}]"
+        tensor = self._format_tensor_type(self._item) if self._all_lists and self._shapes else ""
+        if tensor and self._item in ("int64", "float32"):
+            return tensor
         if not self._seen:
             return "string"
         if not self._valued:
             return "float64"  # only NaN
-        fits = self._fits | {"int64": self._fits["int64"] and len(self._forms) < 2}
+        fits = self._fits | {"int64": self._fits["int64"] and not (self._has_points and self._has_large)}
         return next((kind for kind, fit in fits.items() if fit and not (kind == "float64" and self.inexact)), "string")
+
+
+def infer_column_type(kind: pa.DataType) -> str:
+    """Return a field's type for a column type: a scalar type, an item type and `LISTS`, `ENCODED`, `NO_VALUES`, or
+    ""."""
+    if has_encoded_files(kind):
+        return ENCODED
+    item = find_item_type(to_stored_type(kind))
+    return f"{item}{LISTS}" if item else infer_field_type(kind)
+
+
+def settle_type(
+    field: str, column: object, kinds: Mapping[str, pa.DataType], texts: Mapping[str, str] | None = None
+) -> str:
+    """Return the type that holds a column of these types (one for each file). `texts`: the inferred type for a file
+    without types. Raises `BadDefinition`, which names file, column and remedy, if there is none."""
+    import pyarrow as pa
+
+    known: dict[str, str] = {}  # by type, the first file that has it
+    for file, kind in kinds.items():
+        type_name = (texts or {}).get(file) or infer_column_type(kind)
+        if not type_name:
+            parts = (
+                f', or a part of it by its name ("{column}.{kind.field(0).name}")' if pa.types.is_struct(kind) else ""
+            )
+            raise BadDefinition(
+                f"[data] {file}: column {column!r} is {describe_type(kind)}, which no field type supports: "
+                f"{describe_remedy(field, kind)}{parts}"
+            )
+        known.setdefault(type_name, file)
+    common = find_common_type(known)
+    if not common:
+        file, other = list(known.values())[:2]
+        raise BadDefinition(
+            f"[data] {other}: column {column!r} is {describe_type(kinds[other])}, but {describe_type(kinds[file])} in "
+            f"{file}: {describe_remedy(field)}, or use one type in all files"
+        )
+    if common == NO_VALUES:
+        raise BadDefinition(f"[data] {next(iter(kinds))}: column {column!r} has no values: remove {field!r}")
+    if common == "timestamp":
+        _refuse_zones(field, column, kinds)
+    return common
+
+
+def _refuse_zones(field: str, column: object, kinds: Mapping[str, pa.DataType]) -> None:
+    files = {bool(getattr(to_stored_type(kind), "tz", None)): file for file, kind in reversed(list(kinds.items()))}
+    if len(files) > 1:
+        raise BadDefinition(
+            f"[data] {files[False]}: column {column!r} has times without a zone, but {files[True]} with one: use one "
+            f"form, or {describe_remedy(field)}"
+        )
+
+
+def detect_media(column: pa.ChunkedArray) -> str:
+    """Whether encoded files are images or audio, by the first bytes of the first one."""
+    first = next((value.as_py() for value in column if value.is_valid), b"")
+    return "audio" if find_media_type(first).startswith("audio/") else "image"
+
+
+class TypedColumn:
+    """A field's column in files that have types, as far as it has been read."""
+
+    def __init__(self, field: str, column: str | list[str]) -> None:
+        self._field, self._column = field, column
+        self._kinds: dict[str, pa.DataType] = {}
+        self._media = ""
+        self._inexact: tuple[str, pa.DataType] | None = None
+        """A value that float64 does not represent exactly, and its type."""
+        self._narrows = False
+
+    def look(self, file: str, column: pa.ChunkedArray) -> None:
+        import pyarrow.compute as pc
+
+        self._kinds.setdefault(file, column.type)
+        kind = infer_column_type(column.type)
+        if kind == ENCODED and not self._media:
+            self._media = detect_media(pc.struct_field(column, "bytes"))
+        elif kind.endswith(LISTS):
+            self._narrows = self._narrows or loses_precision(column)
+        elif kind in ("int64", "float64") and self._inexact is None:
+            try:
+                to_item(column, "float64")
+            except NotExact as error:
+                self._inexact = f"{file}: {self._field} is {error}", column.type
+
+    def settle(self, guess: TypeInference, untyped: str, given: str) -> str:
+        """Return the field's type: the one in the draft, or one that holds the values of all files. Raises
+        `BadDefinition` if there is none. `untyped`: the name of a file without types, if there is one."""
+        import pyarrow as pa
+
+        if given:
+            if given == "float64" and self._inexact:
+                log_message(f"[data] {self._inexact[0]}: rounded, as set by `types`")
+            return given
+        texts = {untyped: guess.text_type} if untyped else {}
+        kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
+        if kind == "float64" and self._inexact:
+            raise BadDefinition(f"[data] {self._inexact[0]}: {describe_remedy(self._field, self._inexact[1])}")
+        if not kind.endswith(LISTS):
+            return self._media if kind == ENCODED else kind
+        _, _, shape = guess.type.partition("[")
+        if not shape:
+            raise BadDefinition(
+                f"[data] {next(iter(self._kinds))}: column {self._column!r} has lists of several lengths, or with "
+                f"missing values: pad them to one length, or {describe_remedy(self._field)}"
+            )
+        if self._narrows:
+            report_precision_loss(self._field)
+        return f"{kind.removesuffix(LISTS)}[{shape}"
+
+    def column_for(self, kind: str) -> str | list[str]:
+        """Return the column from which a field of a type is read."""
+        encoded = any(infer_column_type(stored_kind) == ENCODED for stored_kind in self._kinds.values())
+        return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
+
+
+def report_precision_loss(field: str) -> None:
+    log_message(f"[data] {field}: the numbers of its lists are rounded to float32")
