@@ -268,7 +268,7 @@ def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: 
 
 
 def _print_pin(name: str, json: bool) -> None:
-    from ..loaders.freezing.contribute import make_contribution
+    from ..loaders.freezing.first_use import make_contribution
 
     pinned = make_contribution(name)
     if json:

@@ -23,20 +23,87 @@ def check_labels(definition: SplitDefinition, source: Source, rows: pa.Table, as
     `label_names` are not the names of the label's classes. Classes without training rows, or without any row, are
     logged. rows: of the source; assigned: by the rule (`splits.manifest.assign_rows`)."""
     if "label" in assigned.column_names:
-        for other in _find_named_labels(definition, source):
-            _check_numbering(definition, source, other)
-    names = definition.label_names or source.class_names(definition.label)
-    if names:
+        named = set(_collect_texts(definition.parameters)) - {definition.label}
+        for other in source.schema.of_role("label"):
+            if other.name in named:
+                _check_numbering(definition, source, other.name)
+    if names := definition.label_names or source.class_names(definition.label):
         _check_names(definition, names, source, rows, assigned)
         report_absent_classes(definition, rows, assigned, names)
 
 
-def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
-    """The label that training sees for each row of a split: the rule's, if it assigns one."""
-    import pyarrow.compute as pc
+def _collect_texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _collect_texts(item)
 
-    true = rows[definition.label].take(compare_rows(assigned, rows).source_indices)
-    return pc.coalesce(assigned["label"].cast(true.type), true) if _has_given_labels(assigned) else true
+
+def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
+    label, split = definition.label, definition.name
+    numbers, others = _read_numbers(source, label), _read_numbers(source, other)
+    if not numbers and not others:
+        return  # the data have numbers themselves
+    if not numbers or not others:
+        words, counts = (label, other) if numbers else (other, label)
+        order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
+        return log_message(f"{split}: the integers of {counts!r} are taken as the classes of {words!r}: {order}")
+    common = sorted(numbers.keys() & others.keys())
+    different = [text for text in common if numbers[text] != others[text]]
+    if common and not different:
+        return
+    example = "they have no text in common"
+    if different:
+        text = different[0]
+        example = f"{text!r} is {numbers[text]} in one and {others[text]} in the other"
+    texts = list(dict.fromkeys([*numbers, *others]))
+    maps = write_inline({"maps": {label: texts, other: texts}})
+    raise BadDefinition(
+        f"{split}: the rule assigns labels of {other!r} to {label!r}, but their classes are numbered differently "
+        f"({example}): set options = {maps} in [data] (with a nested list if two texts are one class)"
+    )
+
+
+def _read_numbers(source: Source, field: str) -> dict[str, int]:
+    """The numbers of a label's texts; empty if the data have numbers without names."""
+    if names := source.definition.class_names.get(field):
+        return {name: number for number, name in enumerate(names)}
+    for distribution in source.definition.distributions:
+        levels = distribution.options.get("maps", {}).get(field)
+        if isinstance(levels, list):
+            texts = [[level] if isinstance(level, str) else level for level in levels]
+            return {text: number for number, same in enumerate(texts) for text in same}
+        if levels:
+            return dict(levels)
+    return {}
+
+
+def _check_names(
+    definition: SplitDefinition, names: Sequence[str], source: Source, rows: pa.Table, assigned: pa.Table
+) -> None:
+    import pyarrow as pa
+
+    where, label = f"{definition.name}: label_names", definition.label
+    if len(set(names)) < len(names):
+        raise BadDefinition(f"{where}: a name occurs twice: each class needs its own")
+    if not pa.types.is_integer(kind := rows[label].type) and not pa.types.is_boolean(kind):
+        raise BadDefinition(
+            f'{where} requires classes, but {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
+            "turns it into classes"
+        )
+    if (texts := source.class_names(label)) and len(texts) != len(names):
+        raise BadDefinition(
+            f"{where} has {len(names)} names, but {label!r} has {len(texts)} classes ({shorten_list(texts)}): give one "
+            "name for each, in order"
+        )
+    if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
+        count = format_count(len(names), "class has a name", "classes have names")
+        raise BadDefinition(
+            f"{definition.name}: {label!r} has, or is assigned by the rule, the class {highest}, but {count} "
+            f"({shorten_list(list(names))}): label_names names each class from 0, and a rule's `classes` is their "
+            "number"
+        )
 
 
 def find_highest_class(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> int:
@@ -67,106 +134,22 @@ def report_absent_classes(
     unseen = pc.invert(pc.is_in(given, trained))
     where = f"{definition.name}: the label {definition.label!r}"
     if pc.any(unseen).as_py():
-        lacking, unseen_parts = given.filter(unseen), assigned["part"].filter(unseen)
+        unseen_parts = assigned["part"].filter(unseen)
         counts = [(part, pc.sum(pc.equal(unseen_parts, part)).as_py()) for part in PARTS]
         parts = ", ".join(f"{format_count(count, 'row')} of {part}" for part, count in counts if count)
-        classes = [_name_class(code, names) for code in sorted(pc.unique(lacking).to_pylist())]
-        log_message(f"{where} has classes without training rows ({parts}): {shorten_list(classes)}")
+        codes = sorted(pc.unique(given.filter(unseen)).to_pylist())
+        classes = shorten_list([names[code] if names else str(code) for code in codes])
+        log_message(f"{where} has classes without training rows ({parts}): {classes}")
     occurring = set(pc.unique(given).to_pylist()) | set(pc.unique(rows[definition.label]).to_pylist())
     if absent := [name for number, name in enumerate(names) if number not in occurring]:
         log_message(f"{where} has classes without rows: {shorten_list(absent)}")
 
 
-def _name_class(number: Any, names: Sequence[str]) -> str:
-    return names[number] if names else str(number)
+def _read_given_labels(definition: SplitDefinition, rows: pa.Table, assigned: pa.Table) -> pa.ChunkedArray:
+    """The label that training sees for each row of a split: the rule's, if it assigns one."""
+    import pyarrow.compute as pc
 
-
-def _has_given_labels(assigned: pa.Table) -> bool:
-    return "label" in assigned.column_names and assigned["label"].null_count < assigned.num_rows
-
-
-def _find_named_labels(definition: SplitDefinition, source: Source) -> list[str]:
-    """The other label fields in a rule's parameters."""
-    named = set(_collect_texts(definition.parameters))
-    labels = [field.name for field in source.schema.of_role("label")]
-    return [label for label in labels if label in named and label != definition.label]
-
-
-def _collect_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _collect_texts(item)
-
-
-def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
-    numbers, others = _read_numbers(source, definition.label), _read_numbers(source, other)
-    if not numbers and not others:
-        return  # the data have numbers themselves
-    if not numbers or not others:
-        words, counts = (definition.label, other) if numbers else (other, definition.label)
-        order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
-        return log_message(
-            f"{definition.name}: the integers of {counts!r} are taken as the classes of {words!r}: {order}"
-        )
-    differing_texts = sorted(text for text in numbers.keys() & others.keys() if numbers[text] != others[text])
-    if not differing_texts and numbers.keys() & others.keys():
-        return
-    example = (
-        f"{differing_texts[0]!r} is {numbers[differing_texts[0]]} in one and {others[differing_texts[0]]} in the other"
-        if differing_texts
-        else ""
-    )
-    texts = list(dict.fromkeys([*numbers, *others]))
-    maps = write_inline({"maps": {definition.label: texts, other: texts}})
-    raise BadDefinition(
-        f"{definition.name}: the rule assigns labels of {other!r} to {definition.label!r}, but their classes are "
-        f"numbered differently ({example or 'they have no text in common'}): set options = {maps} in [data] (with a "
-        "nested list if two texts are one class)"
-    )
-
-
-def _read_numbers(source: Source, field: str) -> dict[str, int]:
-    """The numbers of a label's texts; empty if the data have numbers without names."""
-    if names := source.definition.class_names.get(field):
-        return {name: number for number, name in enumerate(names)}
-    for distribution in source.definition.distributions:
-        levels = distribution.options.get("maps", {}).get(field)
-        if isinstance(levels, list):
-            return {text: number for number, level in enumerate(levels) for text in _list_texts(level)}
-        if levels:
-            return dict(levels)
-    return {}
-
-
-def _list_texts(level: str | list[str]) -> list[str]:
-    return [level] if isinstance(level, str) else level
-
-
-def _check_names(
-    definition: SplitDefinition, names: Sequence[str], source: Source, rows: pa.Table, assigned: pa.Table
-) -> None:
-    import pyarrow as pa
-
-    where, label = f"{definition.name}: label_names", definition.label
-    if len(set(names)) < len(names):
-        raise BadDefinition(f"{where}: a name occurs twice: each class needs its own")
-    if not pa.types.is_integer(kind := rows[label].type) and not pa.types.is_boolean(kind):
-        raise BadDefinition(
-            f'{where} requires classes, but {label!r} is {source.schema[label].type}: classes = ["{label}"] in [data] '
-            "turns it into classes"
-        )
-    if (texts := source.class_names(label)) and len(texts) != len(names):
-        raise BadDefinition(
-            f"{where} has {len(names)} names, but {label!r} has {len(texts)} classes ({shorten_list(texts)}): give one "
-            "name "
-            "for each, in order"
-        )
-    if (highest := find_highest_class(definition, rows, assigned)) >= len(names):
-        raise BadDefinition(
-            f"{definition.name}: {label!r} has, or is assigned by the rule, the class {highest}, but "
-            f"{format_count(len(names), 'class has a name', 'classes have names')} ({shorten_list(list(names))}): "
-            "label_names "
-            "names each class from 0, and a rule's `classes` is their number"
-        )
+    true = rows[definition.label].take(compare_rows(assigned, rows).source_indices)
+    if "label" not in assigned.column_names or assigned["label"].null_count == assigned.num_rows:
+        return true
+    return pc.coalesce(assigned["label"].cast(true.type), true)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import get_cache_root, get_lock_path, get_user_home, hold_lock, translate_os_errors, write_atomically
+from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
 from ..acquire.expected import CountsDiffer, check_expected
 from ..acquire.source import (
@@ -55,20 +57,21 @@ def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), 
 def _pin_source(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:
     """Build the source into the cache from the first available distribution with the published counts, and return it
     with its pin in the user's home."""
-    refused: list[FarshiftError] = []
+    refused: dict[str, FarshiftError] = {}
     for distribution in source.definition.distributions:
         try:
             return _build_source(source, distribution, own_folders, engine)
         except (Unavailable, BadData) as error:
-            refused.append(error)
-    different = [error for error in refused if isinstance(error, CountsDiffer)]
+            refused[distribution.name] = error
+    different = [error for error in refused.values() if isinstance(error, CountsDiffer)]
     if different or len(refused) == 1:
-        raise (different or refused)[0]
-    named = zip(source.definition.distributions, refused, strict=True)
-    raise Unavailable(f"source {source.name}: {' | '.join(f'{candidate.name}: {error}' for candidate, error in named)}")
+        raise (different or list(refused.values()))[0]
+    raise Unavailable(f"source {source.name}: {' | '.join(f'{name}: {error}' for name, error in refused.items())}")
 
 
 def _build_source(source: Source, distribution: Distribution, own_folders: tuple[Path, ...], engine: str) -> Source:
+    import tomli_w
+
     pinned, arguments = fetch_files(distribution, own_folders)
     temporary_path = get_cache_root() / "sources" / f".{source.name}-first.arrow.{os.getpid()}.tmp"
     with translate_os_errors(temporary_path):
@@ -78,13 +81,10 @@ def _build_source(source: Source, distribution: Distribution, own_folders: tuple
             rows = map_table(temporary_path)
             if source.definition.expected is not None:
                 check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")
-            own = OwnPin(
-                definition=compute_definition_digest(source.definition),
-                rows=rows.num_rows,
-                digest=digest,
-                distribution=pinned,
-            )
-            write_atomically(make_own_pin_path(source), _format_pin(own))
+            definition = compute_definition_digest(source.definition)
+            own = OwnPin(definition=definition, rows=rows.num_rows, digest=digest, distribution=pinned)
+            content = tomli_w.dumps(own.model_dump(exclude_none=True)).encode()
+            write_atomically(make_own_pin_path(source), content)
             pinned_source = apply_own_pin(source)
             del rows
             move_into_cache(temporary_path, pinned_source.cached_at)
@@ -93,7 +93,18 @@ def _build_source(source: Source, distribution: Distribution, own_folders: tuple
     return pinned_source
 
 
-def _format_pin(own: OwnPin) -> bytes:
+def make_contribution(name: str) -> dict[str, Any]:
+    """Return the identity of a pulled split (`split`, `identity`), and its source's pin as TOML (`source`, for `file`;
+    empty if the package has the pin). Raises `FarshiftError` if the split was not pulled yet."""
     import tomli_w
 
-    return tomli_w.dumps(own.model_dump(exclude_none=True)).encode()
+    manifest = find_manifest(name)
+    if not manifest.frozen:
+        raise FarshiftError(f"{manifest.full_name} was not pulled yet: run farshift splits pull {manifest.name}")
+    source = find_source(manifest.definition.source.name)
+    record = {"split": manifest.full_name, "identity": manifest.identity, "file": source.path.name, "source": ""}
+    if f'digest = "{source.definition.digest}"' in source.path.read_text("utf-8"):
+        return record
+    first = source.definition.distributions[0].model_dump(exclude_none=True, exclude_defaults=True)
+    pin = {"rows": source.definition.rows, "digest": source.definition.digest, "distributions": [first]}
+    return record | {"source": tomli_w.dumps(pin)}

@@ -112,18 +112,12 @@ def freeze_each(
         if len(drafted) > 1:
             report_progress("splits", done, len(drafted))
         try:
-            manifest, audit_record = freeze_draft(draft, path, out, engine, extra_files)
+            manifest, audit = freeze_draft(draft, path, out, engine, extra_files)
         except FarshiftError as error:
             refused.append(error)
-            continue
-        frozen.append(
-            {
-                "split": manifest.full_name,
-                "identity": manifest.identity,
-                "folder": str(manifest.folder),
-                "audit": audit_record,
-            }
-        )
+        else:
+            record = {"split": manifest.full_name, "identity": manifest.identity, "folder": str(manifest.folder)}
+            frozen.append(record | {"audit": audit})
     return frozen, refused
 
 
@@ -174,8 +168,12 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -
 def _write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
     """Write the prepared split."""
     prepared.write()
+    frozen = prepared.manifest.definition
     if prepared.manifest.folder.resolve().is_relative_to((PACKAGE / "splits" / "manifests").resolve()):
-        _lock_identity(prepared.manifest.definition)
+        with hold_lock(LOCK):
+            identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
+            lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
+            write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
     return read_manifest(prepared.manifest.folder / "split.toml"), prepared.audit
 
 
@@ -202,6 +200,8 @@ def prepare_split(
     """Prepare the split of a draft over its source, checked as in `freeze_draft`. `keep_flaws`: inputs that occur both
     in training and elsewhere, and tokens of a compositional test that are absent from training, are counted and
     declared instead of raising an error."""
+    import pyarrow.parquet as pq
+
     load_rule(draft)
     rows = source.table(own_folders, engine)
     if not source.definition.digest:
@@ -227,8 +227,10 @@ def prepare_split(
         audit_record["holds"], audit_record["why"] = judge_split(frozen, audit_record)
         log_message(f"{frozen.name} keeps the flaws of the published data: {flaws}")
     if not audit_record["holds"]:
-        why = f"{audit_record['why']}{_write_remedy(frozen, audit_record)}"
-        raise BadData(f"{frozen.name}@{frozen.version} does not have the shift that it declares: {why}")
+        raise BadData(
+            f"{frozen.name}@{frozen.version} does not have the shift that it declares: "
+            + "; ".join([str(audit_record["why"]), *_list_remedies(frozen, audit_record)])
+        )
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(
             f"{frozen.name}: the rule assigns no row to a test part (parts: {', '.join(pins)}): change its `parameters`"
@@ -238,19 +240,22 @@ def prepare_split(
     content = tomli_w.dumps(
         frozen.model_dump(exclude_none=True, exclude_defaults=True) | {"format": 1}, multiline_strings=True
     )
-    files = [(folder / "rows.parquet", _encode_parquet(assigned))] if frozen.ships_rows else []
+    files = []
+    if frozen.ships_rows:
+        sink = io.BytesIO()
+        pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
+        files.append((folder / "rows.parquet", sink.getvalue()))
     files += [(folder / "audit.json", _format_audit(audit_record)), (folder / "split.toml", content.encode())]
     return PreparedSplit(Manifest(frozen, folder), source, rows, assigned, audit_record, tuple(files))
 
 
-def _write_remedy(frozen: SplitDefinition, audit_record: dict[str, Any]) -> str:
+def _list_remedies(frozen: SplitDefinition, audit_record: dict[str, Any]) -> list[str]:
     """What to change in a draft: the line that declares the flaws of its split, or its parameters."""
     declared, remainder = find_remedy(frozen, audit_record)
     if not declared:
-        advice = suggest_change(frozen, audit_record)
-        return f"; {advice}" if advice else ""
-    line = f"; if this is intended, add to the draft: declared = {write_inline(declared)}"
-    return line + (f"; even then: {remainder}" if remainder else "")
+        return list(filter(None, [suggest_change(frozen, audit_record)]))
+    line = f"if this is intended, add to the draft: declared = {write_inline(declared)}"
+    return [line, f"even then: {remainder}"] if remainder else [line]
 
 
 def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None:
@@ -259,10 +264,8 @@ def _refuse_empty(definition: SplitDefinition, pins: dict[str, PartPin]) -> None
             f"{definition.name}: the rule assigns no row to train (parts: {', '.join(pins) or 'none'}): change its "
             "`parameters`"
         )
-    expected = definition.published.rows if definition.published else {}
-    for name, count in expected.items():
-        got = pins[name].weighted_rows if name in pins else 0
-        if got != count:
+    for name, count in (definition.published.rows if definition.published else {}).items():
+        if (got := pins[name].weighted_rows if name in pins else 0) != count:
             raise BadDefinition(
                 f"{definition.name}: part {name} has {got} rows (including copies), but {count} were published"
             )
@@ -293,19 +296,3 @@ def write_audit(folder: Path, audit_record: dict[str, Any]) -> None:
 
 def _format_audit(audit_record: dict[str, Any]) -> bytes:
     return (json.dumps(audit_record, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def _lock_identity(frozen: SplitDefinition) -> None:
-    """Add a manifest of the package to `manifests.lock`."""
-    with hold_lock(LOCK):
-        identities = locked_identities() | {f"{frozen.name}@{frozen.version}": frozen.identity}
-        lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
-        write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
-
-
-def _encode_parquet(assigned: pa.Table) -> bytes:
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    pq.write_table(assigned.sort_by("row_id"), sink, compression="zstd")
-    return sink.getvalue()

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.errors import FarshiftError
-from ...core.plugins import load_module
 from ...splits.manifest import Manifest, assign_rows
 from ...splits.rows import compute_first_ids
-from ..acquire.source import Distribution, Source, add_row_ids, find_requirement
+from ..acquire.source import Distribution, Source, add_row_ids, find_requirement, load_generator
 from ..split import Split, make_split
 
 if TYPE_CHECKING:
@@ -28,24 +27,21 @@ def find_seeded_distribution(source: Source) -> Distribution:
     distributions = [distribution for distribution in source.definition.distributions if distribution.generator]
     if not distributions:
         raise FarshiftError(f"source {source.name} comes from files: no other rows can be drawn")
-    redrawable = next(
-        (distribution for distribution in distributions if isinstance(distribution.options.get("seed"), str)), None
-    )
-    if redrawable is None:
+    generator = distributions[0].generator
+    seeded = [distribution for distribution in distributions if isinstance(distribution.options.get("seed"), str)]
+    if not seeded:
+        raise FarshiftError(f"source {source.name}: its generator {generator} has no seed and gives all possible rows")
+    generator = seeded[0].generator
+    if effect := getattr(load_generator(generator), "SEED_MAKES", ""):
         raise FarshiftError(
-            f"source {source.name}: its generator {distributions[0].generator} has no seed and gives all possible rows"
-        )
-    if effect := getattr(load_module("loaders/generators", redrawable.generator, "generator"), "SEED_MAKES", ""):
-        raise FarshiftError(
-            f"source {source.name}: the seed of its generator {redrawable.generator} also determines {effect}, which "
-            "cannot be "
+            f"source {source.name}: the seed of its generator {generator} also determines {effect}, which cannot be "
             "learned for another seed from the published rows"
         )
-    if package := find_requirement(redrawable.generator)[0]:
+    if package := find_requirement(generator)[0]:
         raise FarshiftError(
             f"source {source.name}: the package {package} generates its rows, from seeds so small that all can be tried"
         )
-    return redrawable
+    return seeded[0]
 
 
 def check_redrawable(manifest: Manifest) -> None:
