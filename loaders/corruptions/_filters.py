@@ -1,4 +1,4 @@
-"""Image filters: sums in a fixed order, with weights that are multiples of 2^-30."""
+"""Image filters: sums in a fixed order, with weights that are multiples of 2^-30; and zoom."""
 
 from __future__ import annotations
 
@@ -53,3 +53,44 @@ def apply_filter(values: NDArray[np.float64], weights: NDArray[np.float64], bord
 def pad_sides(values: NDArray[np.float64], down: int, across: int, border: Border) -> NDArray[np.float64]:
     """Pad arrays (rows, height, width, ..) by `down` rows and `across` columns on each side."""
     return np.pad(values, [(0, 0), (down, down), (across, across), *[(0, 0)] * (values.ndim - 3)], mode=border)
+
+
+def apply_motion_blur(
+    values: NDArray[np.uint8], radius: int, sigma: float, degrees: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Blur images (rows, height, width, channels), each along its own angle (rows,), and truncate to integers.
+
+    The weights are a Gaussian at 0, 1 .. 2 radius pixels from the blurred one; positions on the line are rounded to
+    whole pixels; the last pixel is repeated outside. This is MotionBlurImage of ImageMagick 6.
+    """
+    steps = 2 * radius + 1
+    half = [math.exp(-0.5 * (at / sigma) ** 2) for at in range(steps)]
+    weights = round_weights(np.array([*[0.0] * (steps - 1), *half]) / math.fsum(half))[steps - 1 :]
+    height, width = values.shape[1:3]
+    padded = pad_sides(values.astype(np.float64), steps, steps, "edge")
+    blurred = np.zeros(values.shape)
+    for row, angle in enumerate(degrees.tolist()):
+        right, down = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+        for at, weight in enumerate(weights.tolist()):
+            x, y = steps + math.ceil(at * right - 0.5), steps + math.ceil(at * down - 0.5)
+            blurred[row] += padded[row, y : y + height, x : x + width] * weight
+    return np.floor(blurred)
+
+
+def zoom_in(values: NDArray[np.float64], factor: float) -> NDArray[np.float64]:
+    """Zoom into arrays (rows, height, width, ..) by a factor of at least 1, with linear interpolation; same shape."""
+    return _zoom_axis(_zoom_axis(values, factor, 1), factor, 2)
+
+
+def _zoom_axis(values: NDArray[np.float64], factor: float, axis: int) -> NDArray[np.float64]:
+    side = values.shape[axis]
+    crop_size = math.ceil(side / factor)
+    wide = round(crop_size * factor)
+    at = (np.arange(side) + (wide - side) // 2) * ((crop_size - 1) / max(wide - 1, 1))
+    low = np.minimum(at.astype(np.int64), crop_size - 1)
+    first = (side - crop_size) // 2
+    before = np.take(values, first + low, axis)
+    after = np.take(values, first + np.minimum(low + 1, crop_size - 1), axis)
+    share = (at - low).reshape([side if dimension == axis else 1 for dimension in range(values.ndim)])
+    result: NDArray[np.float64] = before + (after - before) * share
+    return result

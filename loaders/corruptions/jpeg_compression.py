@@ -43,57 +43,28 @@ _TRANSFORM = np.array(
 products with rounded constants, so some entries differ by 1 from the nearest integer."""
 
 
+_COMPONENTS = np.array([(19595, 38470, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)])
+"""Luminance, and the differences of blue and red from it, as sums of red, green and blue; in units of 2^-16."""
+_HALF = 1 << 15
+_OFFSETS = np.array([_HALF, (128 << 16) + _HALF - 1, (128 << 16) + _HALF - 1])
+
+
 def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
     """Compress with a quality and decompress; grey images as grey JPEG."""
     quality = select_constants(images, severity, constants, _SMALL, _TINY, _LARGE)
+    light, colour = (_make_quantisation_table(published, quality) for published in (_BRIGHTNESS, _COLOUR))
     values = images.astype(np.int64)
     if images.shape[-1] == 1:
-        return _clip_to_bytes(_compress_plane(values[..., 0], _make_quantisation_table(_BRIGHTNESS, quality), 1))[
-            ..., None
-        ]
+        return _compress_plane(values[..., 0], light, 1)[..., None].astype(np.uint8)
     height, width = images.shape[1:3]
-    brightness, blueness, redness = _split_components(values)
-    table = _make_quantisation_table(_COLOUR, quality)
-    brightness = _clip_to_bytes(_compress_plane(brightness, _make_quantisation_table(_BRIGHTNESS, quality), 2)).astype(
-        np.int64
-    )
-    blueness, redness = (
-        _double_plane(
-            _clip_to_bytes(_compress_plane(_halve_plane(plane), table, 1)).astype(np.int64)[:, :, : (width + 1) // 2]
-        )
-        - 128
-        for plane in (blueness, redness)
-    )
-    blueness, redness = blueness[:, :height, :width], redness[:, :height, :width]
-    half = 1 << 15
-    green = (-_to_fixed_point(0.34414) * blueness - _to_fixed_point(0.71414) * redness + half) >> 16
-    channels = [
-        brightness + ((_to_fixed_point(1.402) * redness + half) >> 16),
-        brightness + green,
-        brightness + ((_to_fixed_point(1.772) * blueness + half) >> 16),
-    ]
-    return _clip_to_bytes(np.stack(channels, axis=-1))
-
-
-def _to_fixed_point(number: float) -> int:
-    return int(number * (1 << 16) + 0.5)
-
-
-def _clip_to_bytes(values: NDArray[np.int64]) -> NDArray[np.uint8]:
-    return np.clip(values, 0, 255).astype(np.uint8)
-
-
-def _split_components(values: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Luminance, and the differences of blue and red from it, 0 to 255, each (rows, height, width)."""
-    red, green, blue = (values[..., channel] for channel in range(3))
-    half, middle = 1 << 15, (128 << 16) + (1 << 15) - 1
-    return (
-        (_to_fixed_point(0.299) * red + _to_fixed_point(0.587) * green + _to_fixed_point(0.114) * blue + half) >> 16,
-        (-_to_fixed_point(0.16874) * red - _to_fixed_point(0.33126) * green + _to_fixed_point(0.5) * blue + middle)
-        >> 16,
-        (_to_fixed_point(0.5) * red - _to_fixed_point(0.41869) * green - _to_fixed_point(0.08131) * blue + middle)
-        >> 16,
-    )
+    planes = (values @ _COMPONENTS.T + _OFFSETS) >> 16
+    brightness = _compress_plane(planes[..., 0], light, 2)
+    halves = [_compress_plane(_halve_plane(planes[..., component]), colour, 1) for component in (1, 2)]
+    blueness, redness = (_double_plane(half[:, :, : (width + 1) // 2])[:, :height, :width] - 128 for half in halves)
+    red = brightness + ((91881 * redness + _HALF) >> 16)
+    green = brightness + ((-22554 * blueness - 46802 * redness + _HALF) >> 16)
+    blue = brightness + ((116130 * blueness + _HALF) >> 16)
+    return np.clip(np.stack([red, green, blue], axis=-1), 0, 255).astype(np.uint8)
 
 
 def _make_quantisation_table(published: str, quality: int) -> NDArray[np.int64]:
@@ -127,27 +98,22 @@ def _extend_plane(plane: NDArray[np.int64], down: int, across: int) -> NDArray[n
 
 
 def _compress_plane(plane: NDArray[np.int64], table: NDArray[np.int64], factor: int) -> NDArray[np.int64]:
-    """A component (rows, height, width) after transform, quantisation and their inverse. `factor`: its blocks are in
-    groups of `factor` by `factor`."""
+    """A component (rows, height, width) after transform, quantisation and their inverse, 0 to 255. `factor`: its blocks
+    are in groups of `factor` by `factor`."""
     rows, height, width = plane.shape
     padded = _extend_plane(plane, 8 * factor, 8 * factor)
     down, across = padded.shape[1] // 8, padded.shape[2] // 8
     blocks = padded.reshape(rows, down, 8, across, 8).swapaxes(2, 3) - 128
     # Rows, then columns; every sum is rounded once.
-    passed = _round_bits(_transform_columns(blocks.swapaxes(3, 4), _TRANSFORM), _BITS - _PASS_BITS).swapaxes(3, 4)
-    coefficients = _round_bits(_transform_columns(passed, _TRANSFORM), _BITS + _PASS_BITS)
+    passed = _round_bits(blocks @ _TRANSFORM.T, _BITS - _PASS_BITS)
+    coefficients = _round_bits(_TRANSFORM @ passed, _BITS + _PASS_BITS)
     steps = table * 8
     levels = np.sign(coefficients) * ((np.abs(coefficients) + steps // 2) // steps)
-    passed = _round_bits(_transform_columns(levels * table, _TRANSFORM.T), _BITS - _PASS_BITS)
-    pixels = _round_bits(_transform_columns(passed.swapaxes(3, 4), _TRANSFORM.T), _BITS + _PASS_BITS + 3).swapaxes(3, 4)
-    return (pixels + 128).swapaxes(2, 3).reshape(rows, 8 * down, 8 * across)[:, :height, :width]
+    passed = _round_bits(_TRANSFORM.T @ (levels * table), _BITS - _PASS_BITS)
+    pixels = _round_bits(passed @ _TRANSFORM, _BITS + _PASS_BITS + 3)
+    plane = (pixels + 128).swapaxes(2, 3).reshape(rows, 8 * down, 8 * across)[:, :height, :width]
+    return np.clip(plane, 0, 255)
 
 
 def _round_bits(values: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
     return (values + (1 << (bits - 1))) >> bits
-
-
-def _transform_columns(blocks: NDArray[np.int64], matrix: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Multiply the columns of blocks (.., 8, 8) by a matrix."""
-    products: NDArray[np.int64] = np.matmul(matrix, blocks)
-    return products

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._motion import apply_motion_blur
+from ._filters import apply_motion_blur
 from ._pixels import select_constants, to_bytes
 
 _SMALL = ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
-from ._motion import apply_motion_blur
+from ._filters import apply_motion_blur, zoom_in
 from ._pixels import select_constants, to_bytes, to_luminance
-from ._zoom import zoom_in
 
 _SMALL = (
     (0.1, 0.2, 1, 0.6, 8, 3, 0.95),

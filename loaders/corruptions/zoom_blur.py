@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._draws import Draws
+from ._filters import zoom_in
 from ._pixels import select_constants, to_bytes
-from ._zoom import zoom_in
 
 _SMALL = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))
 _TINY = ((1.06, 0.01), (1.11, 0.01), (1.16, 0.01), (1.21, 0.01), (1.26, 0.01))

@@ -11,9 +11,8 @@ from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownNam
 from farshift.loaders.corrupt import BENCHMARK, SEVERITIES, VALIDATION, corrupt, list_corruptions
 from farshift.loaders.corruptions import frost, shot_noise, zoom_blur
 from farshift.loaders.corruptions._draws import Draws, _compute_normal_quantiles
-from farshift.loaders.corruptions._edges import compute_distances, detect_edges
-from farshift.loaders.corruptions._filters import apply_gaussian_blur
-from farshift.loaders.corruptions._zoom import zoom_in
+from farshift.loaders.corruptions._filters import apply_gaussian_blur, zoom_in
+from farshift.loaders.corruptions.spatter import compute_distances, detect_edges
 
 REFERENCE = json.loads((Path(__file__).parent / "corruption_reference.json").read_text("utf-8"))
 """What hendrycks/robustness (commit 8190fe3, with OpenCV 4.8.1, scikit-image 0.22, SciPy 1.11, Pillow 10.4, ImageMagick
