@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
@@ -72,7 +72,7 @@ class Data(BaseModel):
     revision: str = "main"
     files: list[str] = []
     images: str = ""
-    audio: str = ""
+    audio: str = Item("", validation_alias=AliasChoices("audio", "sounds"))  # its former name
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -83,14 +83,6 @@ class Data(BaseModel):
     title: str = ""
     licence: str = "unknown"
     citation: str = "none"
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_former_key(cls, values: Any) -> Any:
-        """Read `sounds`, as `audio` was called."""
-        if isinstance(values, dict) and "sounds" in values and "audio" not in values:
-            return {**{key: value for key, value in values.items() if key != "sounds"}, "audio": values["sounds"]}
-        return values
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -131,18 +123,16 @@ def _check_names(key: str, columns: Columns) -> None:
     """Raise `BadDefinition` if a column's name is not valid for a field, with the line that renames it."""
     if not (wrong := [name for name in columns if not is_field_name(name)]):
         return
-    names = columns if isinstance(columns, dict) else {name: name for name in columns}
-    renamed = {_suggest_name(name): column for name, column in names.items() if name in wrong or len(names) <= _SHOWN}
-    more = "" if len(names) <= _SHOWN else ", and the other columns by their own names"
+    renamed = {}
+    for name, column in (columns if isinstance(columns, dict) else {name: name for name in columns}).items():
+        if name in wrong or len(columns) <= _SHOWN:
+            plain = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
+            renamed[plain if is_field_name(plain) else f"x_{plain}".rstrip("_")] = column
+    more = "" if len(columns) <= _SHOWN else ", and the other columns by their own names"
     raise BadDefinition(
         f"[data] {wrong[0]!r} is not a valid field name (lower-case letters, digits and _, except "
         f"{', '.join(RESERVED)}): write {key} = {write_inline(renamed)}{more}"
     )
-
-
-def _suggest_name(name: str) -> str:
-    plain = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
-    return plain if is_field_name(plain) else f"x_{plain}".rstrip("_")
 
 
 @dataclass(frozen=True)
@@ -191,8 +181,7 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     if reader_options["columns"] and not guesses:
         raise BadDefinition(
             f"[data] the type of {', '.join(reader_options['columns'])} cannot be inferred: {', '.join(sorted(files))} "
-            "has no row "
-            "with a value in each: remove a field that has no values"
+            "has no row with a value in each: remove a field that has no values"
         )
     for field, guess in guesses.items():
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in source_columns
@@ -210,39 +199,32 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     kinds |= data.types
     given = data.options.get("maps", {})
     unmapped = {field: guess for field, guess in guesses.items() if field not in given}
-    if maps := make_class_maps(data, unmapped, kinds):
+    maps, no_classes = _find_classes(data, unmapped, kinds)
+    if maps:
         options["maps"] = {**given, **maps}
-        kinds |= dict.fromkeys(maps, "int64")
-    return Plan("table", options, _make_schema(columns, kinds), explain_text_labels(data, unmapped, kinds))
+    return Plan("table", options, _make_schema(columns, kinds | dict.fromkeys(maps, "int64")), no_classes)
 
 
-def make_class_maps(data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the classes of each field that has classes, in order: fields named in `classes`, and text labels with few
-    distinct texts, each in several rows. Labels that share a text share one numbering, so that a rule can compare them.
-    kinds: the type of each field without classes."""
+def _find_classes(
+    data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]
+) -> tuple[dict[str, list[str]], tuple[tuple[str, str], ...]]:
+    """The classes of each field that has classes, in order: fields named in `classes`, and text labels with few
+    distinct texts, each in several rows; and `Plan.no_classes`. Labels that share a text share one numbering, so that a
+    rule can compare them. kinds: the type of each field without classes."""
     texts: dict[str, Collection[str]] = {}
-    for field, (_, role) in data.columns().items():
+    no_classes = []
+    labels = [field for field, (_, role) in data.columns().items() if role == "label"]
+    for field in data.columns():
         if field not in guesses or field in data.types:
             continue
-        guess = guesses[field]
-        inferred = role == "label" and kinds[field] == "string" and not guess.why_no_classes
-        if field in data.classes or inferred:
-            texts[field] = guess.texts
-    labels = [field for field, (_, role) in data.columns().items() if role == "label"]
-    return number_classes(texts, labels)
-
-
-def explain_text_labels(
-    data: Data, guesses: Mapping[str, TypeInference], kinds: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
-    """Return the labels that are kept as text by default, each with the reason why its texts are not classes."""
-    labels = [field for field, (_, role) in data.columns().items() if role == "label" and field in guesses]
-    texts = [field for field in labels if kinds[field] == "string" and field not in (*data.classes, *data.types)]
-    return tuple(
-        (field, f'{why}: classes = ["{field}"] turns them into classes')
-        for field in texts
-        if (why := guesses[field].why_no_classes)
-    )
+        if field in data.classes:
+            texts[field] = guesses[field].texts
+        elif field in labels and kinds[field] == "string":
+            if why := guesses[field].why_no_classes:
+                no_classes.append((field, f'{why}: classes = ["{field}"] turns them into classes'))
+            else:
+                texts[field] = guesses[field].texts
+    return number_classes(texts, labels), tuple(no_classes)
 
 
 def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
@@ -255,10 +237,10 @@ def _find_filled_fields(options: Mapping[str, Any]) -> set[str]:
 
 def _infer_map_type(values: Mapping[str, Any] | list[Any]) -> str:
     """The type of the values of a map."""
+    if not isinstance(values, Mapping):
+        return "int64"
     kinds = {int: "int64", float: "float64", bool: "bool"}
-    types = (
-        {kinds.get(type(value), "string") for value in values.values()} if isinstance(values, Mapping) else {"int64"}
-    )
+    types = {kinds.get(type(value), "string") for value in values.values()}
     return types.pop() if len(types) == 1 else "string"
 
 
@@ -319,10 +301,10 @@ def plan_parquet(data: Data, files: Mapping[str, Path]) -> Plan:
                 raise BadDefinition(
                     f"[data] field {name!r} is not UTF-8: re-encode it, or store it as binary"
                 ) from error
-    maps = make_class_maps(data, texts, kinds)
+    maps, no_classes = _find_classes(data, texts, kinds)
     options = {"columns": field_columns} | ({"maps": maps} if maps else {})
     schema = _make_schema(data.columns(), kinds | dict.fromkeys(maps, "int64"))
-    return Plan("parquet", options, schema, explain_text_labels(data, texts, kinds))
+    return Plan("parquet", options, schema, no_classes)
 
 
 def _find_column_type(schema: pa.Schema, column: str, file: str) -> pa.DataType:

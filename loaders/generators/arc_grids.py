@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import select_words
-from ._sampling import find_distinct_rows, make_counters
+from ._rows import find_distinct_rows, make_counters, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import select_words
-from ._sampling import make_counters
+from ._rows import make_counters, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import join_columns, make_numbered_words, select_words
-from ._sampling import make_counters
+from ._rows import join_columns, make_counters, make_numbered_words, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

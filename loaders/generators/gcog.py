@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
-from ._columns import make_table
-from ._sampling import count_candidates, make_counters, take_distinct
+from ._rows import count_candidates, make_counters, make_table, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

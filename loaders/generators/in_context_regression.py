@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_below
 from ...core.errors import BadDefinition
 from ...core.normal import UNIT, draw_normal_units
-from ._sampling import make_counters
+from ._rows import make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
 from ...core.normal import UNIT, draw_normal_units
-from ._columns import select_words
+from ._rows import select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
-from ._sampling import count_candidates, find_distinct_rows, make_counters
+from ._rows import count_candidates, find_distinct_rows, make_counters
 
 if TYPE_CHECKING:
     import pyarrow as pa

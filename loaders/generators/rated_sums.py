@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._columns import make_numbered_words, select_words
-from ._sampling import make_counters, take_distinct
+from ._rows import make_counters, make_numbered_words, select_words, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...core.draws import draw_below
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, get_first_line
-from ._columns import make_table
-from ._sampling import take_distinct
+from ._rows import make_table, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.draws import draw_below, draw_bits, draw_permutation
-from ._columns import make_table
-from ._sampling import count_candidates, make_counters, take_distinct
+from ._rows import count_candidates, make_counters, make_table, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
-from ._columns import select_words
-from ._sampling import make_counters
+from ._rows import make_counters, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

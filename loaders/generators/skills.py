@@ -14,8 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from ...core.draws import draw_below
-from ._columns import make_table
-from ._sampling import count_candidates, make_counters, take_distinct
+from ._rows import count_candidates, make_counters, make_table, take_distinct
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...core.draws import draw_below, draw_bits, draw_permutation
 from ...core.errors import BadDefinition
-from ._columns import join_columns, make_numbered_words, select_words
-from ._sampling import make_counters
+from ._rows import join_columns, make_counters, make_numbered_words, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa

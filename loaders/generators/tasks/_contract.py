@@ -1,8 +1,8 @@
-"""The inputs and outputs of a task: draws and examples."""
+"""The inputs and outputs of a task: draws and examples, and their format as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,3 +94,33 @@ def require(fits: bool, size: int, what: str) -> None:
     """Raise `BadDefinition` unless the task has instances of a size; `what` says which sizes it has."""
     if not fits:
         raise BadDefinition(f"sizes: the task has no instances of size {size}: {what}")
+
+
+def make_traced_examples(
+    inputs: Sequence[str], answers: Sequence[str], steps: Sequence[Sequence[str]], trace: bool
+) -> Examples:
+    """Make examples with the answers alone, or after their steps: "step ; step = answer"."""
+    if not trace:
+        return Examples(inputs, answers)
+    return Examples(
+        inputs, [f"{' ; '.join(row_steps)} = {answer}" for row_steps, answer in zip(steps, answers, strict=True)]
+    )
+
+
+def format_characters(values: NDArray[np.int64], alphabet: str = "0123456789") -> list[str]:
+    """Format each row of `values`, shape (rows, width) with width >= 1, as `width` letters of `alphabet`."""
+    letters = np.ascontiguousarray(np.array(list(alphabet))[values])
+    text: list[str] = letters.view(f"U{values.shape[1]}").ravel().tolist()
+    return text
+
+
+def format_words(values: NDArray[np.int64], vocabulary: Sequence[str] | None = None) -> list[str]:
+    """Format each row of `values` as words separated by spaces: the numbers, or words of `vocabulary`."""
+    if vocabulary is None:
+        return [" ".join(map(str, row)) for row in values.tolist()]
+    return [" ".join([vocabulary[value] for value in row]) for row in values.tolist()]
+
+
+def format_numbers(values: Iterable[int]) -> list[str]:
+    """Format one number per row as text."""
+    return [str(value) for value in values]

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ._contract import Draws, Examples, require
-from ._text import format_numbers, format_words
+from ._contract import Draws, Examples, format_numbers, format_words, require
 
 Digits = NDArray[np.int64]
 

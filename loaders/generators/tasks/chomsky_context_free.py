@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ._contract import Draws, Examples, Tape, require
-from ._text import format_characters, format_numbers
+from ._contract import Draws, Examples, Tape, format_characters, format_numbers, require
 from .chomsky_regular import MODULUS
 
 

@@ -11,8 +11,7 @@ from operator import add, mul
 
 import numpy as np
 
-from ._contract import Draws, Examples, require
-from ._text import format_characters
+from ._contract import Draws, Examples, format_characters, require
 
 
 def duplicate_string(draws: Draws, length: int) -> Examples:

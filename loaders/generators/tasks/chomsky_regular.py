@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._contract import Draws, Examples, require
-from ._text import format_characters, format_numbers
+from ._contract import Draws, Examples, format_characters, format_numbers, require
 
 MODULUS = 5
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ._contract import Draws, Examples, Tape
-from ._text import format_numbers
+from ._contract import Draws, Examples, Tape, format_numbers
 
 OPERATORS = ("MAX", "MED", "MIN", "SM")
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ._contract import Draws, Examples, require
-from ._text import format_characters, format_words
+from ._contract import Draws, Examples, format_characters, format_words, require
 
 _LETTERS = "abcdefghij"
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ._contract import Draws, Examples, Tape, require
-from ._text import format_words
-from ._traced import make_traced_examples
+from ._contract import Draws, Examples, Tape, format_words, make_traced_examples, require
 
 _LABELS = 100
 

@@ -11,9 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ._contract import Draws, Examples
-from ._text import format_numbers, format_words
-from ._traced import make_traced_examples
+from ._contract import Draws, Examples, format_numbers, format_words, make_traced_examples
 
 _REGISTERS = "abcd"
 
