@@ -24,7 +24,6 @@ from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message, report_progress
-from ..cache.entries import keep_in_use
 from ..cache.limit import keep_within_limit, read_cache_limit
 from ..cache.store import is_intact, map_table, move_into_cache, write_arrow
 from .tokenizer import PinnedTokenizer
@@ -98,13 +97,11 @@ def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
     blocks: list[Block]
     try:
         built = False
-        with keep_in_use() as outermost:
-            if not all(map(is_intact, paths)):
-                with hold_lock(folder, f"tokens of {by.name}"):
-                    built = _build_blocks(paths, texts, by)
-            blocks = [_map_block(path) for path in paths]
-        if outermost:
-            keep_within_limit(built)
+        if not all(map(is_intact, paths)):
+            with hold_lock(folder, f"tokens of {by.name}"):
+                built = _build_blocks(paths, texts, by)
+        blocks = [_map_block(path) for path in paths]
+        keep_within_limit(built)
     except FarshiftError as error:
         log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
         blocks = [_tokenise_block(texts, block_index * BLOCK, by) for block_index in range(len(paths))]

@@ -4,9 +4,10 @@ An entry is stored and removed as a unit: a fetched file, a decoded source, a sp
 decoded images, an encoder's features, tokens of texts, a response; with its marker and the leftovers of a killed
 process. Links and files of other names are ignored, since they do not belong to the cache.
 
-Readers never wait for a removal, and an entry that a reader has opened is not removed. A reader first registers its use
-of an entry (its own lock under `uses/`) and then checks the entry's marker; a remover first removes the marker, then
-checks for users. In either order, one of the two sees the other.
+Readers never wait for a removal: what is memory-mapped stays readable without its file, and a file that is removed
+before it is opened is built again. Model inputs, which a run reads at any time, are not removed while a process that
+has opened them lives. A reader first registers its use (its own lock under `uses/`) and then checks the marker; a
+remover first removes the marker, then checks for users. In either order, one of the two sees the other.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,15 +28,16 @@ from filelock import FileLock
 
 from ...core.files import get_cache_root, try_lock
 
+_KEY = r"(.+-[0-9a-f]{16})"
 _NAMES = {
     "files": r"\.?([0-9a-f]{64})(?:\..+)?",
     "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
     "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "handouts": r"(.+-[0-9a-f]{16})",
+    "handouts": _KEY,
     "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
-    "features": r"(.+-[0-9a-f]{16})",
-    "tokens": r"(.+-[0-9a-f]{16})",
+    "features": _KEY,
+    "tokens": _KEY,
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
 }
 """By kind, the pattern of file names of an entry; its group is the entry's name."""
@@ -146,77 +147,40 @@ def _find_entry_path(path: Path) -> Path | None:
     return root.joinpath(*parts[:depth]) if len(parts) >= depth else None
 
 
-# Users.
-
-_here: ContextVar[dict[Path, FileLock] | None] = ContextVar("in use until the end of this call", default=None)
-_until_exit: dict[tuple[int, Path], FileLock] = {}
-
-
-@contextmanager
-def keep_in_use() -> Iterator[bool]:
-    """Keep everything that is used within the context in use until its end. Yields whether this is the outermost
-    context: an inner one leaves the release to the outer one."""
-    if _here.get() is not None:
-        yield False
-        return
-    uses: dict[Path, FileLock] = {}
-    token = _here.set(uses)
-    try:
-        yield True
-    finally:
-        _here.reset(token)
-        _end_uses(uses.values())
+_in_use: dict[tuple[int, Path], FileLock] = {}
+"""The lock of each entry that a process uses until it ends."""
 
 
 def mark_in_use(path: Path) -> None:
-    """Register that this process uses the entry of `path`: no process removes it before the current `keep_in_use` ends.
-
-    Outside of a `keep_in_use`, only model inputs are registered, until the process ends, since a run reads their tables
-    at any time.
-    """
-    root = get_cache_root()
-    parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
-    depth = 3 if parts[:1] and parts[0] in _IN_SUBFOLDERS else 2
-    if len(parts) < depth or parts[0] not in KINDS:
-        return  # outside the cache
-    entry, uses = root.joinpath(*parts[:depth]), _here.get()
-    if uses is not None:
-        if entry not in uses and (lock := _begin_use(entry)):
-            uses[entry] = lock
-    elif parts[0] == "handouts" and (os.getpid(), entry) not in _until_exit:
-        if not _until_exit:
-            # A forked child does not release its parent's locks.
-            atexit.register(lambda: _end_uses(lock for (pid, _), lock in _until_exit.items() if pid == os.getpid()))
-        if lock := _begin_use(entry):
-            _until_exit[os.getpid(), entry] = lock
-
-
-def _begin_use(entry: Path) -> FileLock | None:
-    path = _name_use(entry, secrets.token_hex(8))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path, thread_local=False)
+    """If a file belongs to model inputs, register that this process uses them until it ends."""
+    entry, key = path.parent, (os.getpid(), path.parent)
+    if entry.parent != get_cache_root() / "handouts" or key in _in_use:
+        return
+    if not _in_use:
+        atexit.register(_end_uses)
+    lock_path = _name_use(entry, secrets.token_hex(8))
+    with suppress(OSError):  # a read-only cache
+        lock_path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(lock_path, thread_local=False)
         lock.acquire(timeout=0)
-    except OSError:
-        return None  # a read-only cache
-    return lock
+        _in_use[key] = lock
 
 
-def _end_uses(locks: Iterable[FileLock]) -> None:
-    for lock in locks:
-        with suppress(OSError):
-            Path(lock.lock_file).unlink(missing_ok=True)
-        lock.release()
+def _end_uses() -> None:
+    for (process, _), lock in _in_use.items():
+        if process == os.getpid():  # a forked child does not release its parent's locks
+            with suppress(OSError):
+                Path(lock.lock_file).unlink(missing_ok=True)
+            lock.release()
 
 
 def _name_use(entry: Path, user: str) -> Path:
-    root = get_cache_root()
-    return root / "uses" / f"{sha256(entry.relative_to(root).as_posix().encode()).hexdigest()[:32]}.{user}.lock"
+    return get_cache_root() / "uses" / f"{sha256(entry.name.encode()).hexdigest()[:32]}.{user}.lock"
 
 
 def is_in_use(entry: Path) -> bool:
-    """Whether a running process uses the entry. Leftovers of a killed process are removed after a day, when no process
-    can still be between creating the file and locking it."""
+    """Whether a running process uses model inputs. Leftovers of a killed process are removed after a day, when no
+    process can still be between creating the file and locking it."""
     pattern = _name_use(entry, "*")
     for path in sorted(pattern.parent.glob(pattern.name)):
         lock = FileLock(path)
@@ -227,9 +191,6 @@ def is_in_use(entry: Path) -> bool:
                 path.unlink()
         lock.release()
     return False
-
-
-# Removal.
 
 
 @contextmanager
@@ -273,7 +234,7 @@ def _remove_locked_entry(entry: Entry) -> str:
         return "it is in use"
     for marker in now.markers():
         marker.unlink()
-    if is_in_use(entry.path):  # since just now: its user may build it again
+    if is_in_use(entry.path):  # since just now: its user builds it again
         return "it is in use"
     for piece in now.pieces:
         if piece.is_dir():

@@ -4,8 +4,7 @@ Every write goes to a temporary file beside the target and is renamed, under a l
 concurrent process never leaves or sees a partial file. A stored file has a marker: its sha256, size, mtime and inode.
 A disk, a cable or a copy may change bytes without changing size and times, so the sha256 is compared when a process
 first opens the file, and the file is rebuilt if it differs. This detects hardware faults, not tampering: anyone who
-can write a file can write its marker. The marker's modification time is the time of the last use. Entries in use are
-not removed: see `entries.py`.
+can write a file can write its marker. The marker's modification time is the time of the last use.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
-from .entries import keep_in_use, mark_in_use
+from .entries import mark_in_use
 from .limit import keep_within_limit, read_cache_limit
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[P
     """Return `read(path)`; the file is written first, as in `load_or_write_table`, if it is absent or damaged."""
     read_cache_limit()  # raises an error for an invalid limit before any work
     built = False
-    with keep_in_use() as outermost:
+    while True:
         if not is_intact(path):
             with hold_lock(path):
                 if not is_intact(path):
@@ -135,10 +134,12 @@ def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[P
                         log_message(f"{path} is truncated or modified: building it again")
                     _write_file(path, write)
                     built = True
-        value = read(path)
-    if outermost:
+        try:
+            value = read(path)
+        except FileNotFoundError:  # another process has just removed it
+            continue
         keep_within_limit(built)
-    return value
+        return value
 
 
 def map_table(path: Path) -> pa.Table:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import BadData, get_first_line
 from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...splits.schema import Schema
-from ..cache.entries import keep_in_use
 from ..cache.store import is_intact, write_marker
 from ..export.checksums import TYPES
 from ..export.webdataset import FORMAT
@@ -72,9 +71,8 @@ def read_export(folder: ExportFolder, schema: Schema, label: str, most: int) -> 
         raise BadData(f"{folder.name}: manifest.json is damaged: it has no {error}") from error
     except (TypeError, ValueError) as error:
         raise BadData(f"{folder.name}: manifest.json is damaged: {get_first_line(error)}") from error
-    with keep_in_use():
-        path = _fetch_index(folder, name, size, digest)
-        index = _read_index(path, f"{folder.name}: {name}", _list_column_types(schema, label), most)
+    path = _fetch_index(folder, name, size, digest)
+    index = _read_index(path, f"{folder.name}: {name}", _list_column_types(schema, label), most)
     return Export(folder.name, manifest, index, shards)
 
 
