@@ -86,7 +86,7 @@ def cache_clear(
 ) -> None:
     """Remove cached data, selected with --older-than, --kind or --all.
 
-    Model inputs in use are not removed. Responses of language models are removed only with --kind responses or --all;
+    Responses of language models are removed only with --kind responses or --all;
     everything else is downloaded or computed again when needed."""
     from ..core.files import get_cache_root
     from ..loaders.cache.contents import clear_cache, describe_entry

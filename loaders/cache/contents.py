@@ -112,9 +112,9 @@ def clear_cache(
 ) -> ClearReport:
     """Remove entries: of these kinds, last used more than `older_than` days ago, or both; or `everything`.
 
-    Responses cost money: they are removed only by naming their kind, or with `everything`. Entries in use are left.
-    `dry_run` removes nothing and reports what would be removed. Raises `FarshiftError` if no criterion is given,
-    `UnknownName` for an unknown kind.
+    Responses cost money: they are removed only by naming their kind, or with `everything`. Entries that are being
+    written are left. `dry_run` removes nothing and reports what would be removed. Raises `FarshiftError` if no
+    criterion is given, `UnknownName` for an unknown kind.
     """
     kind_of_label = {kind: kind for kind in KINDS} | {label: kind for kind, label in LABELS.items()}
     if unknown := [kind for kind in kinds if kind not in kind_of_label]:

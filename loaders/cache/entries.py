@@ -1,27 +1,21 @@
-"""The entries of the cache, the processes that use them, and removal that is safe while others read.
+"""The entries of the cache, and removal that is safe while others read.
 
-An entry is stored and removed as a unit: a fetched file, a decoded source, a split's rows, a benchmark's model inputs,
-decoded images, an encoder's features, tokens of texts, a response; with its marker and the leftovers of a killed
-process. Links and files of other names are ignored, since they do not belong to the cache.
+An entry is stored and removed as a unit: a fetched file, a decoded source, a split's rows, decoded images, an encoder's
+features, tokens of texts, a response; with its marker and the leftovers of a killed process. Links and files of other
+names are ignored, since they do not belong to the cache.
 
 Readers never wait for a removal: what is memory-mapped stays readable without its file, and a file that is removed
-before it is opened is built again. Model inputs, which a run reads at any time, are not removed while a process that
-has opened them lives. A reader first registers its use (its own lock under `uses/`) and then checks the marker; a
-remover first removes the marker, then checks for users. In either order, one of the two sees the other.
+before it is opened is built again.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
-import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from filelock import FileLock
@@ -34,7 +28,7 @@ _NAMES = {
     "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
     "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "handouts": _KEY,
+    "handouts": _KEY,  # model inputs, written by earlier versions
     "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
     "features": _KEY,
     "tokens": _KEY,
@@ -52,7 +46,6 @@ _FOLDERS = ("handouts", "features", "tokens")
 """The kinds whose entries are folders."""
 
 _IN_SUBFOLDERS = ("files", "responses")
-_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -147,61 +140,13 @@ def _find_entry_path(path: Path) -> Path | None:
     return root.joinpath(*parts[:depth]) if len(parts) >= depth else None
 
 
-_in_use: dict[tuple[int, Path], FileLock] = {}
-"""The lock of each entry that a process uses until it ends."""
-
-
-def mark_in_use(path: Path) -> None:
-    """If a file belongs to model inputs, register that this process uses them until it ends."""
-    entry, key = path.parent, (os.getpid(), path.parent)
-    if entry.parent != get_cache_root() / "handouts" or key in _in_use:
-        return
-    if not _in_use:
-        atexit.register(_end_uses)
-    lock_path = _name_use(entry, secrets.token_hex(8))
-    with suppress(OSError):  # a read-only cache
-        lock_path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(lock_path, thread_local=False)
-        lock.acquire(timeout=0)
-        _in_use[key] = lock
-
-
-def _end_uses() -> None:
-    for (process, _), lock in _in_use.items():
-        if process == os.getpid():  # a forked child does not release its parent's locks
-            with suppress(OSError):
-                Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
-
-
-def _name_use(entry: Path, user: str) -> Path:
-    return get_cache_root() / "uses" / f"{sha256(entry.name.encode()).hexdigest()[:32]}.{user}.lock"
-
-
-def is_in_use(entry: Path) -> bool:
-    """Whether a running process uses model inputs. Leftovers of a killed process are removed after a day, when no
-    process can still be between creating the file and locking it."""
-    pattern = _name_use(entry, "*")
-    for path in sorted(pattern.parent.glob(pattern.name)):
-        lock = FileLock(path)
-        if not try_lock(lock):
-            return True
-        with suppress(OSError):
-            if path.stat().st_mtime < time.time() - _DAY:
-                path.unlink()
-        lock.release()
-    return False
-
-
 @contextmanager
 def lock_entry(entry: Entry) -> Iterator[bool]:
     """Acquire the lock that writers of this entry use. Yields False, without waiting, if another process has it."""
     if entry.kind == "responses":  # written by a single rename
         yield True
         return
-    # A folder of model inputs is replaced as a whole, so its lock is beside it (`benchmarks/blind/data.py`).
-    path = entry.path.with_suffix(".making") if entry.kind == "handouts" else entry.path
-    lock = FileLock(f"{path}.lock")
+    lock = FileLock(f"{entry.path}.lock")
     free = try_lock(lock)
     try:
         yield free
@@ -211,8 +156,8 @@ def lock_entry(entry: Entry) -> Iterator[bool]:
 
 
 def remove_entry(entry: Entry) -> str:
-    """Remove an entry as it was listed. Returns "" on success, else the reason: it is in use or was used since, another
-    process works on it, or the operating system refuses.
+    """Remove an entry as it was listed. Returns "" on success, else the reason: it was used since, another process
+    works on it, or the operating system refuses.
 
     Lock files are not removed: removing one that another process is about to acquire would let two processes hold it.
     """
@@ -230,12 +175,8 @@ def _remove_locked_entry(entry: Entry) -> str:
         return ""
     if now.used > entry.used:
         return "it was used meanwhile"
-    if is_in_use(entry.path):
-        return "it is in use"
-    for marker in now.markers():
+    for marker in now.markers():  # first, so that no reader trusts half an entry
         marker.unlink()
-    if is_in_use(entry.path):  # since just now: its user builds it again
-        return "it is in use"
     for piece in now.pieces:
         if piece.is_dir():
             shutil.rmtree(piece)

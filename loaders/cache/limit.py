@@ -46,8 +46,8 @@ def read_cache_limit() -> int | None:
 
 
 def keep_within_limit(written: bool) -> None:
-    """If something was `written`, remove entries, least recently used first, until the cache fits its limit. Entries in
-    use are not removed before a later write. Responses are not counted and not removed, since they cost money."""
+    """If something was `written`, remove entries, least recently used first, until the cache fits its limit. Responses
+    are not counted and not removed, since they cost money."""
     limit = read_cache_limit()
     if limit is None or not written:
         return

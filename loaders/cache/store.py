@@ -16,14 +16,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
-from .entries import mark_in_use
 from .limit import keep_within_limit, read_cache_limit
 
 if TYPE_CHECKING:
@@ -87,7 +85,6 @@ _compared: dict[Path, list[int]] = {}
 def is_intact(path: Path) -> bool:
     """Whether `path` is unchanged since it was stored: it has the size in its marker, and the sha256, which is compared
     at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
-    mark_in_use(path)
     mode = _verify_mode.get() or _check_mode(os.environ.get("FARSHIFT_VERIFY", "").strip() or "open", "FARSHIFT_VERIFY")
     try:
         marker, stamp = json.loads(_find_marker(path).read_text("utf-8")), _read_stamp(path)
@@ -189,10 +186,3 @@ def move_into_cache(temporary: Path, path: Path) -> None:
     digest = compute_file_sha256(temporary)
     temporary.replace(path)
     write_marker(path, digest)
-
-
-def store_bytes(path: Path, content: bytes) -> None:
-    """Store a small file with its marker, so that `is_intact` can check it."""
-    _find_marker(path).unlink(missing_ok=True)
-    write_atomically(path, content)
-    write_marker(path, sha256(content).hexdigest())

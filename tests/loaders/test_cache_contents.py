@@ -1,4 +1,4 @@
-"""The cache as its owner sees it: listed, verified, cleared; never a link followed, never an entry in use removed."""
+"""The cache as its owner sees it: listed, verified, cleared; never a link followed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 from farshift import FarshiftError
 from farshift.core.errors import UnknownName
 from farshift.core.files import hold_lock
-from farshift.loaders.cache import entries
 from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
-from farshift.loaders.cache.entries import is_in_use, list_entries, mark_in_use
-from farshift.loaders.cache.store import is_intact, load_or_build_table, load_or_write, write_marker
+from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.cache.store import load_or_build_table, load_or_write, write_marker
 
 DAY = 86_400
 
@@ -41,20 +40,6 @@ def kept(cache: Path, place: str, days: float = 0) -> Path:
     return path
 
 
-@pytest.fixture(autouse=True)
-def _no_uses(monkeypatch):
-    """Each test begins and ends as a process of its own."""
-    monkeypatch.setattr(entries, "_in_use", {})
-    yield
-    entries._end_uses()
-
-
-def end_uses() -> None:
-    """As if the processes that opened model inputs had ended."""
-    entries._end_uses()
-    entries._in_use.clear()
-
-
 @pytest.fixture
 def full(cache: Path) -> Path:
     """One entry of each kind, the oldest first."""
@@ -75,7 +60,6 @@ def full(cache: Path) -> Path:
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
     stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
-    end_uses()
     return cache
 
 
@@ -206,24 +190,19 @@ def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
         (cache / position).parent.mkdir(parents=True, exist_ok=True)
         (cache / position).symlink_to(target)
     inside = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
-    end_uses()
     (inside / "linked").symlink_to(outside)
     assert [entry.path for entry in clear_cache(everything=True).removed] == [inside]
     assert all(path.exists() for path in (*precious, *own))
     assert all((cache / position).is_symlink() for position in links)
 
 
-def test_what_is_locked_or_in_use_is_left_with_the_reason(cache):
+def test_what_another_process_writes_is_left_with_the_reason(cache):
     path = stored(cache, "sources/a.arrow", days=9)
     with hold_lock(path):
         ((_, why),) = clear_cache(everything=True).left
         assert why == "another process works on it"
     (entry,) = clear_cache(everything=True).removed
     assert entry.path == path
-    inputs = stored(cache, "handouts/made-0123456789abcdef/train.arrow")
-    ((_, why),) = clear_cache(everything=True).left
-    assert why == "it is in use"
-    assert is_intact(inputs)
 
 
 def test_a_table_that_is_removed_before_it_is_opened_is_built_again(cache):
@@ -240,23 +219,6 @@ def test_a_table_that_is_removed_before_it_is_opened_is_built_again(cache):
 
     assert load_or_write(path, write, read) == b"rows"
     assert len(built) == 2
-
-
-def test_a_killed_reader_s_note_holds_nothing_and_goes_after_a_day(cache, monkeypatch):
-    entry = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
-    assert is_in_use(entry)
-    entries._end_uses()
-    monkeypatch.setattr(entries, "_in_use", {})
-    assert not is_in_use(entry)
-    mark_in_use(entry / "train.arrow")
-    (note,) = (cache / "uses").glob("*.lock")
-    entries._end_uses()
-    note.write_text("")
-    assert not is_in_use(entry)
-    assert note.exists(), "somebody may just be about to lock it"
-    aged(note, 2)
-    assert not is_in_use(entry)
-    assert not note.exists()
 
 
 def test_what_to_clear_must_be_said_in_words_that_exist(cache):

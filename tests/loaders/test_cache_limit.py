@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError, load
-from farshift.loaders.cache import entries
 from farshift.loaders.cache.contents import clear_cache
 from farshift.loaders.cache.entries import REMADE, list_entries
 from farshift.loaders.cache.limit import format_size, parse_size, read_cache_limit
@@ -115,36 +114,6 @@ def test_what_is_no_size_is_refused(text):
 def test_a_size_in_words_is_read_back_to_within_its_digits(number):
     back = parse_size(format_size(number).replace("bytes", "B"), "size")
     assert abs(back - number) <= 0.05 * number
-
-
-HOLDER = """
-import sys, time
-from pathlib import Path
-from farshift.loaders.cache.store import is_intact
-assert is_intact(Path(sys.argv[1]))
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.mark.parametrize("end", ["exit", "kill"])
-def test_a_handout_stays_while_any_process_that_opened_it_lives(cache, tmp_path, monkeypatch, end):
-    path = cache / "handouts" / "made-0123456789abcdef" / "train.arrow"
-    load_or_build_table(path, thousand)
-    entries._end_uses()  # as if this process had ended
-    child = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert child.stdout.readline() == "held\n"
-    monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
-    load_or_build_table(cache / "sources" / "a.arrow", thousand)
-    assert names() == ["made-0123456789abcdef"]
-    assert [why for _, why in clear_cache(everything=True).left] == ["it is in use"]
-    if end == "kill":
-        child.send_signal(signal.SIGKILL)
-    child.communicate()
-    load_or_build_table(tmp_path / "b.arrow", thousand)
-    assert names() == [], "the next write catches up on what could not be done"
 
 
 WORKER = """
