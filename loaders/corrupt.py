@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadData, BadDefinition, UnknownName
-from ..core.plugins import find_files_by_name, load_module
+from ..core.plugins import load_module
 from .corruptions._draws import Draws
 from .corruptions._pixels import SETS
 
@@ -46,11 +46,6 @@ SEVERITIES = (1, 2, 3, 4, 5)
 
 _PIXELS_AT_ONCE = 2**22
 """The number of pixels corrupted at once, so that memory does not grow with the number of images."""
-
-
-def list_corruptions() -> tuple[str, ...]:
-    """Return the sorted names of all corruptions, of the package and of `FARSHIFT_PATH`."""
-    return tuple(sorted(find_files_by_name("loaders/corruptions", ".py")))
 
 
 def corrupt(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -21,15 +20,13 @@ from ...core.errors import (
 )
 from ...core.files import (
     compute_file_sha256,
-    get_cache_root,
     get_lock_path,
     hold_lock,
     is_offline,
-    translate_os_errors,
 )
 from ...core.progress import log_message
 from ...splits.pins import FilePin, TreePin
-from ..cache.store import map_table, move_into_cache
+from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern
 from ..files.reader_errors import convert_reader_errors
@@ -112,20 +109,15 @@ def _build_source(
     draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...], split: SplitName | None
 ) -> PinnedSource:
     """Build the source into the cache under its digest, once it is known which file pins it."""
-    temporary_path = get_cache_root() / "sources" / f".{draft.name}-own.arrow.{os.getpid()}.tmp"
-    with translate_os_errors(temporary_path):
-        temporary_path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            rows, digest = Source(draft, path).write(temporary_path, folders, engine)
-            if not rows:
-                files = ", ".join(pin.name for pin in draft.distributions[0].files)
-                raise BadData(f"[data] {files} has no rows: a source needs at least one")
-            _check_class_labels(map_table(temporary_path), draft.class_names)
-            pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
-            move_into_cache(temporary_path, pinned.source.cached_at)
-        finally:
-            temporary_path.unlink(missing_ok=True)
-    return pinned
+    with stage_source(f"{draft.name}-own") as temporary_path:
+        rows, digest = Source(draft, path).write(temporary_path, folders, engine)
+        if not rows:
+            files = ", ".join(pin.name for pin in draft.distributions[0].files)
+            raise BadData(f"[data] {files} has no rows: a source needs at least one")
+        _check_class_labels(map_table(temporary_path), draft.class_names)
+        pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
+        move_into_cache(temporary_path, pinned.source.cached_at)
+        return pinned
 
 
 # The files that a draft names.

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from ...core.errors import FarshiftError
-from ...core.files import compute_file_sha256, hold_lock, translate_os_errors, write_atomically
+from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
 from .limit import keep_within_limit, read_cache_limit
 
@@ -177,6 +177,19 @@ def _write_file(path: Path, write: Callable[[Path], object]) -> None:
             move_into_cache(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def stage_source(name: str) -> Iterator[Path]:
+    """Yield a temporary path for the rows of a source whose place in the cache is not known yet, to be moved there by
+    `move_into_cache`; it is removed at the end of the context."""
+    path = get_cache_root() / "sources" / f".{name}.arrow.{os.getpid()}.tmp"
+    with translate_os_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
 
 
 def move_into_cache(temporary: Path, path: Path) -> None:

@@ -6,12 +6,11 @@ result is checked against it.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadData, FarshiftError, Unavailable
-from ...core.files import get_cache_root, get_lock_path, get_user_home, hold_lock, translate_os_errors, write_atomically
+from ...core.files import get_lock_path, get_user_home, hold_lock, write_atomically
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
 from ..acquire.expected import CountsDiffer, check_expected
@@ -25,7 +24,7 @@ from ..acquire.source import (
     find_source,
     make_own_pin_path,
 )
-from ..cache.store import map_table, move_into_cache
+from ..cache.store import map_table, move_into_cache, stage_source
 from .freeze import Draft, freeze_from
 
 
@@ -73,24 +72,18 @@ def _build_source(source: Source, distribution: Distribution, own_folders: tuple
     import tomli_w
 
     pinned, arguments = fetch_files(distribution, own_folders)
-    temporary_path = get_cache_root() / "sources" / f".{source.name}-first.arrow.{os.getpid()}.tmp"
-    with translate_os_errors(temporary_path):
-        temporary_path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            digest = source.write_from(distribution, arguments, temporary_path, engine)
-            rows = map_table(temporary_path)
-            if source.definition.expected is not None:
-                check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")
-            definition = compute_definition_digest(source.definition)
-            own = OwnPin(definition=definition, rows=rows.num_rows, digest=digest, distribution=pinned)
-            content = tomli_w.dumps(own.model_dump(exclude_none=True)).encode()
-            write_atomically(make_own_pin_path(source), content)
-            pinned_source = apply_own_pin(source)
-            del rows
-            move_into_cache(temporary_path, pinned_source.cached_at)
-        finally:
-            temporary_path.unlink(missing_ok=True)
-    return pinned_source
+    with stage_source(f"{source.name}-first") as temporary_path:
+        digest = source.write_from(distribution, arguments, temporary_path, engine)
+        rows = map_table(temporary_path)
+        if source.definition.expected is not None:
+            check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")
+        definition = compute_definition_digest(source.definition)
+        own = OwnPin(definition=definition, rows=rows.num_rows, digest=digest, distribution=pinned)
+        del rows
+        write_atomically(make_own_pin_path(source), tomli_w.dumps(own.model_dump(exclude_none=True)).encode())
+        pinned_source = apply_own_pin(source)
+        move_into_cache(temporary_path, pinned_source.cached_at)
+        return pinned_source
 
 
 def make_contribution(name: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownName
-from farshift.loaders.corrupt import BENCHMARK, SEVERITIES, VALIDATION, corrupt, list_corruptions
+from farshift.core.plugins import find_files_by_name
+from farshift.loaders.corrupt import BENCHMARK, SEVERITIES, VALIDATION, corrupt
 from farshift.loaders.corruptions import frost, shot_noise, zoom_blur
 from farshift.loaders.corruptions._draws import Draws, _compute_normal_quantiles
 from farshift.loaders.corruptions._filters import apply_gaussian_blur, zoom_in
@@ -46,7 +47,7 @@ def made_up(side):
 
 
 def test_every_corruption_of_the_paper_is_a_file():
-    assert set(list_corruptions()) == {*BENCHMARK, *VALIDATION}
+    assert set(find_files_by_name("loaders/corruptions", ".py")) == {*BENCHMARK, *VALIDATION}
     assert len(BENCHMARK) == 15 and len(VALIDATION) == 4
 
 
