@@ -35,7 +35,8 @@ def compute_download_size(source: str) -> DownloadSize:
 
 
 def _add_up_files(distribution: Distribution) -> DownloadSize:
-    size, own, unknown = 0, 0, []
+    size, own = 0, 0
+    unknown: list[str] = []
     local_sizes = folder.list_named_sizes() if distribution.files else set()
     for pin in distribution.files:
         if isinstance(pin, FilePin) and get_file_path(pin.sha256).exists():

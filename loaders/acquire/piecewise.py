@@ -70,7 +70,8 @@ def build_in_pieces(
     """
     import pyarrow as pa
 
-    id_parts, digest_parts = [np.empty(0, np.uint64)], [np.empty((0, 32), np.uint8)]
+    id_parts: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
+    digest_parts: list[Bytes] = [np.empty((0, 32), np.uint8)]
     with ColumnFiles(schema, target) as stored, ColumnFiles(schema, target) as ordered:
         with convert_reader_errors("its data"):
             for table, piece_ids, piece_digests in _read_pieces(reader, arguments, schema, where, engine):

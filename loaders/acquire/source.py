@@ -229,7 +229,8 @@ class Source:
                 return rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
             known = describe_changes(self.name, self.definition.digest, rows)
-            maker = distribution.generator and getattr(load_generator(distribution.generator), "maker", None)
+            generator = load_generator(distribution.generator) if distribution.generator else None
+            maker = getattr(generator, "maker", None)
             by = str(maker(**distribution.options)) if maker else ""  # the package and its version
             reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")

@@ -41,8 +41,8 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
             reason = _describe_failure(broken) or f"the download ended at {have} of {download.size} bytes"
             raise MirrorFailed(reason) from broken
         if tries:
-            headers = broken.headers if isinstance(broken, urllib.error.HTTPError) else {}
-            time.sleep(compute_backoff(tries, parse_retry_after(headers.get("Retry-After"))))
+            later = broken.headers.get("Retry-After") if isinstance(broken, urllib.error.HTTPError) else None
+            time.sleep(compute_backoff(tries, parse_retry_after(later)))
         broken = None
         try:
             download.go_on(have)
