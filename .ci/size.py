@@ -1,7 +1,8 @@
 """How large the product is, and how deep a training: lines and files, those of the engine, calls down to `backward`.
 
-Content are the folders of one-file plug-ins below; everything else of the product is the engine. Each bound is what was
-last reached, not the goal: lower it when the product gets smaller. Prints a table, and exits 1 where a bound is exceeded.
+Content are the folders of one-file plug-ins below; everything else of the product is the engine. Each bound is what
+was last reached, not the goal: lower it when the product gets smaller. Prints a table, and exits 1 where a bound is
+exceeded.
 """
 
 from __future__ import annotations

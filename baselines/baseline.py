@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ..benchmarks.answers import Answers
 from ..benchmarks.model import Budget, Columns, Task, TrainingRows
@@ -15,7 +14,7 @@ from .recipe import Recipe
 
 if TYPE_CHECKING:
     from ..loaders.batching.encoded_files import EncodedFiles
-    from .training.trained_group import TrainedGroup
+    from .training.trained_group import Replica
 
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -37,9 +36,7 @@ class Baseline:
         self.member = Member(seed, settings)
         self.group = ReplicaGroup(recipe, task, [self.member], benchmark)
         self.name = make_replica_name(recipe, benchmark, self.member)
-        self.candidate = "last"
-        """The checkpoint that `predict` uses."""
-        self._trained: TrainedGroup | None = None
+        self._replica: Replica | None = None
 
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> dict[str, Any]:
         """Train from scratch on `train`. `val` is read only if the recipe stops early or its algorithm requires it.
@@ -47,40 +44,32 @@ class Baseline:
         Takes `budget.steps` steps if given, else the recipe's for `budget.name`. Returns information on the fit: final
         loss, steps and parameters of a network; rows fitted of an estimator.
         """
-        return self._fitted(train, val, budget)
+        return self._fit(train, val, budget)
 
-    def _fitted(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
+    def _fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget, **more: Any) -> dict[str, Any]:
         from .training.training_rows import FitInput
 
-        self._trained = self.group.fit(FitInput(train, val, **more), budget)
-        return self._trained.remarks(self.member)
-
-    def of(self, trained: TrainedGroup) -> Self:
-        """A copy of this baseline that predicts with its replica of a trained group."""
-        replica = copy.copy(self)
-        replica._trained = trained
-        return replica
-
-    def checkpoints(self) -> Iterator[tuple[str, Self]]:
-        """This baseline at each checkpoint that the recipe saves, by name; the final one is last."""
-        for name in self._known.candidates(self.member):
-            checkpoint = copy.copy(self)
-            checkpoint.candidate = name
-            yield name, checkpoint
+        trained = self.group.fit(FitInput(train, val, **more), budget)
+        self._replica = trained.replica(self.member)
+        return trained.remarks(self.member)
 
     @property
-    def _known(self) -> TrainedGroup:
-        if self._trained is None:
+    def _fitted(self) -> Replica:
+        if self._replica is None:
             raise ModelError(f"{self.name}: call fit before predict")
-        return self._trained
+        return self._replica
+
+    def checkpoints(self) -> Iterator[tuple[str, Replica]]:
+        """The trained replica at each checkpoint that the recipe saves, by name; the final one is last."""
+        return self._fitted.checkpoints()
 
     def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
         """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
-        self._known.announce(self.member, columns)
+        self._fitted.farshift_announce(columns)
 
     def predict(self, batch: Columns) -> Answers | list[str]:
         """One class with its probabilities, or one text, for each row of `batch`, in its order."""
-        return self._known.predict(self.member, batch, self.candidate)
+        return self._fitted.predict(batch)
 
 
 class TransductiveBaseline(Baseline):
@@ -89,7 +78,7 @@ class TransductiveBaseline(Baseline):
     def fit(
         self, train: TrainingRows, val: TrainingRows | None, budget: Budget, unlabelled: Columns | None = None
     ) -> dict[str, Any]:
-        return self._fitted(train, val, budget, unlabelled=unlabelled)
+        return self._fit(train, val, budget, unlabelled=unlabelled)
 
 
 class ShiftedLabelBaseline(Baseline):
@@ -98,7 +87,7 @@ class ShiftedLabelBaseline(Baseline):
     def fit(
         self, train: TrainingRows, val: TrainingRows | None, budget: Budget, ood_val: TrainingRows | None = None
     ) -> dict[str, Any]:
-        return self._fitted(train, val, budget, ood_val=ood_val)
+        return self._fit(train, val, budget, ood_val=ood_val)
 
 
 class AdaptiveBaseline(Baseline):
@@ -106,7 +95,7 @@ class AdaptiveBaseline(Baseline):
 
     def reset(self) -> None:
         """Undo the adaptation since `fit`."""
-        self._known.reset(self.member, self.candidate)
+        self._fitted.group.reset(self.member, "last")
 
 
 def make_baseline(

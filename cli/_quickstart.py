@@ -17,7 +17,7 @@ from ..baselines.running.sweep import raise_first_failure, require_extras, run_a
 from ..benchmarks.benchmark import Benchmark, load_suite
 from ..benchmarks.harness.evaluate import list_seeds
 from ..benchmarks.model import Budget
-from ..benchmarks.model_inputs import load_model_inputs
+from ..benchmarks.model_inputs.load import load_model_inputs
 from ..benchmarks.runs.run import Run, read_run
 from ..benchmarks.scoring.score import score
 from ..core.canonical import compute_identity

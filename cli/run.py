@@ -199,7 +199,7 @@ class RunOptions:
         from ..baselines.recipe import find_recipe
         from ..baselines.running.search import draw_settings
         from ..baselines.running.sweep import make_plan
-        from ..benchmarks.streamed import find_streamed_benchmark
+        from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
 
         chosen = read_settings(self.settings)
         if self.search:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.model_inputs import load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
 from ...core.errors import FarshiftError
 from ..recipe import Recipe, make_fine_tuned, replace_augmentation, replace_encoder, replace_network
 from .published import apply_published

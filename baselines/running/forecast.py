@@ -10,7 +10,8 @@ from math import ceil
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.model_inputs import ModelInputs, load_cached, load_model_inputs
+from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
+from ...benchmarks.model_inputs.rows import ModelInputs
 from ...core.engines import Needs, open_engine
 from ...core.errors import FarshiftError, Unavailable
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size

@@ -15,10 +15,10 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import begin_run
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs import load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
+from ...benchmarks.model_inputs.streamed import StreamedBenchmark
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
-from ...benchmarks.streamed import StreamedBenchmark
 from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, ModelError
 from ...core.files import compute_file_sha256

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ...benchmarks.harness.training import TrainingSet
 from ...benchmarks.model import Columns
-from ...benchmarks.model_inputs import ModelInputs, ModelRows, load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
+from ...benchmarks.model_inputs.rows import ModelInputs, ModelRows
 from ...core.files import get_cache_root
 from ...loaders.batching.images import decode_images
 from ...loaders.batching.pixels import is_cached

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.model_inputs import ModelInputs, load_cached, load_model_inputs
-from ...benchmarks.streamed import StreamedBenchmark
+from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
+from ...benchmarks.model_inputs.rows import ModelInputs
+from ...benchmarks.model_inputs.streamed import StreamedBenchmark
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...loaders.acquire.download_size import compute_download_size

@@ -21,7 +21,7 @@ import numpy as np
 from ...benchmarks.answers import Answers
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs import load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.runs.predictions import ARROW_TYPES, read_answers, sort_by_row_id
 from ...benchmarks.runs.replay import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.runs.run import Run, read_run

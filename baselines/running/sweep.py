@@ -14,12 +14,12 @@ from ...benchmarks.harness.evaluate import finish_run, list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs import load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
+from ...benchmarks.model_inputs.streamed import StreamedBenchmark, find_streamed_benchmark
 from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, check_settings
-from ...benchmarks.streamed import StreamedBenchmark, find_streamed_benchmark
 from ...core.device import check_device
 from ...core.engines import Needs, iterate_outcomes, open_engine
 from ...core.engines.local import Local

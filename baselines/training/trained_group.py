@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.harness.training import FittedModel
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.encoded_files import EncodedFiles
-from ..baseline import make_baseline
+from ..compatibility import list_required_data
 from ..diagnostics import diagnose_stack
 from ..encoding.encoding import RowEncoding
 from ..estimator import Estimator
@@ -54,8 +54,13 @@ class TrainedGroup:
 
     def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
         """The replica of a seed and a setting's values, as the evaluation loop uses it."""
-        model = make_baseline(self.recipe, self.task, seed, self.benchmark, values).of(self)
-        return nullcontext(FittedModel(model, self.remarks(model.member), self.seconds(model.member), self.touched))
+        member = Member(seed, values)
+        return nullcontext(FittedModel(self.replica(member), self.remarks(member), self.seconds(member), self.touched))
+
+    def replica(self, member: Member) -> Replica:
+        """A member as a model of its own."""
+        adapts = "test batches" in list_required_data(self.recipe)
+        return (AdaptiveReplica if adapts else Replica)(self, member)
 
     def remarks(self, member: Member) -> dict[str, Any]:
         """Information on a member's training, and its diagnostics. Raises its `ModelError` if it failed."""
@@ -144,6 +149,36 @@ class TrainedGroup:
             for number, values in zip(trained_stack.number.tolist(), inside, strict=True):
                 if isinstance(result := self.results[members[number].label], TrainedReplica):
                     result.remarks |= values
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One trained replica as a model: a `CheckpointedModel` (`benchmarks/model.py`)."""
+
+    group: TrainedGroup
+    member: Member
+    candidate: str = "last"
+    """The checkpoint that `predict` uses."""
+
+    def predict(self, batch: Columns) -> Answers | list[str]:
+        """One class with its probabilities, or one text, for each row of `batch`, in its order."""
+        return self.group.predict(self.member, batch, self.candidate)
+
+    def checkpoints(self) -> Iterator[tuple[str, Self]]:
+        """This replica at each checkpoint that the recipe saves, by name; the final one is last."""
+        return ((name, replace(self, candidate=name)) for name in self.group.candidates(self.member))
+
+    def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
+        """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
+        self.group.announce(self.member, columns)
+
+
+class AdaptiveReplica(Replica):
+    """A replica that adapts while it predicts."""
+
+    def reset(self) -> None:
+        """Undo the adaptation since `fit`."""
+        self.group.reset(self.member, self.candidate)
 
 
 def make_replica_name(recipe: Recipe, benchmark: str, member: Member) -> str:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, TrainingRows
-from ...benchmarks.model_inputs import ModelRows
+from ...benchmarks.model_inputs.rows import ModelRows
 from ...loaders.batching.encoded_files import EncodedFiles
 from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows

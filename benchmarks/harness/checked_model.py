@@ -15,7 +15,7 @@ from ...core.draws import draw_below, draw_uniform
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task
-from ..model_inputs import ModelRows
+from ..model_inputs.rows import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from .factory import make_factory
 

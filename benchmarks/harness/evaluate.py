@@ -24,7 +24,8 @@ from ..benchmark import Benchmark, find_benchmark
 from ..fingerprint import compute_fingerprint
 from ..limits import MAX_SEEDS, find_name_problem
 from ..model import Budget
-from ..model_inputs import ModelInputs, load_model_inputs
+from ..model_inputs.load import load_model_inputs
+from ..model_inputs.rows import ModelInputs
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run

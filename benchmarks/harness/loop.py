@@ -20,7 +20,7 @@ from ...loaders.batching.input_format import InputFormat
 from ..benchmark import Benchmark
 from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
-from ..model_inputs import ModelInputs, ModelRows
+from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import RunFolder

@@ -22,7 +22,7 @@ from ..answers import Answers
 from ..benchmark import Benchmark
 from ..definition import Adaptation
 from ..model import Columns, Task
-from ..model_inputs import ModelRows
+from ..model_inputs.rows import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from ..runs.shards import Job, Shard
 from .time_limit import PredictTimeout, TimeLimit

@@ -17,7 +17,7 @@ from ...core.errors import ModelError
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ..benchmark import Benchmark
 from ..model import Budget
-from ..model_inputs import ModelInputs, ModelRows, copy_rows
+from ..model_inputs.rows import ModelInputs, ModelRows, copy_rows
 from ..parsing import wrap_user_errors
 from ..selection import Fold
 from ..settings import clean_remarks

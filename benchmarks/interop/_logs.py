@@ -14,7 +14,7 @@ from ...core.errors import BadRun
 from ...core.files import compute_file_sha256
 from ..answers import Answers
 from ..benchmark import Benchmark
-from ..model_inputs import load_model_inputs
+from ..model_inputs.load import load_model_inputs
 from ..prompting.grading import extract_answers
 from ..prompting.prompt import Prompt
 from ..scoring.completeness import describe_row_id_problem

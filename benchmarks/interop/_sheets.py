@@ -14,7 +14,7 @@ from ...core.errors import BadDefinition, FarshiftError, shorten_list
 from ..benchmark import Benchmark, load_benchmarks
 from ..canary import make_canary
 from ..model import Task
-from ..model_inputs import load_model_inputs
+from ..model_inputs.load import load_model_inputs
 from ..prompting.grading import Grader
 from ..prompting.prompt import Prompt
 

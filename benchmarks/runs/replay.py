@@ -11,7 +11,8 @@ from ..answers import Answers
 from ..benchmark import Benchmark
 from ..harness.evaluate import begin_run, list_seeds
 from ..model import Budget
-from ..model_inputs import ModelInputs, ModelRows, load_model_inputs
+from ..model_inputs.load import load_model_inputs
+from ..model_inputs.rows import ModelInputs, ModelRows
 from .run import Run
 from .shards import Shard
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ...core.files import write_atomically
 from ..answers import Answers
 from ..model import Task
-from ..model_inputs import ModelRows
+from ..model_inputs.rows import ModelRows
 from .predictions import concatenate_answers, make_answers_table
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from ...core.plugins import find_files_by_name, load_module
 
 if TYPE_CHECKING:
-    from ..model_inputs import ModelInputs, ModelRows
+    from ..model_inputs.rows import ModelInputs, ModelRows
 
 
 class Benchmark(Protocol):

@@ -20,7 +20,7 @@ from . import Fold, SelectionData, needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..model_inputs import ModelInputs
+    from ..model_inputs.rows import ModelInputs
 
 PART = "crafted_shift"
 

@@ -12,7 +12,7 @@ from . import Fold, SelectionData
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
-    from ..model_inputs import ModelInputs
+    from ..model_inputs.rows import ModelInputs
 
 PART = "leave_one_group_out"
 MAX_GROUPS = 50

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import evaluate
-from ...benchmarks.model_inputs import load_model_inputs
+from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.runs.run import Run
 from .benchmark import make_sealed_benchmark
 from .draw_folder import PublishedDraw, find_window_benchmark, read_draw

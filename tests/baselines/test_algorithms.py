@@ -14,7 +14,7 @@ from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.model import Budget
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.core.errors import ModelError, Unavailable
 
 KNOWN = {record["name"]: record for record in list_algorithms()}

@@ -18,7 +18,7 @@ from farshift.baselines.training import trainer
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.benchmark import Benchmark
-from farshift.benchmarks.model_inputs import ModelInputs
+from farshift.benchmarks.model_inputs.rows import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
 from farshift.core.errors import BadDefinition, ModelError
 from farshift.core.progress import report_to

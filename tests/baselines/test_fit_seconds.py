@@ -11,8 +11,8 @@ from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.fit_seconds import FitSeconds
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks import streamed
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.benchmarks.model_inputs import streamed
 from farshift.core.errors import ModelError
 
 from .killed_groups import fitted, killed_before, made, rows

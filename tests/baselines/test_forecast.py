@@ -17,7 +17,8 @@ from farshift.baselines.running.resources import is_audio_input
 from farshift.baselines.running.sweep import make_budget, make_plan
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.model_inputs import ModelRows, load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.cli import app
 from farshift.loaders.acquire.download_size import DownloadSize, compute_download_size
 from farshift.loaders.acquire.source import find_source

@@ -15,7 +15,7 @@ from farshift.baselines.running.search import draw_settings
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.schedules import geometric
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 WEIGHTS = "org/name"

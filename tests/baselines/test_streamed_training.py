@@ -18,7 +18,7 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData
 from farshift.loaders.part import Part
 from farshift.loaders.stream.columns import find_streamed_inputs

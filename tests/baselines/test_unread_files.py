@@ -11,7 +11,7 @@ from encoded_files import picture
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.training.training_rows import FitInput, digest_batch
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs import ModelInputs, ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelInputs, ModelRows
 from farshift.loaders.batching.encoded_files import EncodedFiles
 from farshift.loaders.batching.pixels import ArrayPixels, MappedPixels, open_pixels
 from farshift.loaders.cache.store import map_table, write_arrow
@@ -66,11 +66,7 @@ def part(schema: Schema, image: pa.Array, file: Path) -> Part:
 
 def inputs_of(rows: Part) -> ModelInputs:
     observed = {"train": {"kind": rows.observed_labels(), "weight": np.ones(12, np.int64)}}
-    return ModelInputs(Toy(), rows.schema, {"train": rows.without_labels()}, observed)
-
-
-class Toy:
-    task = TASK
+    return ModelInputs("a/a", TASK, rows.schema, {"train": rows.without_labels()}, observed)
 
 
 def test_training_rows_keep_their_files_in_the_mapped_column_and_give_a_user_copies(tmp_path: Path) -> None:

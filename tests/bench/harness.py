@@ -23,7 +23,7 @@ from farshift.benchmarks.harness.predictor import Predictor
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import Job, Shard
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows

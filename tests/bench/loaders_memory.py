@@ -72,7 +72,7 @@ measured(anonymous(), epoch)
 _TRAINING = """
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import Recipe, RecipeBudget
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.benchmarks.model import Budget, Task
 from farshift.loaders.batching.encoded_files import EncodedFiles
 

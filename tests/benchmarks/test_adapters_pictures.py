@@ -24,7 +24,7 @@ from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import InputFormat

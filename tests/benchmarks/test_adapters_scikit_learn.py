@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from farshift.benchmarks.adapters.scikit_learn import adapt
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import MissingExtra, ModelError
 
 pytest.importorskip("sklearn")

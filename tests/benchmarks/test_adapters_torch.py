@@ -12,7 +12,7 @@ from farshift import FarshiftError
 from farshift.benchmarks.adapters.torch_module import _load_state_dict, adapt, from_spec
 from farshift.benchmarks.harness.factory import make_factory
 from farshift.benchmarks.model import Budget, Task
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import ModelError, UnknownName
 
 pytest.importorskip("torch")

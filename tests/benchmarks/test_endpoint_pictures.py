@@ -15,7 +15,7 @@ from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import BadDefinition, ModelError
 from llm_server import llm

@@ -11,7 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.definition import BenchmarkDefinition
-from farshift.benchmarks.model_inputs import ModelRows
+from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
 
 sys.path.insert(0, str(Path(__file__).parent))

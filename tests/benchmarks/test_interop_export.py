@@ -13,7 +13,7 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.benchmarks.interop import export_benchmark
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.benchmarks.prompting.grading import Grader
 from interop_cases import NAME
 from support import one_line_error

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.model_inputs import load_model_inputs
+from farshift.benchmarks.model_inputs.load import load_model_inputs
 from farshift.core.files import compute_file_sha256
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import fetch_file

@@ -7,8 +7,7 @@ library is not kept from the labels of public data: see docs/security.md.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,22 +15,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import FarshiftError
-from ..core.isolation.label_access import allow_label_access
-from ..loaders.batching.columns import TextColumn, to_object_array
-from ..loaders.batching.encoded import BadFile
-from ..loaders.batching.encoded_files import EncodedFiles
-from ..loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
-from ..loaders.batching.order import make_order
-from ..loaders.batching.pixels import MappedPixels
-from ..loaders.part import Part
-from ..loaders.split import is_cached
-from ..loaders.stream.columns import find_streamed_inputs
-from ..splits.schema import Schema
-from .benchmark import Benchmark
-from .model import Task
-from .prompting.prompt import Prompt, draw_shots
-from .streamed import StreamedBenchmark
+from ...core.errors import FarshiftError
+from ...core.isolation.label_access import allow_label_access
+from ...loaders.batching.columns import TextColumn, to_object_array
+from ...loaders.batching.encoded import BadFile
+from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
+from ...loaders.batching.order import make_order
+from ...loaders.batching.pixels import MappedPixels
+from ...loaders.part import Part
+from ...splits.schema import Schema
+from ..definition import PromptPin
+from ..model import Task
+from ..prompting.prompt import Prompt, draw_shots
 
 SEEN_IN_TRAINING = ("weight", "group")
 """Columns of training rows in addition to inputs and label."""
@@ -138,15 +134,15 @@ class ModelInputs:
     `SEEN_IN_TRAINING` names. groups: numbers of the rows' groups, if the protocol resets an adaptive model by group.
     """
 
-    benchmark: Benchmark
+    benchmark: str
+    task: Task
     schema: Schema
     parts: Mapping[str, Part]
     observed: Mapping[str, dict[str, NDArray[Any]]]
     groups: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-
-    @property
-    def task(self) -> Task:
-        return self.benchmark.task
+    prompt_pin: PromptPin | None = None
+    open_stream: Callable[[], Mapping[str, Any]] | None = None
+    """Opens the inputs of training rows that are streamed."""
 
     def has_part(self, name: str) -> bool:
         return name in self.parts
@@ -166,9 +162,9 @@ class ModelInputs:
         """Return a part's inputs, observed labels, weights and groups. Texts and numbers are in memory."""
         rows = self.part(name)
         columns = _load_texts(rows.columns)
-        if name == "train" and isinstance(self.benchmark, StreamedBenchmark):
+        if name == "train" and self.open_stream is not None:
             with allow_label_access():
-                columns |= find_streamed_inputs(self.benchmark.streamed(name), self.task.inputs)
+                columns |= self.open_stream()
         return replace(rows, columns=columns | self.observed[name])
 
     def unlabelled(self, name: str) -> dict[str, Any]:
@@ -178,13 +174,13 @@ class ModelInputs:
     @cached_property
     def prompt(self) -> Prompt | None:
         """The prompt with its examples; None if the benchmark has no prompt."""
-        pin = self.benchmark.definition.prompt
-        if pin is None or isinstance(self.benchmark, StreamedBenchmark):
+        pin = self.prompt_pin
+        if pin is None or self.open_stream is not None:
             return None
         rows = self.part("train")
         columns = {name: _LazyRows(column) for name, column in rows.columns.items()}
         columns[self.task.label] = _LazyRows(self.observed["train"][self.task.label])
-        return Prompt(pin, self.task, draw_shots(pin, self.benchmark.name, columns, rows.row_ids, self.task))
+        return Prompt(pin, self.task, draw_shots(pin, self.benchmark, columns, rows.row_ids, self.task))
 
 
 @dataclass(frozen=True)
@@ -216,48 +212,3 @@ def _open_column(part: Part, name: str) -> Any:
     if isinstance(column, TextColumn):
         return column
     return column.stored if column.places is None else column.take(np.arange(len(part)))
-
-
-def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
-    """Open a benchmark's inputs, and the observed labels of the parts that it trains on. The split is pulled and
-    verified first if needed, and the benchmark checked against it."""
-    pulled = not _is_cached(benchmark)
-    inputs = _open_inputs(benchmark)
-    if pulled:  # what was built has every label, and may be in reference cycles
-        gc.collect()
-    return inputs
-
-
-def load_cached(benchmark: Benchmark) -> ModelInputs | None:
-    """Return a benchmark's model inputs; None if its data are not in the cache."""
-    return load_model_inputs(benchmark) if _is_cached(benchmark) else None
-
-
-def _is_cached(benchmark: Benchmark) -> bool:
-    return benchmark.is_cached() if isinstance(benchmark, StreamedBenchmark) else is_cached(benchmark.manifest)
-
-
-def _open_inputs(benchmark: Benchmark) -> ModelInputs:
-    opened = replace(benchmark)  # with every label; it is gone when this returns
-    opened.check()
-    task, touch = benchmark.task, benchmark.definition.protocol.touch
-    trained_on = {name for name in ("train", "id_val") if opened.has_part(name)}
-    if touch.ood_val_labels and opened.has_part("ood_val"):
-        trained_on.add("ood_val")
-    by_group = touch.adaptation is not None and touch.adaptation.reset == "group"
-    parts: dict[str, Part] = {}
-    observed: dict[str, dict[str, NDArray[Any]]] = {}
-    groups: dict[str, NDArray[np.int64]] = {}
-    for name in sorted({*opened.predicted_parts, *trained_on}):
-        part = opened.part(name)
-        if isinstance(opened, StreamedBenchmark) and name != "train":
-            parts[name] = opened.cached_inputs(name)
-        else:
-            parts[name] = part.without_labels()
-        if name in trained_on:
-            known = {key: part.row_metadata[key] for key in SEEN_IN_TRAINING if key in part.row_metadata}
-            weight = {"weight": np.ones(len(part), np.int64)} | known
-            observed[name] = {task.label: part.observed_labels()} | weight
-        if by_group and "group" in part.row_metadata:
-            groups[name] = np.unique(part.row_metadata["group"], return_inverse=True)[1]
-    return ModelInputs(replace(benchmark), opened.split.source.schema, parts, observed, groups)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
-from ..core.errors import FarshiftError
-from ..core.files import get_cache_root
-from ..loaders.cache.store import load_or_build_table
-from ..loaders.part import Part
-from ..loaders.stream.part import StreamedPart
-from ..loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
-from .benchmark import Benchmark, find_benchmark
+from ...core.errors import FarshiftError
+from ...core.files import get_cache_root
+from ...loaders.cache.store import load_or_build_table
+from ...loaders.part import Part
+from ...loaders.stream.columns import find_streamed_inputs
+from ...loaders.stream.part import StreamedPart
+from ...loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
+from ..benchmark import Benchmark, find_benchmark
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,10 @@ class StreamedBenchmark(Benchmark):
         """Return the rows of `part(name)` as a stream."""
         full_part = self.split.stream(self.published(name))
         return full_part.select(np.searchsorted(full_part.row_ids, self.part(name).row_ids))
+
+    def open_training_inputs(self) -> dict[str, Any]:
+        """Return the inputs of training rows as columns that are read from the stream on demand."""
+        return dict(find_streamed_inputs(self.streamed("train"), self.task.inputs))
 
     def cached_inputs(self, name: str) -> Part:
         """Return the inputs of `part(name)`, which are read from the stream once, into the cache."""

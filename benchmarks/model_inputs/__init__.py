@@ -1,0 +1,1 @@
+"""The rows of a benchmark as a model may see them."""
