@@ -176,8 +176,7 @@ def _format_severity(point: dict[str, Any]) -> str:
 
 
 def _format_difference(record: dict[str, Any]) -> list[str]:
-    from ..benchmarks.statistics.interval import read_interval
-    from ..benchmarks.statistics.not_available import NotAvailable
+    from ..benchmarks.statistics.interval import NotAvailable, read_interval
 
     known = read_interval(record)
     if isinstance(known, NotAvailable):
@@ -287,7 +286,7 @@ def _read_recorded_runs(benchmark: str) -> list[Any]:
 
 
 def _format_detectable(record: dict[str, Any]) -> list[Any]:
-    from ..benchmarks.statistics.not_available import NotAvailable, read_available
+    from ..benchmarks.statistics.interval import NotAvailable, read_available
 
     known = read_available(lambda item: float(item["value"]), record)
     value = known.reason if isinstance(known, NotAvailable) else f"{known:.4f}"

@@ -90,7 +90,7 @@ def _print_tables(snapshot: Snapshot) -> None:
 
 
 def _print_suite(suite: Any) -> None:
-    from ..benchmarks.statistics.not_available import NotAvailable, read_available
+    from ..benchmarks.statistics.interval import NotAvailable, read_available
 
     aggregate = suite.aggregates
     rows = [[row.entry, _format_margin(row.mean), _format_margin(row.iqm)] for row in aggregate.rows]

@@ -28,8 +28,13 @@ from ...benchmarks.derived.recovered import compute_gap_recovered_on_rows
 from ...benchmarks.runs.run import Run
 from ...benchmarks.statistics.concurrence import MORE_THAN
 from ...benchmarks.statistics.concurrence import compute_tau_interval as tau_interval
-from ...benchmarks.statistics.interval import Estimate, estimate_gap, estimate_mean, estimate_paired_difference
-from ...benchmarks.statistics.not_available import NotAvailable
+from ...benchmarks.statistics.interval import (
+    Estimate,
+    NotAvailable,
+    estimate_gap,
+    estimate_mean,
+    estimate_paired_difference,
+)
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...core.errors import BadDefinition, UnknownName
 from ..running.recorded_scores import RecordedScore, read_recorded_scores

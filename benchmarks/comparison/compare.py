@@ -18,9 +18,9 @@ from ..scoring.apply_selection import explain_unavailable
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..selection import Rule, load_rules
 from ..statistics.clusters import describe_clusters
-from ..statistics.confidence_interval import LEVEL
 from ..statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
 from ..statistics.sample import Sample
+from ..statistics.variance_estimate import LEVEL
 from .record import Comparison
 
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ..runs.run import Run
 from ..scoring.breakdown import MAX_GROUPS, compute_severity_curve
 from ..scoring.score import get_severity_unit
-from ..statistics.holm import adjust_by_holm
 from ..statistics.interval import estimate_paired_difference
-from ..statistics.paired_test import compare_rows
-from ..statistics.sample import Sample, has_finite_ends
+from ..statistics.paired_test import adjust_by_holm, compare_rows
+from ..statistics.sample import Sample
+from ..statistics.variance_estimate import has_finite_ends
 from .compare import Side, compare_sides, has_single_seed, judge_difference, read_sides
 
 Pair = tuple[Side, Side]

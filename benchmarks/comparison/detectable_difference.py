@@ -13,7 +13,7 @@ from ..runs.run import Run, read_run
 from ..scoring.score import compute_entry_identity
 from ..statistics.clusters import choose_cluster_treatment, count_clusters, encode_clusters
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import NotAvailable
 from .compare import describe_run, measure_run_view
 
 VIEWS = ("id", "ood")

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..runs.run import Run, read_run
 from ..scoring.score import compute_entry_identity
-from ..statistics.confidence_interval import LEVEL
 from ..statistics.joint_covariance import estimate_joint_covariance
 from ..statistics.ranks import compute_rank_sets
+from ..statistics.variance_estimate import LEVEL
 from .compare import Side
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.listings.frame import to_data_frame
 from ...core.listings.html import render_table
-from ..statistics.not_available import NotAvailable, read_available
+from ..statistics.interval import NotAvailable, read_available
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,8 @@ from ..derived.robustness import compute_effective_robustness as above_line
 from ..runs.run import Run, read_run
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters
-from ..statistics.confidence_interval import LEVEL
 from ..statistics.interval import Estimate, estimate_mean
+from ..statistics.variance_estimate import LEVEL
 from .compare import describe_run, measure_run_view
 
 Runs = Sequence[Run | Path | str]

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import Codes, encode_clusters, estimate_mean_covariance, make_clustering
-from ..statistics.interval import Estimate, compute_interval, estimate_mean, read_estimate
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import Estimate, NotAvailable, compute_interval, estimate_mean, read_estimate
 from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import VarianceEstimate
 

@@ -23,12 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.half_samples import estimate_half_sample_variance, make_balanced_halves
-from ..statistics.interval import Estimate, compute_interval, read_estimate
-from ..statistics.jackknife import estimate_end_variance, estimate_jackknife_variance
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import Estimate, NotAvailable, compute_interval, read_estimate
 from ..statistics.sample import Scores
-from ..statistics.variance_estimate import VarianceEstimate
+from ..statistics.variance_estimate import (
+    VarianceEstimate,
+    estimate_end_variance,
+    estimate_half_sample_variance,
+    estimate_jackknife_variance,
+    make_balanced_halves,
+)
 from .curve import Curve, Tally, fit_isotonic, tally_curve
 
 FINE, COARSE = 200, 20

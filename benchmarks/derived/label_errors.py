@@ -24,11 +24,9 @@ from ..metrics import State, find_metric
 from ..metrics._probabilities import get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, compute_interval, read_estimate
-from ..statistics.jackknife import estimate_end_variance
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import Estimate, NotAvailable, compute_interval, read_estimate
 from ..statistics.sample import Replicates, make_replicates
-from ..statistics.variance_estimate import estimate_seed_variance
+from ..statistics.variance_estimate import estimate_end_variance, estimate_seed_variance
 
 CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 

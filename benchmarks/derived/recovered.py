@@ -21,11 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.confidence_interval import LEVEL
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import NotAvailable
 from ..statistics.sample import Sample
-from ..statistics.student_t import find_two_sided_quantile
-from ..statistics.variance_estimate import estimate_seed_variance
+from ..statistics.variance_estimate import LEVEL, estimate_seed_variance, find_t_quantiles
 
 FEWEST_SE = 2.0
 """A gap below this many standard errors is too small for a share of it to be meaningful."""
@@ -103,7 +101,7 @@ def _compute_fieller_interval(values: NDArray[np.float64], covariance: Matrix, d
         return NotAvailable("a score is not defined, or not defined on some subsets of the rows")
     x, floor, ceiling = values.tolist()
     gain, gap = x - floor, ceiling - floor
-    t, se = find_two_sided_quantile(LEVEL, df), sqrt(covariance[1, 1])
+    t, se = float(find_t_quantiles(1 - LEVEL, df)), sqrt(covariance[1, 1])
     # If the gap is below t standard errors, the set of ratios that are not rejected is unbounded.
     if not gap > max(FEWEST_SE, t) * se:
         return NotAvailable(

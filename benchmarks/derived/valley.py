@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from ..statistics.interval import Estimate, estimate_gap
-from ..statistics.not_available import KEY, NotAvailable
+from ..statistics.interval import KEY, Estimate, NotAvailable, estimate_gap
 from ..statistics.sample import Sample
 
 FEWEST = 3

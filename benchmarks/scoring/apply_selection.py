@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..selection import Rule, load_rules
-from ..statistics.interval import estimate_gap, estimate_mean
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import NotAvailable, estimate_gap, estimate_mean
 from ..statistics.sample import Sample
 from .answered_rows import Chosen, RunPredictions
 from .record import SelectionScore

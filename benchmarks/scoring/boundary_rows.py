@@ -23,7 +23,8 @@ from ..answers import FAILED, Answers
 from ..boxes import read_boxes, write_boxes
 from ..metrics import Metric, State
 from ..model import Columns, Task
-from ..statistics.sample import BoundaryRows, has_finite_ends
+from ..statistics.sample import BoundaryRows
+from ..statistics.variance_estimate import has_finite_ends
 
 KINDS, MOST_GROUPS = 25, 200
 """Maximum number of classes, and of groups, with an additional row each; if there are more, these are a sample."""

@@ -18,8 +18,7 @@ from ..derived.label_errors import LabelErrors, estimate_label_error_detection
 from ..derived.valley import Valley, find_valley
 from ..metrics import Metric, State, find_metric
 from ..statistics.clusters import make_clustering
-from ..statistics.interval import estimate_mean
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import NotAvailable, estimate_mean
 from ..statistics.sample import RowScores, assign_row_groups, count_jackknife_groups, deal_rows
 from .answered_rows import AnsweredRows, Chosen, RunPredictions
 from .record import AnswerCounts, Calibration, CalibrationBin, SeverityPoint, WorstGroup

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..model import Task
-from ..statistics.normalised import Scale
+from ..statistics.aggregate import Scale
 
 
 def compute_chance(metric: Metric, task: Task) -> float | None:

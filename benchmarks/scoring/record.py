@@ -19,8 +19,7 @@ from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
 from ..derived.valley import Valley
-from ..statistics.interval import Estimate, HasInterval, read_estimate
-from ..statistics.not_available import NotAvailable, read_available
+from ..statistics.interval import Estimate, HasInterval, NotAvailable, read_available, read_estimate
 from ..statistics.ranks import Better
 from ..statistics.variation import Variation
 

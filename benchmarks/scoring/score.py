@@ -16,10 +16,8 @@ from ..runs.card import RunCard
 from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.run import Run, RunLike, read_run
 from ..statistics.clusters import describe_clusters
-from ..statistics.confidence_interval import LEVEL
-from ..statistics.interval import Estimate, estimate_gap, estimate_mean
-from ..statistics.not_available import NotAvailable
-from ..statistics.sample import has_finite_ends
+from ..statistics.interval import Estimate, NotAvailable, estimate_gap, estimate_mean
+from ..statistics.variance_estimate import LEVEL, has_finite_ends
 from ..statistics.variation import estimate_variation
 from .answered_rows import AnsweredRows, RunPredictions
 from .apply_selection import score_selections

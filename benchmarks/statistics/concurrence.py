@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .confidence_interval import LEVEL
-from .not_available import NotAvailable
-from .streams import make_generator
+from .interval import NotAvailable
+from .variance_estimate import LEVEL, make_generator
 
 MORE_THAN = 6
 """tau is only reported for more entries than this."""

@@ -28,11 +28,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
-from .confidence_interval import add_variances
-from .max_t import find_t_quantiles
+from .interval import round_numbers
 from .sample import Sample
-from .shared_rows import subtract_interaction
-from .variance_estimate import VarianceEstimate, estimate_seed_variance
+from .variance_estimate import (
+    VarianceEstimate,
+    add_variances,
+    estimate_seed_variance,
+    find_t_quantiles,
+    subtract_interaction,
+)
 
 SIZE, POWER = 0.05, 0.8
 DISAGREEMENT = 0.1
@@ -54,10 +58,7 @@ class Detectable:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON, six decimals."""
         numbers = {"value": self.value, "low": self.low, "high": self.high}
-        return {name: round(number, 6) for name, number in numbers.items()} | {
-            "pairs": self.pairs,
-            "single": self.single,
-        }
+        return {**round_numbers(numbers), "pairs": self.pairs, "single": self.single}
 
 
 def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArray[np.float64]:
@@ -67,10 +68,7 @@ def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArr
     2 degrees of freedom, 1 % for 4, and accurate beyond."""
     variance = np.array([spread.variance for spread in spreads])
     df = np.array([spread.df if isfinite(spread.df) else 1.0 for spread in spreads])  # irrelevant without variance
-    detectable: NDArray[np.float64] = (find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)) * np.sqrt(
-        variance
-    )
-    return detectable
+    return (find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)) * np.sqrt(variance)
 
 
 def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:

@@ -20,18 +20,44 @@ then conservative, since a cluster's difficulty common to both parts cancels in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import fsum, inf, isfinite, log, nan, sqrt, tanh
-from typing import Any, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard, TypeVar
 
 from .clusters import INDEPENDENT, Clustering
-from .confidence_interval import LEVEL
-from .not_available import NotAvailable, read_available
-from .sample import Sample, has_finite_ends
-from .student_t import find_two_sided_quantile
-from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance, sum_variances
+from .sample import Sample, subtract_bounds
+from .variance_estimate import (
+    VarianceEstimate,
+    compute_average,
+    compute_reach,
+    estimate_seed_variance,
+    has_finite_ends,
+    sum_variances,
+)
+
+KEY = "n/a"
+"""The only key of the JSON form of `NotAvailable`."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class NotAvailable:
+    """The placeholder for an estimate that is not defined, or too uncertain to be reported: the reason, instead of zero
+    or NaN."""
+
+    reason: str
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain JSON."""
+        return {KEY: self.reason}
+
+
+def read_available(read: Callable[[Mapping[str, Any]], T], record: Mapping[str, Any]) -> T | NotAvailable:
+    """Apply `read` to a JSON record; `NotAvailable` if the record is a reason instead."""
+    return NotAvailable(str(record[KEY])) if KEY in record else read(record)
 
 
 class HasInterval(Protocol):
@@ -52,6 +78,38 @@ class Interval:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class ConfidenceInterval:
+    """A value with its 95 % t interval; `low` and `high` are NaN if the variance is unknown."""
+
+    value: float
+    low: float
+    high: float
+    se: float
+    df: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON with six decimals; `n/a` with the reason if there is no interval. `df` is null if it is
+        infinite, since nothing in the value varies."""
+        if not (isfinite(self.value) and isfinite(self.low) and isfinite(self.high)):
+            return NotAvailable("not defined on these predictions").to_dict()
+        numbers = {"value": self.value, "low": self.low, "high": self.high, "se": self.se}
+        return round_numbers(numbers) | {"df": round(self.df, 1) if isfinite(self.df) else None}
+
+
+def make_confidence_interval(value: float, spread: VarianceEstimate) -> ConfidenceInterval:
+    """Make the t interval around `value`."""
+    if not (isfinite(value) and isfinite(spread.variance)):
+        return ConfidenceInterval(value, nan, nan, nan, spread.df)
+    reach = compute_reach(spread)
+    return ConfidenceInterval(value, value - reach, value + reach, sqrt(spread.variance), spread.df)
+
+
+def round_numbers(numbers: Mapping[str, float], digits: int = 6) -> dict[str, float]:
+    """Round each number, without negative zeros."""
+    return {name: round(number, digits) + 0.0 for name, number in numbers.items()}
 
 
 @dataclass(frozen=True)
@@ -87,10 +145,7 @@ class Estimate:
             why = self.why or "not defined without some of the rows"
             return NotAvailable(f"{self.value:g}, but no interval: {why}").to_dict()
         return {
-            "value": round(self.value, 6),
-            "low": round(self.low, 6),
-            "high": round(self.high, 6),
-            "row_se": round(self.row_se, 6),
+            **{name: round(getattr(self, name), 6) for name in ("value", "low", "high", "row_se")},
             "seed_se": None if self.seed_se is None else round(self.seed_se, 6),
             "interaction_se": round(self.interaction_se, 6),
             "rows": self.rows,
@@ -103,16 +158,11 @@ class Estimate:
     def from_dict(cls, record: Mapping[str, Any]) -> Estimate:
         """Read the estimate that `to_dict` wrote. Fields that an earlier scorer did not record, and the degrees of
         freedom, which are never recorded, have their defaults."""
+        names = ("value", "low", "high", "row_se", "seed_se", "rows", "seeds")
         return cls(
-            value=record["value"],
-            low=record["low"],
-            high=record["high"],
-            row_se=record["row_se"],
-            seed_se=record["seed_se"],
-            rows=record["rows"],
-            seeds=record["seeds"],
-            per_seed=tuple(record["per_seed"]),
-            clustering=Clustering.from_dict(record),
+            *(record[name] for name in names),
+            tuple(record["per_seed"]),
+            Clustering.from_dict(record),
             interaction_se=record.get("interaction_se", 0.0),
         )
 
@@ -152,7 +202,7 @@ def compute_interval(
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
     combined = combine_crossed_variances(rows, known, interaction)
-    reach = find_two_sided_quantile(LEVEL, combined.df) * sqrt(combined.variance) if combined.variance else 0.0
+    reach = compute_reach(combined)
     if logit:
         low, high = _compute_logit_interval(value, reach, bounds, logit)
     else:
@@ -193,16 +243,9 @@ def _make_estimate(
 ) -> Estimate:
     """Make an estimate from values per seed, with the row variance of all `samples` and the seeds of `trained`."""
     value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
-    shared_variance = fsum(sample.interaction() for sample in trained)
-    count, joint_clustering = (
-        sum(sample.rows for sample in samples),
-        reduce(Clustering.beside, (sample.clustering for sample in samples)),
-    )
-    low, high, row_se, seed_se = compute_interval(
-        value, rows, seeds, bounds, shared_variance, count if logit else 0, shift
-    )
-    why = next((sample.why for sample in trained if sample.why), "")
-    df = sum_variances(rows).df
+    interaction = fsum(sample.interaction() for sample in trained)
+    count = sum(sample.rows for sample in samples)
+    low, high, row_se, seed_se = compute_interval(value, rows, seeds, bounds, interaction, count if logit else 0, shift)
     return Estimate(
         value,
         low,
@@ -212,10 +255,10 @@ def _make_estimate(
         count,
         len(per_seed),
         tuple(per_seed),
-        joint_clustering,
-        df,
-        sqrt(shared_variance),
-        why,
+        reduce(Clustering.beside, (sample.clustering for sample in samples)),
+        sum_variances(rows).df,
+        sqrt(interaction),
+        next((sample.why for sample in trained if sample.why), ""),
     )
 
 
@@ -230,46 +273,31 @@ def estimate_gap(left: Sample, right: Sample) -> Estimate:
     """Estimate left - right of the *same* models on different rows: ID minus OOD.
 
     Row variances add; the seed variance is that of the per-seed gaps, so effects common to both scores cancel."""
-    per_seed = [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    return _make_estimate(
-        per_seed,
-        [left, right],
-        [estimate_seed_variance(per_seed)],
-        _compute_difference_bounds(left, right),
-        [left, right],
-    )
-
-
-def _compute_difference_bounds(left: Sample, right: Sample) -> tuple[float, float]:
-    """Return the minimum and maximum possible difference."""
-    return left.bounds[0] - right.bounds[1], left.bounds[1] - right.bounds[0]
+    samples, per_seed = [left, right], [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
+    seeds = [estimate_seed_variance(per_seed)]
+    return _make_estimate(per_seed, samples, seeds, subtract_bounds(left.bounds, right.bounds), samples)
 
 
 def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
     """Estimate left - right of *different* models on the same rows.
 
     Rows are paired: the row variance is that of the row-wise differences. Seeds of different models are independent."""
-    rows = [left.pooled().minus(right.pooled())]
-    return _estimate_difference(
-        rows, [left.per_seed, right.per_seed], _compute_difference_bounds(left, right), [left, right]
-    )
+    rows, values = [left.pooled().minus(right.pooled())], [left.per_seed, right.per_seed]
+    return _estimate_difference(rows, values, subtract_bounds(left.bounds, right.bounds), [left, right])
 
 
 def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
     """Estimate (ID - OOD of one model) - (ID - OOD of another), with rows paired within ID and within OOD."""
     rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
-    reach = _compute_difference_bounds(*left)
-    widest = reach[1] - reach[0]
-    return _estimate_difference(rows, gaps, (-widest, widest), [*left, *right])
+    low, high = subtract_bounds(left[0].bounds, left[1].bounds)
+    return _estimate_difference(rows, gaps, (low - high, high - low), [*left, *right])
 
 
 def _estimate_difference(
     rows: list[Sample], values: list[list[float]], bounds: tuple[float, float], trained: Sequence[Sample]
 ) -> Estimate:
     """Estimate the difference of two models' values with independent seeds; `rows`: the row-wise differences."""
-    value, seeds = (
-        compute_average(values[0]) - compute_average(values[1]),
-        [estimate_seed_variance(side_values) for side_values in values],
-    )
+    value = compute_average(values[0]) - compute_average(values[1])
+    seeds = [estimate_seed_variance(side) for side in values]
     return replace(_make_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())

@@ -2,8 +2,9 @@
 
 Rows are shared: a difficult sample of rows affects all entries and cancels in differences. The row component of the
 covariance is therefore that of the M means over the same rows (clusters.py), or that of their jackknife pseudo-values
-if the metric is not a mean over rows (jackknife.py). Training seeds are independent between entries: their variance is
-added on the diagonal, minus the interaction of rows and seeds, which the row component already includes (interval.py).
+if the metric is not a mean over rows (variance_estimate.py). Training seeds are independent between entries: their
+variance is added on the diagonal, minus the interaction of rows and seeds, which the row component already includes
+(interval.py).
 
 Few seeds of one entry give an imprecise estimate of its training noise; seed variances are therefore moderated by those
 of all entries (`moderate_variances`, below).
@@ -41,22 +42,22 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .clusters import choose_cluster_treatment, compute_degrees_of_freedom, estimate_mean_covariance
-from .jackknife import compute_group_deviations
-from .sample import Replicates, RowScores, Sample, has_finite_ends
-from .streams import make_generator
-from .student_t import compute_upper_tail
-from .tally import Tally, compute_score_key, count_right_seeds, estimate_count_covariance, has_independent_rows
-from .variance_estimate import VarianceEstimate, compute_average, estimate_seed_variance
+from .clusters import Codes, choose_cluster_treatment, compute_degrees_of_freedom, estimate_mean_covariance
+from .sample import Replicates, RowScores, Sample
+from .variance_estimate import (
+    VarianceEstimate,
+    compute_average,
+    compute_group_deviations,
+    estimate_seed_variance,
+    has_finite_ends,
+    make_generator,
+)
 
 Matrix = NDArray[np.float64]
+"""A matrix or a vector."""
 
 BLOCK = 512
 """Draws per block: for 100 entries they fit in the processor's cache."""
-
-MANY = 256
-"""The minimum number of entries for which a faster method, with different draws, is used."""
-PIECE = 128
 
 _ROUNDING = 1e-12
 
@@ -107,11 +108,6 @@ class JointCovariance:
         statistics[certain] = np.sign(self.difference[certain]) * inf
         return statistics
 
-    def p(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Compute the unadjusted p-value of the two-sided t test of each pair (first[k], second[k]), same shape."""
-        pairs = zip(np.abs(self.t[first, second]).tolist(), self.df[first, second].tolist(), strict=True)
-        return np.array([min(2 * compute_upper_tail(t, df), 1.0) for t, df in pairs])
-
     @cached_property
     def root(self) -> Matrix:
         """The symmetric square root of the covariance. Unlike a Cholesky factor it exists for singular matrices, and
@@ -120,32 +116,11 @@ class JointCovariance:
         square_root: Matrix = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return square_root
 
-    @cached_property
-    def factor(self) -> Matrix:
-        """A square root of the covariance for drawing noise: the symmetric one, or for many entries the Cholesky factor
-        if it exists, since the symmetric root of 1,000 entries would dominate the run time."""
-        if len(self) >= MANY:
-            try:
-                return np.linalg.cholesky((self.covariance + self.covariance.T) / 2).astype(np.float64, copy=False)
-            except np.linalg.LinAlgError:  # singular, such as for more entries than rows
-                pass
-        return self.root
-
-    @cached_property
-    def _pieces(self) -> list[Matrix]:
-        """Iterate over the factor's rows; a triangular factor is split into pieces of PIECE rows without trailing
-        zeros."""
-        triangular = len(self) >= MANY and not np.triu(self.factor, 1).any()
-        size = PIECE if triangular else len(self)
-        ends = range(size, len(self) + size, size)
-        return [np.ascontiguousarray(self.factor[end - size : end, :end]) for end in ends]
-
     def noise(self, draws: int, stream: str) -> Iterator[Matrix]:
         """Draw zero-mean Gaussian noise with this covariance in blocks of shape (M, up to BLOCK), `draws` in total."""
         source = make_generator(stream)
         for start in range(0, draws, BLOCK):
-            normal = source.standard_normal((len(self), min(BLOCK, draws - start)))
-            yield np.concatenate([piece @ normal[: piece.shape[1]] for piece in self._pieces])
+            yield self.root @ source.standard_normal((len(self), min(BLOCK, draws - start)))
 
     def select(self, entries: NDArray[np.int64]) -> JointCovariance:
         """Return the joint covariance of some of the entries."""
@@ -158,7 +133,7 @@ def estimate_joint_covariance(samples: Sequence[Sample]) -> JointCovariance:
 
     Either all are means over rows (`RowScores`, with the same clusters), or none is (`Replicates`, with the same
     groups). The variance of entries with a single seed does not include training noise."""
-    rows = [sample for sample in samples if isinstance(sample, RowScores | Tally)]
+    rows = [sample for sample in samples if isinstance(sample, RowScores)]
     groups = [sample for sample in samples if isinstance(sample, Replicates)]
     if not samples or len(samples) not in (len(rows), len(groups)):
         raise ValueError("a joint covariance requires at least one entry, and the same metric for all entries")
@@ -238,31 +213,37 @@ def _compute_difference_variances(covariance: Matrix) -> Matrix:
     return variances
 
 
-def _estimate_row_covariance(samples: Sequence[RowScores | Tally]) -> tuple[Matrix, float, NDArray[np.bool_]]:
+def _estimate_row_covariance(samples: Sequence[RowScores]) -> tuple[Matrix, float, NDArray[np.bool_]]:
     first = samples[0]
     if any(sample.rows != first.rows or not _is_same_clusters(sample.clusters, first.clusters) for sample in samples):
         raise ValueError("ranked entries must be scored on the same rows with the same clusters")
-    counts = [right_counts for sample in samples if (right_counts := count_right_seeds(sample)) is not None]
-    copies = _find_copies([compute_score_key(sample) for sample in samples])
-    ends = np.array(
-        [
-            high - low if has_finite_ends((low, high)) else 0.0
-            for low, high in (row_sample.bounds for row_sample in samples)
-        ]
-    )
-    if len(counts) == len(samples) and has_independent_rows(first.clusters) and first.rows > 1:
-        covariance, df = (
-            estimate_count_covariance(counts, [len(row_sample.per_seed) for row_sample in samples]),
-            first.rows - 1.0,
-        )
+    copies = _find_copies([sample.scores.tobytes() for sample in samples])
+    ends = np.array([high - low if has_finite_ends((low, high)) else 0.0 for low, high in (s.bounds for s in samples)])
+    are_independent = choose_cluster_treatment(first.clusters) in (None, "one") and first.rows > 1
+    if are_independent and all(((sample.scores == 0) | (sample.scores == 1)).all() for sample in samples):
+        counts = np.stack([sample.scores.sum(axis=0) for sample in samples])
+        covariance, df = estimate_count_covariance(counts, [len(sample.scores) for sample in samples]), first.rows - 1.0
     else:
-        means = np.stack([sample.means for sample in samples])
+        means = np.stack([sample.scores.mean(axis=0) for sample in samples])
         covariance, df = estimate_mean_covariance(means, first.clusters)
         ends = ends * _compute_design_effect(means, first.clusters)
     return covariance + (ends / first.rows) ** 2 * copies, df, copies
 
 
-def _compute_design_effect(means: Matrix, clusters: NDArray[np.int64] | None) -> Matrix:
+def estimate_count_covariance(counts: Matrix, seeds: Sequence[int]) -> Matrix:
+    """Estimate the covariance of the means of M entries over the same n independent rows, (M, M), as
+    `estimate_mean_covariance`, but from integers: with `counts` k_i (M, n) of the S_i `seeds` that are right on a row,
+
+        (n sum k_i k_j - sum k_i sum k_j) / (S_i S_j n^2 (n - 1))
+
+    rounded once, so that the result does not depend on the order of rows and entries."""
+    n = counts.shape[1]
+    sums, over = counts.sum(axis=1), np.array(seeds, np.float64) * n
+    covariance: Matrix = (n * (counts @ counts.T) - np.outer(sums, sums)) / (np.outer(over, over) * (n - 1))
+    return covariance
+
+
+def _compute_design_effect(means: Matrix, clusters: Codes | None) -> Matrix:
     """Compute the design effect of each entry's scores (M, n) after subtracting the mean over entries, (M,): the number
     of rows that are equivalent to one independent row, at least 1."""
     if choose_cluster_treatment(clusters) != "random":
@@ -274,12 +255,12 @@ def _compute_design_effect(means: Matrix, clusters: NDArray[np.int64] | None) ->
     return np.maximum(clustered / np.where(plain > 0, plain, np.inf), 1.0)
 
 
-def _is_same_clusters(left: NDArray[np.int64] | None, right: NDArray[np.int64] | None) -> bool:
+def _is_same_clusters(left: Codes | None, right: Codes | None) -> bool:
     return left is right or (left is not None and right is not None and np.array_equal(left, right))
 
 
 def _estimate_jackknife_covariance(samples: Sequence[Replicates]) -> tuple[Matrix, float, NDArray[np.bool_]]:
-    """Estimate the covariance by the delete-a-group jackknife (jackknife.py)."""
+    """Estimate the covariance by the delete-a-group jackknife (variance_estimate.py)."""
     sizes = samples[0].sizes
     if len(sizes) < 2 or any(not np.array_equal(sample.sizes, sizes) for sample in samples):
         raise ValueError("ranked entries must have the same jackknife groups of rows, at least two")
@@ -305,22 +286,21 @@ CAUTION = 2.0
 """Standard errors that are added to the estimated variation between entries: without them, some of 15 equal entries
 with very different training noise differed significantly in 10 to 15 % of trials with three and two seeds."""
 
-Array = NDArray[np.float64]
 
-
-def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
+def moderate_variances(variance: Matrix, df: Matrix) -> tuple[Matrix, Matrix]:
     """Compute the moderated variances of means over df + 1 seeds, (M,), and their degrees of freedom. A variance of 0,
     for deterministic training or a single seed, is unchanged."""
     varies = variance > 0
     if np.count_nonzero(varies) < FEWEST:
         return variance, df
+    from scipy.special import digamma, polygamma
+
     own, half = variance[varies], df[varies] / 2
     logs = np.log(own * (2 * half + 1)) - digamma(half) + np.log(half)
-    unlike = float(logs.var(ddof=1)) * (1 + CAUTION * sqrt(2 / (len(own) - 1))) - float(trigamma(half).mean())
+    unlike = float(logs.var(ddof=1)) * (1 + CAUTION * sqrt(2 / (len(own) - 1))) - float(polygamma(1, half).mean())
     most = float(df[varies].sum())  # the degrees of freedom of the common variance
     prior = min(2 * _invert_trigamma(unlike), most) if unlike > 0 else most
-    half_prior = np.array([prior / 2])
-    centre = float(digamma(half_prior)[0]) - log(prior / 2) if unlike > 0 else 0.0
+    centre = float(digamma(prior / 2)) - log(prior / 2) if unlike > 0 else 0.0
     common = exp(float(logs.mean()) + centre)
     variances, known = variance.copy(), df.copy()
     shrunken = (prior * common / (2 * half + 1) + 2 * half * own) / (prior + 2 * half)
@@ -329,30 +309,12 @@ def moderate_variances(variance: Array, df: Array) -> tuple[Array, Array]:
     return variances, known
 
 
-def digamma(x: Array) -> Array:
-    """Compute the derivative of log gamma at x > 0 (Abramowitz and Stegun 6.3.5 and 6.3.18)."""
-    value, x = np.zeros_like(x), x.copy()
-    for _ in range(8):
-        value -= np.where(x < 8, 1 / x, 0.0)
-        x = np.where(x < 8, x + 1, x)
-    square = 1 / x**2
-    return value + np.log(x) - 1 / (2 * x) - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square / 240)))
-
-
-def trigamma(x: Array) -> Array:
-    """Compute the second derivative of log gamma at x > 0 (Abramowitz and Stegun 6.4.6 and 6.4.12)."""
-    value, x = np.zeros_like(x), x.copy()
-    for _ in range(8):
-        value += np.where(x < 8, 1 / x**2, 0.0)
-        x = np.where(x < 8, x + 1, x)
-    square = 1 / x**2
-    return value + 1 / x + square / 2 + square / x * (1 / 6 - square * (1 / 30 - square * (1 / 42 - square / 30)))
-
-
 def _invert_trigamma(value: float) -> float:
     """Find x with trigamma(x) = value > 0, by bisection of its logarithm."""
+    from scipy.special import polygamma
+
     low, high = log(1e-6), log(1e12)
     for _ in range(100):
         middle = (low + high) / 2
-        low, high = (middle, high) if trigamma(np.array([exp(middle)]))[0] > value else (low, middle)
+        low, high = (middle, high) if polygamma(1, exp(middle)) > value else (low, middle)
     return exp(low)

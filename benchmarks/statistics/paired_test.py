@@ -23,8 +23,9 @@ valid (Phipson and Smyth 2010). If rows are clustered, the signs of the clusters
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, lgamma, log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,7 @@ from ...core.draws import draw_bits
 from .clusters import Codes, choose_cluster_treatment
 from .interval import combine_crossed_variances, estimate_paired_difference
 from .sample import RowScores, Sample
-from .student_t import compute_upper_tail
-from .variance_estimate import compute_average, estimate_seed_variance
+from .variance_estimate import compute_average, compute_two_sided_p, estimate_seed_variance
 
 
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
@@ -95,6 +95,21 @@ def _find_right_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
     return right if (right | (scores == 0)).all() else None
 
 
+def adjust_by_holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Adjust the p-values `p` (m,) of several tests, such as every entry against one baseline, by Holm's method
+    (Scandinavian Journal of Statistics 1979), returned in the same order: the smallest is multiplied by m, the next by
+    m - 1 .., and the results are made non-decreasing. A test rejects at the 5 % level if its value is at most 0.05,
+    which controls the family-wise error rate under any dependence of the tests."""
+    given = np.asarray(p, np.float64)
+    if not ((given >= 0) & (given <= 1)).all():
+        raise ValueError("p-values must lie in [0, 1]: exclude tests without a p-value")
+    order = np.argsort(given, kind="stable")
+    times = np.arange(len(given), 0, -1)
+    adjusted = np.empty_like(given)
+    adjusted[order] = np.minimum(np.maximum.accumulate(given[order] * times), 1.0)
+    return adjusted
+
+
 def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
     """Return the two-sided p-value and the degrees of freedom (None if nothing varies) of the t test that rejects at
     the 5 % level if and only if the unclipped interval of `estimate_paired_difference` excludes 0."""
@@ -104,7 +119,7 @@ def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
     difference = compute_average(left.per_seed) - compute_average(right.per_seed)
     if not total.variance:
         return (1.0 if difference == 0 else 0.0), None
-    return min(1.0, 2 * compute_upper_tail(abs(difference) / sqrt(total.variance), total.df)), total.df
+    return compute_two_sided_p(abs(difference) / sqrt(total.variance), total.df), total.df
 
 
 @dataclass(frozen=True)
@@ -120,27 +135,16 @@ class McNemar:
 def run_mcnemar(left: int, right: int) -> McNemar:
     """Run the exact test for `left` rows on which only one model is right and `right` rows on which only the other
     is."""
-    fewer, rows = min(left, right), left + right
-    if rows == 0:
+    from scipy.special import bdtr
+
+    if left + right == 0:
         return McNemar(left, right, 1.0, 1.0)
-    point, below = _compute_binomial_tails(fewer, rows)
+    below, at_most = (
+        float(bdtr(k, left + right, 0.5)) if k >= 0 else 0.0 for k in (min(left, right) - 1, min(left, right))
+    )
     if left == right:
-        return McNemar(left, right, 1.0, 1 - point / 2)
-    return McNemar(left, right, min(1.0, 2 * below), min(1.0, 2 * below - point))
-
-
-def _compute_binomial_tails(most: int, throws: int) -> tuple[float, float]:
-    """Compute P(B = most) and P(B <= most) for B heads in `throws` fair coin throws, for most <= throws / 2.
-
-    Terms are computed downwards from `most`, each from the previous one by k / (throws - k + 1); after some tens of
-    standard deviations they are negligible."""
-    point = exp(lgamma(throws + 1) - lgamma(most + 1) - lgamma(throws - most + 1) - throws * log(2))
-    k = np.arange(most, max(most - _count_terms(throws), 0), -1, dtype=np.float64)
-    return point, point * (1 + float(np.cumprod(k / (throws - k + 1)).sum()))
-
-
-def _count_terms(throws: int) -> int:
-    return 200 + int(20 * throws**0.5)
+        return McNemar(left, right, 1.0, 1 - (at_most - below) / 2)
+    return McNemar(left, right, min(1.0, 2 * at_most), below + at_most)
 
 
 EXACT = 20

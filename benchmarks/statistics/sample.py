@@ -1,8 +1,8 @@
 """Samples, from which intervals are computed: a statistic measured on rows with training seeds.
 
 A mean over rows has a score per row and seed. Other statistics (macro-F1, AUROC, calibration error) do not; their row
-variance is estimated by leaving out one group of rows at a time (jackknife.py), from the mergeable states of the
-metric.
+variance is estimated by leaving out one group of rows at a time (variance_estimate.py), from the mergeable states of
+the metric.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import accumulate
 from math import isfinite, nan, sqrt
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +28,17 @@ from .clusters import (
     estimate_mean_covariance,
     make_clustering,
 )
-from .half_samples import Halves, estimate_half_sample_variance, make_balanced_halves
-from .jackknife import estimate_jackknife_variance
-from .variance_estimate import VarianceEstimate, compute_average, estimate_row_variance, sum_variances
+from .variance_estimate import (
+    VarianceEstimate,
+    compute_average,
+    estimate_half_sample_variance,
+    estimate_jackknife_variance,
+    estimate_row_variance,
+    has_finite_ends,
+    make_balanced_halves,
+    subtract_interaction,
+    sum_variances,
+)
 
 Scores = NDArray[np.float64]
 
@@ -69,58 +78,10 @@ class BoundaryRows:
         return BoundaryRows(self.moved - other.moved[:, ::-1], self.weight)
 
 
-class Sample(Protocol):
-    """A statistic measured with several seeds on the same rows."""
-
-    @property
-    def per_seed(self) -> list[float]:
-        """The value of each seed."""
-        ...
-
-    @property
-    def rows(self) -> int: ...
-
-    @property
-    def why(self) -> str:
-        """The reason if there is no value or no variance; else empty."""
-        ...
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The minimum and maximum possible value."""
-        ...
-
-    @property
-    def clustering(self) -> Clustering:
-        """How `spread` treats clusters of rows."""
-        ...
-
-    def spread(self) -> VarianceEstimate:
-        """Estimate the variance component of the seeds' mean that comes from the sampling of rows."""
-        ...
-
-    def shift(self) -> float:
-        """Return the change by one more entirely right and one more entirely wrong row (of each kind that the statistic
-        distinguishes); 0 if its scale is not bounded on both sides."""
-        ...
-
-    def interaction(self) -> float:
-        """Estimate the variance of the seeds' mean from the interaction of rows and seeds, which is included both in
-        `spread` and in the variance of the seeds' values. 0 for a single seed, for which it cannot be estimated."""
-        ...
-
-    def pooled(self) -> Sample:
-        """Average over seeds, giving one seed."""
-        ...
-
-    def minus(self, other: Any) -> Sample:
-        """Subtract another sample measured on the same rows, seed by seed."""
-        ...
-
-
 @dataclass(frozen=True)
 class RowScores:
-    """A mean over rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each row (clusters.py)."""
+    """A mean over rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each row (clusters.py);
+    `bounds`: the minimum and maximum possible value."""
 
     scores: Scores
     bounds: tuple[float, float] = (0.0, 1.0)
@@ -128,6 +89,7 @@ class RowScores:
 
     @property
     def per_seed(self) -> list[float]:
+        """The value of each seed."""
         return [compute_average(row) for row in self.scores.tolist()]
 
     @property
@@ -136,6 +98,7 @@ class RowScores:
 
     @property
     def why(self) -> str:
+        """The reason if there is no value or no variance; else empty."""
         if not self.rows:
             return "there are no rows"
         lacking = int((~np.isfinite(self.scores)).any(axis=0).sum())
@@ -143,34 +106,35 @@ class RowScores:
 
     @property
     def clustering(self) -> Clustering:
+        """How `spread` treats clusters of rows."""
         return make_clustering(self.clusters)
 
-    @property
-    def means(self) -> Scores:
-        """The mean over seeds of each row, (rows,)."""
-        row_means: Scores = self.scores.mean(axis=0)
-        return row_means
-
     def spread(self) -> VarianceEstimate:
+        """Estimate the variance component of the seeds' mean that comes from the sampling of rows."""
         return estimate_row_variance(self.scores, self.bounds, self.clusters)
 
     def shift(self) -> float:
-        return (
-            (sum(self.bounds) - 2 * compute_average(self.per_seed)) / (self.rows + 2)
-            if has_finite_ends(self.bounds)
-            else 0.0
-        )
+        """Return the change by one more entirely right and one more entirely wrong row (of each kind that the statistic
+        distinguishes); 0 if its scale is not bounded on both sides."""
+        low, high = self.bounds
+        if not has_finite_ends(self.bounds):
+            return 0.0
+        return (low + high - 2 * compute_average(self.per_seed)) / (self.rows + 2)
 
     def interaction(self) -> float:
+        """Estimate the variance of the seeds' mean from the interaction of rows and seeds, which is included both in
+        `spread` and in the variance of the seeds' values. 0 for a single seed, for which it cannot be estimated."""
         each = np.concatenate([self.scores, self.scores.mean(axis=0, keepdims=True)])
         *alone, pooled = np.diag(estimate_mean_covariance(each, self.clusters)[0])
-        return estimate_interaction(np.array(alone), pooled)
+        return _estimate_interaction(np.array(alone), pooled)
 
     def pooled(self) -> RowScores:
+        """Average over seeds, giving one seed."""
         return RowScores(self.scores.mean(axis=0)[None, :], self.bounds, self.clusters)
 
-    def minus(self, other: RowScores) -> RowScores:
-        return RowScores(self.scores - other.scores, _subtract_bounds(self.bounds, other.bounds), self.clusters)
+    def minus(self, other: Any) -> RowScores:
+        """Subtract another sample measured on the same rows, seed by seed."""
+        return RowScores(self.scores - other.scores, subtract_bounds(self.bounds, other.bounds), self.clusters)
 
     def select(self, rows: NDArray[Any]) -> RowScores:
         """Select some of the rows, by positions or a mask."""
@@ -182,7 +146,7 @@ class RowScores:
 class Replicates:
     """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where it is
     not defined on the remaining rows. `ends`: the effect of rows at the ends of its scale. `why`: the reason if it is
-    not defined."""
+    not defined. Methods are those of `RowScores`."""
 
     per_seed: list[float]
     without: NDArray[np.float64]
@@ -216,30 +180,40 @@ class Replicates:
             return 0.0
         seeds = zip(self.per_seed, self.without, strict=True)
         alone = [estimate_jackknife_variance(value, without, self.sizes).variance for value, without in seeds]
-        return estimate_interaction(np.array(alone), self._drawn().variance)
+        return _estimate_interaction(np.array(alone), self._drawn().variance)
 
     def pooled(self) -> Replicates:
         without = self.without.mean(axis=0)[None, :]
         ends = None if self.ends is None else self.ends.pooled()
         return replace(self, per_seed=[compute_average(self.per_seed)], without=without, ends=ends)
 
-    def minus(self, other: Replicates) -> Replicates:
+    def minus(self, other: Any) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
         with np.errstate(invalid="ignore"):  # infinity minus infinity is not defined
             without = self.without - other.without
         ends = None if self.ends is None or other.ends is None else self.ends.minus(other.ends)
-        bounds = _subtract_bounds(self.bounds, other.bounds)
+        bounds = subtract_bounds(self.bounds, other.bounds)
         return Replicates(values, without, self.sizes, bounds, self.clustering, ends, self.why or other.why)
 
 
-def estimate_interaction(alone: NDArray[np.float64], pooled: float) -> float:
+Sample: TypeAlias = RowScores | Replicates
+"""A statistic measured with several seeds on the same rows."""
+
+
+def estimate_shared_variance(sample: Sample) -> VarianceEstimate:
+    """Estimate the row variance of the seeds' mean that is shared by its seeds: without the interaction, which the
+    variance of the seeds' means includes (`subtract_interaction`)."""
+    return subtract_interaction(sample.spread(), sample.interaction())
+
+
+def _estimate_interaction(alone: NDArray[np.float64], pooled: float) -> float:
     """Estimate the interaction variance in the mean of S seeds, from the row variance of each seed's value, `alone`
     (S,), and that of their mean, `pooled`: alone estimates R + I, pooled R + I / S, and the result is I / S."""
     seeds, excess = len(alone), float(alone.mean()) - pooled
     return excess / (seeds - 1) if seeds > 1 and excess > 0 else 0.0
 
 
-def _subtract_bounds(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
+def subtract_bounds(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:
     return left[0] - right[1], left[1] - right[0]
 
 
@@ -251,11 +225,8 @@ def assign_row_groups(row_ids: NDArray[np.uint64], clusters: Codes | None = None
 
 def count_jackknife_groups(row_ids: NDArray[np.uint64], clusters: Codes | None) -> int:
     """Return the number of jackknife groups: GROUPS, or the number of random clusters or of rows if it is smaller."""
-    return (
-        min(GROUPS, count_clusters(clusters) or 0)
-        if choose_cluster_treatment(clusters) == "random"
-        else min(GROUPS, len(row_ids))
-    )
+    are_random = choose_cluster_treatment(clusters) == "random"
+    return min(GROUPS, (count_clusters(clusters) or 0) if are_random else len(row_ids))
 
 
 def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) -> NDArray[np.int64]:
@@ -264,23 +235,20 @@ def deal_rows(row_ids: NDArray[np.uint64], clusters: Codes | None, groups: int) 
     Random clusters are assigned whole, so group sizes differ by at most one cluster. Fixed clusters are treated as
     strata, so that every group has a proportional share of each. Without clusters, group sizes differ by at most one
     row."""
-    order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
     how = choose_cluster_treatment(clusters)
     if clusters is not None and how == "random":
-        names, first = np.unique(clusters[order], return_index=True)
+        names, first = np.unique(clusters[draw_permutation("jackknife", row_ids)], return_index=True)
         cluster_group = np.empty(int(names[-1]) + 1, np.int64)
         cluster_group[names[np.argsort(first)]] = np.arange(len(names)) % groups
         return cluster_group[clusters]
-    if clusters is not None and how == "fixed":
-        return deal_within_strata(row_ids, clusters, groups)
-    row_group[order] = np.arange(len(row_ids)) % groups
-    return row_group
+    return deal_within_strata(row_ids, clusters if how == "fixed" else None, groups)
 
 
-def deal_within_strata(row_ids: NDArray[np.uint64], strata: Codes, groups: int) -> NDArray[np.int64]:
+def deal_within_strata(row_ids: NDArray[np.uint64], strata: Codes | None, groups: int) -> NDArray[np.int64]:
     """Assign rows to groups such that each has a proportional share of each of the `strata` (n,), shape (n,)."""
     order, row_group = draw_permutation("jackknife", row_ids), np.empty(len(row_ids), np.int64)
-    order = order[np.argsort(strata[order], kind="stable")]
+    if strata is not None:
+        order = order[np.argsort(strata[order], kind="stable")]
     row_group[order] = np.arange(len(row_ids)) % groups
     return row_group
 
@@ -300,23 +268,11 @@ def make_replicates(
         return Replicates(alone, np.full((len(states), 1), nan), sizes, bounds, clustering)
     values, without = [], []
     for row in states:
-        before, after = [row[0]], [row[-1]]
-        for state in row[1:]:
-            before.append(merge(before[-1], state))
-        for state in row[-2::-1]:
-            after.append(merge(state, after[-1]))
-        after.reverse()
-        last = len(row) - 1
-        left_out = [
-            after[1]
-            if group == 0
-            else before[last - 1]
-            if group == last
-            else merge(before[group - 1], after[group + 1])
-            for group in range(len(row))
-        ]
+        before = [*accumulate(row, merge)]  # groups 0 .. g
+        after = [*accumulate(reversed(row), lambda later, state: merge(state, later))][::-1]  # groups g .. G - 1
+        inner = [merge(left, right) for left, right in zip(before, after[2:], strict=False)]
         values.append(compute(before[-1]))
-        without.append([compute(state) for state in left_out])
+        without.append([compute(state) for state in (after[1], *inner, before[-2])])
     return Replicates(values, np.array(without), sizes, bounds, clustering)
 
 
@@ -331,8 +287,8 @@ def make_half_replicates(
     """Make replicates of a non-smooth statistic (the worst group, a quantile over groups) from 2^k groups.
 
     Leaving out one group of rows changes a non-smooth statistic too rarely, or by too much. The contribution of group g
-    is therefore computed from balanced halves of the groups (half_samples.py): with t_r the statistic on half r, and
-    s_rg = 1 if g is in it and -1 if not,
+    is therefore computed from balanced halves of the groups (variance_estimate.py): with t_r the statistic on half r,
+    and s_rg = 1 if g is in it and -1 if not,
 
         e_g = mean over r of s_rg (t_r - t)      without g: t - c e_g
 
@@ -345,20 +301,14 @@ def make_half_replicates(
     values, without = [], []
     for row in states:
         value = compute(reduce(merge, row))
-        on_halves = [compute(reduce(merge, [row[group] for group in np.flatnonzero(half).tolist()])) for half in halves]
+        on_halves = np.array(
+            [compute(reduce(merge, [row[group] for group in np.flatnonzero(half)])) for half in halves]
+        )
+        adds = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
+        summed = estimate_jackknife_variance(value, value - adds, sizes).variance
+        if summed > 0:
+            half_sample_variance = estimate_half_sample_variance(value, on_halves, halves, sizes).variance
+            adds = adds * max(1.0, sqrt(half_sample_variance / summed))
         values.append(value)
-        without.append(value - _compute_group_effects(value, np.array(on_halves), halves, sizes))
+        without.append(value - adds)
     return Replicates(values, np.array(without), sizes, bounds, clustering)
-
-
-def _compute_group_effects(value: float, on_halves: Scores, halves: Halves, sizes: NDArray[np.int64]) -> Scores:
-    """Compute the contribution of each group to a value, (G,), from the values on halves of the groups."""
-    adds: Scores = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
-    summed = estimate_jackknife_variance(value, value - adds, sizes).variance
-    half_sample_variance = estimate_half_sample_variance(value, on_halves, halves, sizes).variance
-    return adds * max(1.0, sqrt(half_sample_variance / summed)) if summed > 0 else adds
-
-
-def has_finite_ends(bounds: tuple[float, float]) -> bool:
-    """Return whether both ends of a scale are finite."""
-    return isfinite(bounds[0]) and isfinite(bounds[1])

@@ -8,8 +8,7 @@ from io import StringIO
 from typing import Any
 
 from ..scoring.record import Score
-from ..statistics.interval import Estimate, is_measured
-from ..statistics.not_available import NotAvailable
+from ..statistics.interval import Estimate, NotAvailable, is_measured
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 

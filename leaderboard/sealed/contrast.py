@@ -18,12 +18,10 @@ import numpy as np
 
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.answered_rows import RunPredictions
-from ...benchmarks.statistics.holm import adjust_by_holm
-from ...benchmarks.statistics.interval import compute_interval
-from ...benchmarks.statistics.not_available import NotAvailable
+from ...benchmarks.statistics.interval import NotAvailable, compute_interval
+from ...benchmarks.statistics.paired_test import adjust_by_holm
 from ...benchmarks.statistics.sample import RowScores, Sample
-from ...benchmarks.statistics.student_t import compute_upper_tail
-from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average
+from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average, compute_two_sided_p
 from .benchmark import SealedBenchmark, name_public_view
 from .drawing import VIEWS
 
@@ -91,7 +89,7 @@ def _compute_p_value(value: float, spreads: Sequence[VarianceEstimate]) -> float
     if total == 0:
         return float(value == 0)
     df = 1 / fsum((spread.variance / total) ** 2 / spread.df for spread in parts)
-    return 2 * compute_upper_tail(abs(value) / sqrt(total), df)
+    return compute_two_sided_p(abs(value) / sqrt(total), df)
 
 
 def flag_contrasts(contrasts: Sequence[Mapping[str, Mapping[str, Any]]]) -> list[dict[str, dict[str, Any]]]:

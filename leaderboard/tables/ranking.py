@@ -30,13 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.statistics.best_of import compute_common_correlation, estimate_optimism
-from ...benchmarks.statistics.confidence_interval import LEVEL
-from ...benchmarks.statistics.holm import adjust_by_holm
 from ...benchmarks.statistics.interval import estimate_paired_difference
 from ...benchmarks.statistics.joint_covariance import estimate_joint_covariance
-from ...benchmarks.statistics.paired_test import run_paired_t
-from ...benchmarks.statistics.ranks import Better, compute_rank_sets
-from ...benchmarks.statistics.ties import find_tie_groups, format_group_letters
+from ...benchmarks.statistics.paired_test import adjust_by_holm, run_paired_t
+from ...benchmarks.statistics.ranks import Better, compute_rank_sets, find_tie_groups, format_group_letters
+from ...benchmarks.statistics.variance_estimate import LEVEL
 from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
@@ -151,7 +149,7 @@ def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], o
     sets = compute_rank_sets(joint, better, LEVEL, f"table/{identity}")
     tied = format_group_letters(find_tie_groups(joint.values, sets.differs, better), len(entries))
     bounds = known[entries[0]].bounds
-    pairs = Pairs(tuple(entries), joint.values, sets.pairs.reach, sets.differs, joint.covariance, bounds)
+    pairs = Pairs(tuple(entries), joint.values, sets.reach, sets.differs, joint.covariance, bounds)
     places = {
         entry: Placement(
             rank=(int(sets.low[k]), int(sets.high[k])),

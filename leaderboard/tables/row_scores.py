@@ -11,7 +11,6 @@ import io
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.sample import BoundaryRows, Replicates, RowScores, Sample
-from ...benchmarks.statistics.tally import tally_sample
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
@@ -35,26 +33,23 @@ from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .standings import find_outdated
 
-CACHE_VERSION = 9
+CACHE_VERSION = 10
 """Version of the cache format: raise it with every change of the content."""
 
 MANY = 12
 """Minimum number of submissions that are read by two processes."""
 
 
-def read_entry_rows(
-    board: BoardView, standings: Sequence[ScoredEntry], short: bool = False
-) -> tuple[dict[str, EntryRows], dict[str, str]]:
+def read_entry_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """Return the rows of entries by name, and the reason for each entry that has none here: it is of an older identity,
-    of a benchmark that is unknown here, or its data are unavailable. Rows that are not cached are computed. short: in
-    the short form (tally.py), else with the score of every row and seed."""
+    of a benchmark that is unknown here, or its data are unavailable. Rows that are not cached are computed."""
     without = find_outdated(standings)
     current = [standing for standing in standings if standing.entry not in without]
     rows: dict[str, EntryRows] = {}
     lacking: dict[str, list[ScoredEntry]] = {}
     for number, standing in enumerate(current):
         report_progress("reading rows", number, len(current))
-        entry_rows = _read_cached_rows(board, standing, short)
+        entry_rows = _read_cached_rows(board, standing)
         if entry_rows is None:
             lacking.setdefault(standing.submission, []).append(standing)
         else:
@@ -62,7 +57,7 @@ def read_entry_rows(
     report_progress("reading rows", len(current), len(current))
     failed = _make_missing_rows(board, lacking)
     for standing in (standing for group in lacking.values() for standing in group):
-        entry_rows = _read_cached_rows(board, standing, short)
+        entry_rows = _read_cached_rows(board, standing)
         if entry_rows is None:
             without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
         else:
@@ -178,7 +173,7 @@ def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clusterin
     return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends)
 
 
-def _read_cached_rows(board: BoardView, standing: ScoredEntry, short: bool) -> EntryRows | None:
+def _read_cached_rows(board: BoardView, standing: ScoredEntry) -> EntryRows | None:
     """The cached rows of an entry; None if there are none, or they are another entry's or do not match its score."""
     path = _get_rows_path(board, standing)
     try:
@@ -188,7 +183,4 @@ def _read_cached_rows(board: BoardView, standing: ScoredEntry, short: bool) -> E
     fits = rows.key == path.stem and all(
         estimate_mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
     )
-    if not fits or not short:
-        return rows if fits else None
-    on_id, on_ood = (tally_sample(sample) or sample for sample in (rows.id, rows.ood))
-    return replace(rows, id=on_id, ood=on_ood)
+    return rows if fits else None

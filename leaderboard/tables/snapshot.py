@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.record import format_estimate
-from ...benchmarks.statistics.normalised import Summary, summarise_sample
+from ...benchmarks.statistics.aggregate import Summary, summarise_sample
 from ...core.errors import UnknownName
 from ...core.listings.frame import to_data_frame
 from ...core.listings.html import render_table
@@ -112,7 +112,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     views: list[TableView] = []
     summaries: dict[str, Summary] = {}
     for table in make_tables([replace(item, team=names[item.team, item.team_key]) for item in standings]):
-        rows, without = read_entry_rows(board, table.rows, short=True)
+        rows, without = read_entry_rows(board, table.rows)
         named = baseline or against.get(table.benchmark, "")
         views.append(make_table_view(table, rows, without, tried, named, find_unranked_entries(table, rows, arrived)))
         summaries |= {entry: summarise_sample(entry_rows.ood) for entry, entry_rows in rows.items()}

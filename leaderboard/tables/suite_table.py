@@ -14,9 +14,8 @@ from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.scoring.chance import make_scale
-from ...benchmarks.statistics.aggregate import Aggregates, aggregate
+from ...benchmarks.statistics.aggregate import Aggregates, Scale, Summary, aggregate
 from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrences
-from ...benchmarks.statistics.normalised import Scale, Summary
 from ...benchmarks.statistics.sample import Sample
 from ..entries import ScoredEntry
 from .standings import Table

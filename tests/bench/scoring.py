@@ -18,8 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
-from farshift.benchmarks.statistics.max_t import DRAWS
-from farshift.benchmarks.statistics.ranks import compute_rank_sets
+from farshift.benchmarks.statistics.ranks import DRAWS, compute_rank_sets
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.worst_group import RESAMPLES as GROUP_RESAMPLES
 from farshift.benchmarks.statistics.worst_group import estimate_worst_group

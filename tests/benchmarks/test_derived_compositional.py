@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.compositional import estimate_compositionality_gap
-from farshift.benchmarks.statistics.interval import Estimate, estimate_mean
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import Estimate, NotAvailable, estimate_mean
 from farshift.benchmarks.statistics.sample import RowScores
 from hypothesis import assume, given
 from hypothesis import strategies as st

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from farshift.benchmarks.derived.curve import Curve, fit_isotonic, tally_curve
 from farshift.benchmarks.derived.extrapolation import Fall, estimate_extrapolation, find_fall_to_half
-from farshift.benchmarks.statistics.half_samples import estimate_half_sample_variance, make_balanced_halves
-from farshift.benchmarks.statistics.interval import Estimate
-from farshift.benchmarks.statistics.jackknife import estimate_jackknife_variance
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import Estimate, NotAvailable
+from farshift.benchmarks.statistics.variance_estimate import (
+    estimate_half_sample_variance,
+    estimate_jackknife_variance,
+    make_balanced_halves,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate

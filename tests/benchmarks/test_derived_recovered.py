@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.recovered import Recovered, compute_gap_recovered, compute_gap_recovered_on_rows
-from farshift.benchmarks.statistics.interval import estimate_mean
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable, estimate_mean
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from hypothesis import assume, given
 from hypothesis import strategies as st

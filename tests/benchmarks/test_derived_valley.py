@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from farshift.benchmarks.derived.valley import Valley, find_valley
-from farshift.benchmarks.statistics.interval import estimate_gap
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable, estimate_gap
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 
 

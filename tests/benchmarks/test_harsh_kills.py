@@ -17,7 +17,7 @@ from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import discard_folder
 from farshift.benchmarks.runs.status import list_statuses
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
 from farshift.core.world import World
 from warm_python import Python

@@ -18,12 +18,12 @@ from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import (
+    NotAvailable,
     compute_interval,
     estimate_gap,
     estimate_mean,
     estimate_paired_difference,
 )
-from farshift.benchmarks.statistics.not_available import NotAvailable
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import BadRun

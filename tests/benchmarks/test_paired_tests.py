@@ -6,11 +6,11 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from farshift.benchmarks.statistics.holm import adjust_by_holm
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.benchmarks.statistics.paired_test import (
     EXACT,
     MOST,
+    adjust_by_holm,
     compare_rows,
     compute_flip_units,
     run_mcnemar,

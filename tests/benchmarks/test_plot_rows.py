@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from pictures import names, note, points
 from records import many, record
 

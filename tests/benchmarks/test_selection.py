@@ -11,7 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, load_rules
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))

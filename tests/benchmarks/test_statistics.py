@@ -11,27 +11,22 @@ from farshift.benchmarks.statistics.interval import (
     estimate_paired_difference,
 )
 from farshift.benchmarks.statistics.sample import Replicates, RowScores, assign_row_groups, make_replicates
-from farshift.benchmarks.statistics.student_t import compute_upper_tail, find_two_sided_quantile, incomplete_beta
-from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance, estimate_seed_variance
+from farshift.benchmarks.statistics.variance_estimate import (
+    compute_two_sided_p,
+    estimate_row_variance,
+    estimate_seed_variance,
+    find_t_quantiles,
+)
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 
-@given(st.floats(0.5, 400), st.floats(0.5, 400), st.floats(0.001, 0.999))
-def test_the_incomplete_beta_function_is_scipys(a, b, x):
-    assert incomplete_beta(a, b, x) == pytest.approx(special.betainc(a, b, x), abs=1e-11)
-
-
-@given(st.floats(1, 1e5), st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]))
-def test_the_t_quantile_is_scipys(df, level):
-    assert find_two_sided_quantile(level, df) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-8)
-    assert compute_upper_tail(find_two_sided_quantile(level, df), df) == pytest.approx((1 - level) / 2, rel=1e-8)
-
-
-def test_impossible_levels_are_refused():
-    with pytest.raises(ValueError, match="level"):
-        find_two_sided_quantile(1.0, 5)
+@given(st.floats(1, 1e5), st.sampled_from([1e-9, 0.01, 0.05, 0.2, 0.5]))
+def test_the_t_quantile_has_its_tail(df, tail):
+    t = float(find_t_quantiles(tail, df))
+    assert t == pytest.approx(stats.t.isf(tail / 2, df), rel=1e-8)
+    assert compute_two_sided_p(t, df) == pytest.approx(tail, rel=1e-8)
 
 
 binary = st.integers(1, 5).flatmap(

@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import list_formats, render_table
 from farshift.benchmarks.tables.markdown import escape_markdown as markdown_escaped
 from farshift.core.errors import UnknownName

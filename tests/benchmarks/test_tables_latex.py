@@ -10,7 +10,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.baselines.running.recorded_scores import RecordedScore
 from farshift.baselines.running.results_table import format_latex as results_latex
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import render_table
 from farshift.benchmarks.tables._benchmarks_across import find_best_names
 from farshift.benchmarks.tables._booktabs import escape_latex

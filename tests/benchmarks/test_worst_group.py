@@ -21,7 +21,6 @@ def test_the_worst_of_equal_groups_looks_worse_than_it_is():
     assert result.value < 0.57
     assert result.low < result.value < 0.6 <= result.high
     assert result.bias < -0.01
-    assert result.chance.sum() == pytest.approx(1)
     assert result.to_dict() == estimate_worst_group(sample, groups).to_dict()
 
 
@@ -31,7 +30,6 @@ def test_a_clearly_worst_group_has_about_its_own_interval():
     own = stats.norm.isf(0.025) * np.sqrt(0.3 * 0.7 / 500)
     assert result.group == 0
     assert result.bias == pytest.approx(0, abs=0.002)
-    assert result.chance.tolist() == [1, 0, 0, 0]
     assert 1.9 * own < result.high - result.low < 2.3 * own
 
 
@@ -44,13 +42,11 @@ def test_a_loss_is_worst_where_it_is_highest():
     assert loss.bias == pytest.approx(-gain.bias, abs=0.002)
 
 
-def test_counted_scores_and_others_have_the_same_intervals():
-    """Half the scores: no longer whole numbers, so their moments are taken row by row."""
+def test_half_the_scores_have_half_the_interval():
     sample, groups = groups_of(np.random.default_rng(7), np.array([0.4, 0.5, 0.45]), 900)
     half = estimate_worst_group(RowScores(sample.scores / 2, (0.0, 0.5)), groups)
     full = estimate_worst_group(sample, groups)
-    assert 2 * half.means == pytest.approx(full.means)
-    assert 2 * half.lows == pytest.approx(full.lows)
+    assert 2 * half.low == pytest.approx(full.low)
     assert 2 * half.high == pytest.approx(full.high)
     assert 2 * half.bias == pytest.approx(full.bias, abs=0.003)
 
@@ -64,7 +60,7 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
     plain, clustered, same = (
         estimate_worst_group(RowScores(scores, clusters=item), groups) for item in (None, clusters, groups)
     )
-    assert clustered.highs[0] - clustered.lows[0] > 1.5 * (plain.highs[0] - plain.lows[0])
+    assert clustered.high - clustered.low > 1.5 * (plain.high - plain.low)
     assert same.to_dict() == plain.to_dict()
 
 

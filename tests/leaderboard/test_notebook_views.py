@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from farshift.benchmarks.comparison.record import Comparison
 from farshift.benchmarks.scoring.record import ViewScores
-from farshift.benchmarks.statistics.not_available import NotAvailable
+from farshift.benchmarks.statistics.interval import NotAvailable
 from made_tables import entry, snapshot
 from records import estimate, record
 

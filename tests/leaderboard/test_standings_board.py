@@ -14,8 +14,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.benchmarks.statistics.interval import estimate_mean
-from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from farshift.benchmarks.statistics.tally import Tally
+from farshift.benchmarks.statistics.sample import Replicates
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.reference import declare_references
@@ -108,16 +107,6 @@ def test_a_board_shows_the_same_with_its_rows_kept_or_not(board):
     shutil.rmtree(board.path / "derived")
     assert take_snapshot(board).record() == before
     assert len(list((board.path / "derived" / "rows").iterdir())) == 7
-
-
-def test_the_short_form_of_rows_has_the_scores_of_the_long_one(board):
-    standings = board.standings()
-    short, _ = read_entry_rows(board, standings, short=True)
-    full, _ = read_entry_rows(board, standings)
-    assert any(isinstance(item.ood, Tally) for item in short.values())
-    for name, item in full.items():
-        assert isinstance(item.ood, RowScores)
-        assert estimate_mean(short[name].ood) == estimate_mean(item.ood)
 
 
 def test_a_changed_score_stops_a_board_and_right_again_it_goes_on(board):

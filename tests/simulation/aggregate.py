@@ -13,13 +13,10 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.aggregate import aggregate
+from farshift.benchmarks.statistics.aggregate import Scale, aggregate, compute_iqm_weights
 from farshift.benchmarks.statistics.concurrence import compute_tau_interval
-from farshift.benchmarks.statistics.confidence_interval import make_confidence_interval
 from farshift.benchmarks.statistics.detectable import assume_detectable, measure_detectable
-from farshift.benchmarks.statistics.interval import estimate_paired_difference
-from farshift.benchmarks.statistics.iqm import compute_interquartile_mean
-from farshift.benchmarks.statistics.normalised import Scale
+from farshift.benchmarks.statistics.interval import estimate_paired_difference, make_confidence_interval
 from farshift.benchmarks.statistics.sample import RowScores
 
 from .shares import shares
@@ -64,7 +61,7 @@ class World:
 
     def iqm(self) -> float:
         values = self.quantiles().ravel()
-        return float(compute_interquartile_mean(values, np.full(len(values), 1 / len(values))))
+        return float(compute_iqm_weights(values, np.full(len(values), 1 / len(values))) @ values)
 
 
 def levels(count: int) -> tuple[float, ...]:

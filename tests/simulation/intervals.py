@@ -27,7 +27,7 @@ from farshift.benchmarks.statistics.interval import (
     estimate_paired_difference,
 )
 from farshift.benchmarks.statistics.sample import RowScores, Sample, count_jackknife_groups, deal_rows, make_replicates
-from farshift.benchmarks.statistics.streams import make_generator
+from farshift.benchmarks.statistics.variance_estimate import make_generator
 
 Source = np.random.Generator
 SIZE = 20

@@ -93,16 +93,16 @@ WORST = {
 }
 
 
-def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> tuple[bool, bool]:
-    """Whether the interval of the worst group holds the lowest true mean, and those of all groups every true mean."""
+def covers_worst(true: np.ndarray, seeds: int, source: np.random.Generator) -> tuple[bool]:
+    """Whether the interval of the worst group holds the lowest true mean."""
     groups = np.repeat(np.arange(GROUPS), 200)
     chance = true[groups] + 0.02 * (seeds > 1) * source.standard_normal((seeds, 1))
     scores = (source.uniform(size=(seeds, len(groups))) < chance).astype(np.float64)
     result = estimate_worst_group(RowScores(scores), groups, resamples=200)
-    return bool(result.low <= true.min() <= result.high), bool(((result.lows <= true) & (true <= result.highs)).all())
+    return (bool(result.low <= true.min() <= result.high),)
 
 
-RANKS, SIZE, AT_MOST, WORST_GROUP, ALL_GROUPS = (0.94, 1.0), (0.04, 0.06), (0.0, 0.05), (0.94, 1.0), (0.93, 1.0)
+RANKS, SIZE, AT_MOST, WORST_GROUP = (0.94, 1.0), (0.04, 0.06), (0.0, 0.05), (0.94, 1.0)
 PAIRED = (
     (World("500 rows, 1 seed"), 500, {"McNemar": AT_MOST, "McNemar, mid-p": SIZE, "t": SIZE}),
     (World("30 rows, 1 seed"), 30, {"McNemar": AT_MOST, "McNemar, mid-p": (0.0, 0.06), "t": (0.0, 0.06)}),
@@ -139,9 +139,9 @@ def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float
         for seeds in (1, 5):
             setting = f"{GROUPS} groups of 200 rows, {seeds} seed{'s' * (seeds > 1)}, {name}"
             yield (
-                ("worst group", "all groups at once"),
+                ("worst group",),
                 setting,
-                (WORST_GROUP, ALL_GROUPS),
+                (WORST_GROUP,),
                 lambda source, t=true, k=seeds: covers_worst(t, k, source),
             )
 

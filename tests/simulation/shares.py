@@ -7,7 +7,7 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from farshift.benchmarks.statistics.streams import make_generator
+from farshift.benchmarks.statistics.variance_estimate import make_generator
 
 Names = tuple[str, ...]
 Trials = tuple[Names, str, tuple[Any, ...], Callable[[np.random.Generator], Any]]
