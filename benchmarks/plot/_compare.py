@@ -10,8 +10,7 @@ from ...core.figures import use_plot_settings
 from ...core.listings.plural import format_count
 from ..statistics.interval import Interval, read_interval
 from . import finish_figure, save_figure
-from ._axis import list_interval_ends
-from ._page import compute_extra_height, make_page
+from ._layout import compute_extra_height, list_interval_ends, make_page
 from ._style import (
     BODY,
     COLUMN,
@@ -24,16 +23,21 @@ from ._style import (
     TITLE,
     VIEWS,
     Look,
+    count_most_lines,
     draw_marks,
+    fold_names,
+    fold_text,
     make_legend_key,
 )
-from ._text import count_most_lines, fold_names, wrap_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GAP = Look("#000000", "s", "-")
+Rows = Sequence[tuple[str, Mapping[str, Any]]]
+"""Differences by name."""
+
+LOOKS = VIEWS | {"gap": Look("#000000", "s", "-")}
 MOST_GROUPS = 40
 """The maximum number of groups shown: those with the largest absolute difference."""
 
@@ -69,11 +73,12 @@ def make_comparison_figure(comparison: Mapping[str, Any]) -> Figure:
     widths = [1.0, *([1.3] if comparison["severity"] else []), *([1.2] if groups else [])]
     axes = figure.subplots(1, panels, width_ratios=widths, squeeze=False)[0].tolist()
     unit = "percentage points" if percent else comparison["metric"]
-    _draw_overall(axes.pop(0), comparison["difference"], percent, unit)
+    overall = [item for item in comparison["difference"].items() if isinstance(read_interval(item[1]), Interval)]
+    _draw_rows(axes.pop(0), "overall", overall, percent, unit)
     if comparison["severity"]:
         _draw_severities(axes.pop(0), comparison["severity"], comparison["severity_unit"], percent)
     if groups:
-        _draw_groups(axes.pop(0), groups, percent, unit)
+        _draw_rows(axes.pop(0), "by group", groups, percent, unit)
     legend = figure.legends[0]
     legend.set_title(heading)
     legend.get_title().set_fontsize(TITLE)
@@ -102,17 +107,19 @@ def _format_note(comparison: Mapping[str, Any], percent: bool, groups: int) -> s
     return " ".join(filter(None, sentences))
 
 
-def _draw_overall(axes: Axes, differences: Mapping[str, Any], percent: bool, unit: str) -> None:
-    rows = [name for name in ("id", "ood", "gap") if isinstance(read_interval(differences[name]), Interval)]
-    for row, name in enumerate(rows):
-        look = VIEWS.get(name, GAP)
-        draw_marks(axes, [_scale_interval(differences[name], percent)], [row], look, name, hollow=name == "id")
+def _draw_rows(axes: Axes, title: str, rows: Rows, percent: bool, unit: str) -> None:
+    """Draw a row for each difference: ID, OOD and gap, or the OOD rows of each group."""
+    is_overall = title == "overall"
+    names = {"id": "ID", "ood": "OOD", "gap": "gap"} if is_overall else _fold_group_names(rows)
+    for row, (name, record) in enumerate(rows):
+        look = LOOKS[name if is_overall else "ood"]
+        draw_marks(axes, [_scale_interval(record, percent)], [row], look, name, hollow=look == LOOKS["id"])
     axes.axvline(0, color=GREY, lw=0.8)
-    axes.set_yticks(range(len(rows)), [name if name == "gap" else name.upper() for name in rows])
+    axes.set_yticks(range(len(rows)), [names[name] for name, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set(title="overall", xlim=_compute_limits([differences[name] for name in rows], percent))
+    axes.set(title=title, xlim=_compute_limits([record for _, record in rows], percent))
     axes.locator_params(axis="x", nbins=4)
-    axes.set_xlabel("\n".join(wrap_text(unit, BODY, HEAD)))
+    axes.set_xlabel("\n".join(fold_text(unit, BODY, HEAD)))
     axes.grid(axis="x")
 
 
@@ -121,38 +128,19 @@ def _draw_severities(axes: Axes, points: Sequence[Mapping[str, Any]], unit: str,
         view_points = [point for point in points if point["view"] == view]
         if view_points:
             middles = [(point["from"] + point["to"]) / 2 for point in view_points]
-            draw_marks(
-                axes,
-                middles,
-                [_scale_interval(point, percent) for point in view_points],
-                look,
-                view,
-                hollow=view == "id",
-            )
+            estimates = [_scale_interval(point, percent) for point in view_points]
+            draw_marks(axes, middles, estimates, look, view, hollow=view == "id")
             if view == "id":
-                axes.axvspan(
-                    min(p["from"] for p in view_points), max(p["to"] for p in view_points), color=PALE, alpha=0.5, lw=0
-                )
+                ends = min(p["from"] for p in view_points), max(p["to"] for p in view_points)
+                axes.axvspan(*ends, color=PALE, alpha=0.5, lw=0)
     axes.axhline(0, color=GREY, lw=0.8)
-    axes.set(title="along severity", ylim=_compute_limits(points, percent), xlim=_compute_severity_limits(points))
-    axes.set_xlabel("\n".join(wrap_text(f"severity ({unit})" if unit else "severity", BODY, HEAD)))
+    axes.set(title="along severity", ylim=_compute_limits(points, percent))
+    axes.set_xlim(_add_margin([end for point in points for end in (point["from"], point["to"])]))
+    axes.set_xlabel("\n".join(fold_text(f"severity ({unit})" if unit else "severity", BODY, HEAD)))
     axes.grid(axis="y")
 
 
-def _draw_groups(axes: Axes, groups: Sequence[tuple[str, Mapping[str, Any]]], percent: bool, unit: str) -> None:
-    names = _fold_group_names(groups)
-    for row, (name, record) in enumerate(groups):
-        draw_marks(axes, [_scale_interval(record, percent)], [row], VIEWS["ood"], name)
-    axes.axvline(0, color=GREY, lw=0.8)
-    axes.set_yticks(range(len(groups)), [names[name] for name, _ in groups])
-    axes.set_ylim(len(groups) - 0.5, -0.5)
-    axes.set(title="by group", xlim=_compute_limits([record for _, record in groups], percent))
-    axes.locator_params(axis="x", nbins=4)
-    axes.set_xlabel("\n".join(wrap_text(unit, BODY, HEAD)))
-    axes.grid(axis="x")
-
-
-def _fold_group_names(groups: Sequence[tuple[str, Any]]) -> dict[str, str]:
+def _fold_group_names(groups: Rows) -> dict[str, str]:
     return fold_names([name for name, _ in groups], BODY, 90.0)
 
 
@@ -165,13 +153,9 @@ def _select_groups(groups: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, M
 
 def _compute_limits(records: Sequence[Any], percent: bool) -> tuple[float, float]:
     """Return the limits of an axis of differences: every interval and zero, with a margin."""
-    values = [0.0, *list_interval_ends(_scale_interval(record, percent) for record in records)]
+    return _add_margin([0.0, *list_interval_ends(_scale_interval(record, percent) for record in records)])
+
+
+def _add_margin(values: Sequence[float]) -> tuple[float, float]:
     room = 0.06 * (max(values) - min(values)) or 1.0
     return min(values) - room, max(values) + room
-
-
-def _compute_severity_limits(points: Sequence[Mapping[str, Any]]) -> tuple[float, float]:
-    """Return the limits of the severity axis, with a margin for bars that are offset from their severity."""
-    low, high = min(point["from"] for point in points), max(point["to"] for point in points)
-    room = 0.06 * (high - low) or 1.0
-    return low - room, high + room

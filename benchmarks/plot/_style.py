@@ -1,4 +1,4 @@
-"""The common style of plots: sizes, colours, markers, and points with their intervals.
+"""The common style of plots: sizes, colours, markers, points with their intervals, and text broken to a width.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which is too pale for a line on white;
 no two models differ by colour alone. This module does not use pyplot or change global settings.
@@ -6,18 +6,23 @@ no two models differ by colour alone. This module does not use pyplot or change 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from ..statistics.interval import HasInterval
-from ._text import FONT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Transform
+
+FONT = "DejaVu Sans"
+"""Distributed with matplotlib, so that a figure is the same on every machine."""
 
 COLUMN, PAGE = 3.3, 6.9
 """Widths in inches: one column of a two-column paper, and both columns."""
@@ -27,6 +32,9 @@ TITLE, BODY, NOTE = 9.0, 8.0, 7.0
 
 NAME, HEAD = 170.0, 185.0
 """Maximum widths in points: a name in a legend, and a title or label of a panel one column wide."""
+
+NAME_LINES = 6
+"""Maximum number of lines of a name."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -95,10 +103,8 @@ def make_legend_key(look: Look, label: str, *, hollow: bool = False, line: bool 
     """Make the legend entry for a look: its marker, and its line if `line`."""
     from matplotlib.lines import Line2D
 
-    line_style = look.line if line else "none"
-    return Line2D(
-        [], [], color=look.colour, ls=line_style, marker=look.marker, label=label, **get_marker_face(look, hollow)
-    )
+    line_style, face = look.line if line else "none", get_marker_face(look, hollow)
+    return Line2D([], [], color=look.colour, ls=line_style, marker=look.marker, label=label, **face)
 
 
 def get_marker_face(look: Look, hollow: bool) -> dict[str, Any]:
@@ -151,3 +157,46 @@ def _compute_reach(items: Any) -> list[list[float]] | None:
     if isinstance(items[0], int | float):
         return None
     return [[e.value - e.low for e in items], [e.high - e.value for e in items]]
+
+
+@lru_cache(maxsize=4096)
+def measure_width(text: str, size: float) -> float:
+    """Return the width of one line of text in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(family=FONT, size=size), ismath=False)
+    return float(wide)
+
+
+def fold_text(text: str, size: float, limit: float, ends: str = " ") -> list[str]:
+    """Break the text after the characters `ends` into lines of at most `limit` points; a longer word is broken inside.
+    A non-breaking space is no end."""
+    lines = [""]
+    for piece in re.findall(rf"[^{ends}]*[{ends}]+|[^{ends}]+", text):
+        if measure_width((lines[-1] + piece).rstrip(), size) <= limit:
+            lines[-1] += piece
+            continue
+        lines += [piece] if lines[-1] else []
+        lines[-1] = lines[-1] or piece
+        while measure_width((line := lines[-1]).rstrip(), size) > limit and len(line) > 1:
+            fits = bisect_left(range(1, len(line)), True, key=lambda count: measure_width(line[:count], size) > limit)
+            lines[-1:] = [line[: max(1, fits)], line[max(1, fits) :]]
+    return [line.strip() for line in lines]
+
+
+def fold_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
+    """Return each name broken into lines of at most `limit` points, preferably after a hyphen, underscore, slash or
+    blank. Of a name of more than `NAME_LINES` lines the middle is left out, with a number to keep names distinct."""
+    texts = {}
+    for number, name in enumerate(dict.fromkeys(names)):
+        lines = fold_text(name, size, limit, "-_/.,:@+ ")
+        if len(lines) > NAME_LINES:
+            lines = [*lines[:2], f"… #{number + 1}", *lines[-2:]]
+        texts[name] = "\n".join(lines)
+    return texts
+
+
+def count_most_lines(texts: Iterable[str]) -> int:
+    """Return the largest number of lines of the texts."""
+    return max((text.count("\n") + 1 for text in texts), default=0)

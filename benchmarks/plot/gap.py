@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..scoring.record import Score
+from ._layout import make_row_axes
 from ._panels import Panel, describe_incomparable, describe_intervals, format_estimate, get_estimate, make_panels
-from ._rows import make_row_axes
 from ._style import BAR, MINUS, VIEWS, draw_marks, make_legend_key
 
 if TYPE_CHECKING:

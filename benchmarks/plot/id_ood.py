@@ -11,20 +11,27 @@ from ...core.errors import FarshiftError
 from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
-from ._labels import label_points
-from ._page import compute_extra_height, make_axes_grid, make_page
+from ._layout import compute_extra_height, make_axes_grid, make_page
 from ._panels import Panel, describe_incomparable, describe_intervals, get_estimate, is_percent, make_panels
-from ._style import BODY, COLUMN, GREY, HEAD, MINUS, NAME, PAGE, TITLE, Look, assign_looks, draw_marks, make_legend_key
-from ._text import fold_names, measure_width
+from ._style import (
+    BODY,
+    COLUMN,
+    GREY,
+    HEAD,
+    MINUS,
+    NAME,
+    PAGE,
+    TITLE,
+    Look,
+    assign_looks,
+    draw_marks,
+    fold_names,
+    make_legend_key,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
-FEW, SHORT = 4, 80.0
-"""Points are labelled directly if there are at most this many, no name is wider (in points), and the labels fit;
-otherwise there is a legend."""
 
 SPACE = 0.13
 """Minimum distance between ticks, as a share of the axis."""
@@ -43,29 +50,16 @@ def picture(records: Sequence[Score]) -> Figure:
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: omit this run")
     panel_list = make_panels(records)
     look = assign_looks([name for panel in panel_list for name in panel.names])
-    if len(panel_list) == 1 and len(look) <= FEW and max(measure_width(name, BODY) for name in look) <= SHORT:
-        figure, (axes,) = _draw_panels(panel_list, look, [])
-        figure.draw_without_rendering()
-        if label_points(axes, _locate_points(panel_list[0], look)):
-            return figure
+    columns = min(2, len(panel_list))
     # Many names are set in two columns of 1.28 inches each.
     short = fold_names(look, BODY, NAME if len(panel_list) > 1 or len(look) <= 6 else 92)
-    return _draw_panels(
-        panel_list, look, [make_legend_key(each, short[name], line=False) for name, each in look.items()]
-    )[0]
-
-
-def _draw_panels(
-    panel_list: Sequence[Panel], look: Mapping[str, Look], keys: Sequence[Line2D]
-) -> tuple[Figure, list[Axes]]:
-    columns = min(2, len(panel_list))
+    keys = [make_legend_key(each, short[name], line=False) for name, each in look.items()]
     titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
     tall = 3.1 * -(-len(panel_list) // columns) + compute_extra_height(titles.values())
     figure = make_page(COLUMN if columns == 1 else PAGE, tall, _format_note(panel_list), keys)
-    axes_grid = make_axes_grid(figure, len(panel_list), columns)
-    for axes, panel in zip(axes_grid, panel_list, strict=True):
+    for axes, panel in zip(make_axes_grid(figure, len(panel_list), columns), panel_list, strict=True):
         _draw_panel(axes, panel, titles[panel.title], look)
-    return figure, axes_grid
+    return figure
 
 
 def _format_note(panel_list: Sequence[Panel]) -> str:
@@ -79,7 +73,7 @@ def _format_note(panel_list: Sequence[Panel]) -> str:
             lines.append(f"{line.intercept:.2f} {sign} {abs(line.slope):.2f} logit(ID)".replace("-", MINUS) + of)
     if lines:
         sentences.append(f"Solid: least squares, logit(OOD) = {', '.join(lines)}.")
-    if any(score_estimate.value in (0, 1) for record in records for score_estimate in _get_both_estimates(record)):
+    if any(each.value in (0, 1) for record in records for each in _get_both_estimates(record)):
         sentences.append("Scores of 0 and 100 % are drawn half a row inside.")
     return " ".join(filter(None, [*sentences, describe_incomparable(records)]))
 
@@ -89,9 +83,7 @@ def _get_both_estimates(record: Score) -> tuple[Estimate, Estimate]:
 
 
 def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
-    low, high = compute_limits(
-        [score_estimate for record in panel.records for score_estimate in _get_both_estimates(record)]
-    )
+    low, high = compute_limits([each for record in panel.records for each in _get_both_estimates(record)])
     axes.set(xscale="logit", yscale="logit", xlim=(low, high), ylim=(low, high), title=title)
     axes.set(xlabel=f"ID {panel.metric}", ylabel=f"OOD {panel.metric}")
     axes.set_box_aspect(1)
@@ -109,22 +101,12 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
         draw_marks(axes, [on_id], [on_ood], look[name], name)
 
 
-def _locate_points(panel: Panel, look: Mapping[str, Look]) -> dict[str, tuple[float, float, Look]]:
-    """Return the position of each name's point."""
-    points = {}
-    for name, record in zip(panel.names, panel.records, strict=True):
-        on_id, on_ood = map(clip_to_logit, _get_both_estimates(record))
-        points[name] = on_id.value, on_ood.value, look[name]
-    return points
-
-
 def clip_to_logit(score_estimate: Estimate) -> Interval:
     """Return the value and the ends of the interval, clipped to at least 0.5 / (rows + 1) from 0 and 1, where the logit
     is finite; the same empirical logits are used to fit the line."""
     half = 0.5 / (score_estimate.rows + 1)
-    return Interval(
-        *(min(max(end, half), 1 - half) for end in (score_estimate.value, score_estimate.low, score_estimate.high))
-    )
+    ends = (score_estimate.value, score_estimate.low, score_estimate.high)
+    return Interval(*(min(max(end, half), 1 - half) for end in ends))
 
 
 def logit(share: float) -> float:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score
+from ._layout import make_row_axes
 from ._panels import describe_incomparable, describe_intervals, get_estimate, make_panels
-from ._rows import make_row_axes
 from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, draw_marks, make_legend_key
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score, SeverityPoint
-from ._axis import list_interval_ends, set_score_axis
-from ._labels import label_ends
-from ._page import compute_extra_height, make_axes_grid, make_page
+from ._layout import compute_extra_height, list_interval_ends, make_axes_grid, make_page, set_score_axis
 from ._panels import Panel, describe_incomparable, describe_intervals, make_panels
 from ._style import (
     BODY,
@@ -24,18 +22,15 @@ from ._style import (
     Look,
     assign_looks,
     draw_marks,
+    fold_names,
+    fold_text,
     make_legend_key,
     nudge_transform,
 )
-from ._text import fold_names, measure_width, wrap_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-FEW, SHORT = 4, 64.0
-"""Lines are labelled directly if there are at most this many and no name is wider (in points); otherwise there is a
-legend."""
 
 
 def picture(records: Sequence[Score]) -> Figure:
@@ -48,24 +43,16 @@ def picture(records: Sequence[Score]) -> Figure:
     panel_list = make_panels(records)
     names = list(dict.fromkeys(name for panel in panel_list for name in panel.names))
     look = assign_looks(names)
-    direct = len(panel_list) == 1 and len(names) <= FEW and max(measure_width(name, BODY) for name in names) <= SHORT
     wide = COLUMN if len(panel_list) == 1 and len(names) <= 6 else PAGE
     short = fold_names(names, BODY, NAME)
     titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
     columns = min(2, len(panel_list))
-    keys = [] if direct else [make_legend_key(look[name], short[name]) for name in names]
+    keys = [make_legend_key(look[name], short[name]) for name in names]
     height = 3.0 if wide == PAGE and columns == 1 else 2.4
-    figure = make_page(
-        wide,
-        height * -(-len(panel_list) // columns) + compute_extra_height(titles.values()),
-        _format_note(records),
-        keys,
-    )
+    tall = height * -(-len(panel_list) // columns) + compute_extra_height(titles.values())
+    figure = make_page(wide, tall, _format_note(records), keys)
     for axes, panel in zip(make_axes_grid(figure, len(panel_list), columns), panel_list, strict=True):
         _draw_panel(axes, panel, titles[panel.title], look)
-        if direct:
-            last = {name: _list_paths(record)[-1][-1] for name, record in zip(panel.names, panel.records, strict=True)}
-            label_ends(axes, {name: (*last[name], look[name]) for name in panel.names})
     return figure
 
 
@@ -102,23 +89,16 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
             )
         for view in ("id", "ood"):
             if points := _list_points(record, view):
-                middles = [point.middle for point in points]
-                draw_marks(
-                    axes,
-                    middles,
-                    [point.estimate for point in points],
-                    look[name],
-                    f"{name}, {view}",
-                    hollow=view == "id",
-                    nudge=nudge,
-                )
+                middles, estimates = zip(*((point.middle, point.estimate) for point in points), strict=True)
+                label = f"{name}, {view}"
+                draw_marks(axes, middles, estimates, look[name], label, hollow=view == "id", nudge=nudge)
     points = [point for record in panel.records for point in record.severity]
     set_score_axis(axes, "y", list_interval_ends(point.estimate for point in points), first.bounds, panel.percent)
     _set_severity_axis(axes, points)
     axes.grid(axis="y")
     axes.set(title=title, ylabel=panel.metric)
     label = f"severity ({first.severity_unit})" if first.severity_unit else "severity"
-    axes.set_xlabel("\n".join(wrap_text(label, BODY, HEAD)))
+    axes.set_xlabel("\n".join(fold_text(label, BODY, HEAD)))
 
 
 def _set_severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:

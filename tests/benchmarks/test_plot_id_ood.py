@@ -9,7 +9,7 @@ from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.plot.id_ood import choose_ticks, compute_limits
 from hypothesis import given
 from hypothesis import strategies as st
-from pictures import line, names, note, points, words
+from pictures import line, names, note, points
 from records import estimate, many, record
 from scipy.special import expit, logit
 
@@ -80,20 +80,7 @@ def test_scores_of_0_and_1_are_drawn_half_a_row_inside_and_the_note_says_so():
     assert "half a row" not in note(make_figure([record("some")], "id_ood"))
 
 
-def test_few_models_are_named_at_their_points_and_many_in_a_legend():
-    near = [record("lstm", id=0.95, ood=0.2), record("gpt", id=0.97, ood=0.5), record("knn", id=0.8, ood=0.15)]
-    few = make_figure(near, "id_ood")
-    assert names(few) == []
-    for text in words(few):
-        if text.get_text() in ("lstm", "gpt", "knn"):
-            (result,) = points(few.axes[0])[text.get_text()]
-            x, y = few.axes[0].transData.transform((result["x"], result["y"]))
-            box = text.get_window_extent()
-            assert np.hypot(max(box.x0 - x, x - box.x1, 0), max(box.y0 - y, y - box.y1, 0)) < 12 * few.dpi / 72
-    assert names(make_figure(many(5), "id_ood")) == [item.model for item in many(5)]
-
-
-def test_models_on_top_of_each_other_are_named_in_a_legend():
+def test_models_are_named_in_a_legend():
     crowd = [record(f"model-{k}", id=0.9 + 0.0001 * k, ood=0.2) for k in range(4)]
     assert names(make_figure(crowd, "id_ood")) == ["model-0", "model-1", "model-2", "model-3"]
 

@@ -6,15 +6,12 @@ from itertools import combinations, pairwise
 
 import pytest
 from farshift.benchmarks.plot import get_plot_note, make_figure
-from farshift.benchmarks.plot._axis import compute_axis_window
-from farshift.benchmarks.plot._labels import spread_positions
-from farshift.benchmarks.plot._style import BODY, assign_looks
-from farshift.benchmarks.plot._text import LINES, fold_names, measure_width, shorten_names, wrap_text
+from farshift.benchmarks.plot._layout import compute_axis_window
+from farshift.benchmarks.plot._style import BODY, NAME_LINES, assign_looks, fold_names, fold_text, measure_width
 from hypothesis import given
 from hypothesis import strategies as st
 from pictures import faults, note, words
 from records import MODELS, many, record
-from sklearn.isotonic import IsotonicRegression
 
 PICTURES = {
     "calibration": {"probabilities": True},
@@ -115,32 +112,12 @@ names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_siz
 
 
 @given(names, st.floats(40, 200))
-def test_shortened_names_fit_and_stay_distinct(given_names, limit):
-    short = shorten_names(given_names, BODY, limit)
-    assert list(short) == given_names
-    assert len(set(short.values())) == len(given_names)
-    for name, text in short.items():
-        assert measure_width(text, BODY) <= limit
-        assert text == name or "…" in text
-
-
-def test_names_are_cut_in_the_middle_where_that_keeps_them_apart():
-    stored = shorten_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80)
-    assert stored["mlp"] == "mlp"
-    start, end = stored["quadratic-mlp-weight-decay"].split("…")
-    assert "quadratic-mlp-weight-decay".startswith(start) and "quadratic-mlp-weight-decay".endswith(end)
-    assert abs(len(start) - len(end)) <= 1
-    middle = shorten_names([f"{'a' * 30}{k}{'b' * 30}" for k in range(3)], BODY, 60)
-    assert [text[-2:] for text in middle.values()] == ["#1", "#2", "#3"]
-
-
-@given(names, st.floats(40, 200))
 def test_folded_names_are_whole_and_fit(given_names, limit):
     for name, text in fold_names(given_names, BODY, limit).items():
         lines = text.split("\n")
-        assert len(lines) <= LINES and all(measure_width(item, BODY) <= limit for item in lines)
+        assert len(lines) <= NAME_LINES and all(measure_width(item, BODY) <= limit for item in lines)
         assert "".join(lines) == name or "…" in text
-        assert "…" not in text or measure_width(name, BODY) > limit * LINES / 4
+        assert "…" not in text or measure_width(name, BODY) > limit * NAME_LINES / 4
 
 
 def test_a_name_is_broken_where_its_words_end():
@@ -154,20 +131,9 @@ def test_a_name_is_broken_where_its_words_end():
 
 @given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))
 def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
-    lines = wrap_text(" ".join(texts), BODY, limit)
+    lines = fold_text(" ".join(texts), BODY, limit)
     assert " ".join(lines).split() == texts
     assert all(measure_width(item, BODY) <= limit for item in lines)
-
-
-@given(st.lists(st.floats(0, 100), min_size=1, max_size=10), st.floats(0.5, 8))
-def test_labels_are_spread_by_bounded_least_squares(wanted, least):
-    placed = spread_positions(wanted, least, 0, 100)
-    order = sorted(range(len(wanted)), key=lambda index: wanted[index])
-    free = [wanted[index] - rank * least for rank, index in enumerate(order)]
-    oracle = IsotonicRegression(y_min=0, y_max=100 - (len(wanted) - 1) * least).fit_transform(range(len(free)), free)
-    assert [placed[index] for index in order] == pytest.approx(
-        [level + k * least for k, level in enumerate(oracle)], abs=1e-6
-    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=10))

@@ -6,7 +6,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.plot import make_figure
 from farshift.benchmarks.scoring.record import SeverityPoint
-from pictures import names, note, points, words
+from pictures import names, note, points
 from records import estimate, many, record
 
 
@@ -78,17 +78,8 @@ def test_a_metric_without_bounds_is_shown_as_it_is():
     assert min(ticks) > 0.1 and max(ticks) < 1
 
 
-def test_few_short_names_stand_at_their_lines_and_many_in_a_legend():
-    few, many_ = make_figure(many(2), "severity"), make_figure(many(5), "severity")
-    assert names(few) == []
-    assert {"lstm", "transformer"} <= {text.get_text() for text in words(few)}
-    assert names(many_) == [item.model for item in many(5)]
-
-
-def test_names_at_lines_stand_in_the_order_of_the_lines():
-    records = [record(name, ood=ood) for name, ood in (("low", 0.1), ("high", 0.9), ("mid", 0.5))]
-    heights = {text.get_text(): text.get_window_extent().y0 for text in words(make_figure(records, "severity"))}
-    assert heights["low"] < heights["mid"] < heights["high"]
+def test_models_are_named_in_a_legend():
+    assert names(make_figure(many(5), "severity")) == [item.model for item in many(5)]
 
 
 def test_several_benchmarks_are_several_panels_with_one_legend():
