@@ -147,7 +147,7 @@ def _print_difference(
     if json:
         return emit_json(record | ({} if file is None else {"file": str(file)}))
     if latex:
-        from ..benchmarks.tables._difference import render_difference
+        from ..benchmarks.tables.latex import render_difference
 
         return print_block(render_difference(record, full, caption, label).rstrip())
     rows = [[name, *_format_difference(item)] for name, item in record["difference"].items()]

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.tables._benchmarks_across import OVERLAP, Block, Cell, find_best_names, render_blocks
-from ...benchmarks.tables._booktabs import make_slug
+from ...benchmarks.tables.latex import OVERLAP, Block, Cell, find_best_names, make_slug, render_blocks
 from .recorded_scores import RecordedScore
 from .undertrained import find_undertrained
 

@@ -205,12 +205,13 @@ def format_group_letters(groups: Sequence[Sequence[int]], entries: int) -> list[
     between = "" if len(groups) <= len(ascii_lowercase) else " "
     by_entry: list[list[str]] = [[] for _ in range(entries)]
     for number, group in enumerate(groups):
-        name = _format_letter(number)
+        name = format_letter(number)
         for entry in group:
             by_entry[entry].append(name)
     return [between.join(names) for names in by_entry]
 
 
-def _format_letter(number: int) -> str:
+def format_letter(number: int) -> str:
+    """Format a number as letters: a .. z, aa, ab .."""
     rest, last = divmod(number, len(ascii_lowercase))
-    return (_format_letter(rest - 1) if rest else "") + ascii_lowercase[last]
+    return (format_letter(rest - 1) if rest else "") + ascii_lowercase[last]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...benchmarks.plot._panels import collapse_whitespace, format_estimate, is_percent
 from ...benchmarks.statistics.interval import Estimate, Interval
-from ...benchmarks.tables._grid import Grid, format_seeds
+from ...benchmarks.tables.markdown import Grid, format_seeds
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 

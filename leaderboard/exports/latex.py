@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import format_metric, is_percent
 from ...benchmarks.statistics.interval import Estimate
-from ...benchmarks.tables._booktabs import Column, Notes, escape_latex, format_table, format_tabular
+from ...benchmarks.tables.latex import Column, Notes, escape_latex, format_table, format_tabular
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 from ._table import compute_standard_error, format_interval, format_rank_set

@@ -12,9 +12,8 @@ from farshift.baselines.running.recorded_scores import RecordedScore
 from farshift.baselines.running.results_table import format_latex as results_latex
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import render_table
-from farshift.benchmarks.tables._benchmarks_across import find_best_names
-from farshift.benchmarks.tables._booktabs import escape_latex
-from farshift.benchmarks.tables._difference import render_difference as difference
+from farshift.benchmarks.tables.latex import escape_latex, find_best_names
+from farshift.benchmarks.tables.latex import render_difference as difference
 from hypothesis import given
 from hypothesis import strategies as st
 from latex_reader import printed, read_tables
