@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
     from .benchmarks.comparison.compare import compare
-    from .benchmarks.comparison.replicates import replicates
-    from .benchmarks.comparison.variation import variation
+    from .benchmarks.comparison.run_measures import replicates, variation
     from .benchmarks.harness.conformance import check_model
     from .benchmarks.harness.evaluate import evaluate
     from .benchmarks.listing import benchmarks
@@ -76,11 +75,11 @@ _HOMES = {
     "predictor": ("benchmarks.adapters.function", "predictor"),
     "processor": ("benchmarks.adapters._hf_processor", "processor"),
     "read_run": ("benchmarks.runs.run", "read_run"),
-    "replicates": ("benchmarks.comparison.replicates", "replicates"),
+    "replicates": ("benchmarks.comparison.run_measures", "replicates"),
     "results": ("baselines.running.recorded_scores", "results"),
     "score": ("benchmarks.scoring.score", "score"),
     "stream": ("loaders.stream.open", "stream"),
-    "variation": ("benchmarks.comparison.variation", "variation"),
+    "variation": ("benchmarks.comparison.run_measures", "variation"),
 }
 
 

@@ -187,7 +187,7 @@ def _format_difference(record: dict[str, Any]) -> list[str]:
 
 
 def _print_robustness(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.relate import measure_effective_robustness
+    from ..benchmarks.comparison.run_measures import measure_effective_robustness
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
@@ -202,7 +202,7 @@ def _print_robustness(paths: Sequence[Path], json: bool) -> None:
 
 
 def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
-    from ..benchmarks.comparison.relate import measure_gap_recovered
+    from ..benchmarks.comparison.run_measures import measure_gap_recovered
     from ..benchmarks.scoring.record import format_estimate
     from ..benchmarks.statistics.interval import read_interval
 
@@ -218,7 +218,7 @@ def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
 
 
 def _print_replicates(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.replicates import replicates
+    from ..benchmarks.comparison.run_measures import replicates
 
     _require_runs("replicates", paths, "a run, or a run for each fold of a data set", 1)
     with show_progress():
@@ -236,7 +236,7 @@ def _print_replicates(paths: Sequence[Path], json: bool) -> None:
 
 
 def _print_variance(paths: Sequence[Path], json: bool) -> None:
-    from ..benchmarks.comparison.variation import variation
+    from ..benchmarks.comparison.run_measures import variation
 
     _require_runs("variance", paths, "a run, or a run for each draw of the data", 1)
     with show_progress():
@@ -259,7 +259,7 @@ def _format_share(component: dict[str, Any] | None) -> str:
 
 
 def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
-    from ..benchmarks.comparison.detectable_difference import VIEWS, compute_detectable_difference
+    from ..benchmarks.comparison.run_measures import VIEWS, compute_detectable_difference
 
     if not on:
         raise FarshiftError("compare --statistic detectable: name the benchmark (--on BENCHMARK)")

@@ -49,7 +49,7 @@ def plot(
     json: Json = False,
 ) -> None:
     """Plot runs as a figure, or write their scores as a table."""
-    from ..benchmarks.comparison.leaders import find_leaders
+    from ..benchmarks.comparison.compare_full import find_leaders
     from ..benchmarks.plot import draw_plot, get_plot_note
     from ..benchmarks.scoring.score import score as go
     from ..benchmarks.tables import render_table

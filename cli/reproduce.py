@@ -150,7 +150,7 @@ def _check_claims(
 
 
 def _print_outcome(claim: Claim, outcome: Outcome) -> None:
-    from ..benchmarks.claims.measurement import format_measurement
+    from ..benchmarks.claims.outcome import format_measurement
 
     print_line(f"{claim.name}: {claim.title}")
     for reference in claim.published.values():

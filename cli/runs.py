@@ -267,7 +267,7 @@ def _make_status_rows(
 
 def print_scores(done: Any, json: bool) -> None:
     """Print a finished run's scores, the chosen candidates and the run's folder."""
-    from ..benchmarks.scoring.chosen import list_chosen_candidates
+    from ..benchmarks.scoring.apply_selection import list_chosen_candidates
     from ..benchmarks.scoring.score import score as go
 
     run_score = go(done)

@@ -17,7 +17,7 @@ from farshift.benchmarks.claims.listing import (
     format_published,
     list_shipped_claims,
 )
-from farshift.benchmarks.claims.measurement import format_measurement
+from farshift.benchmarks.claims.outcome import format_measurement
 from markdown_text import fill_prose, format_table, join_page
 
 INTRODUCTION = """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.claims.measurement import Value
+from ...benchmarks.claims.outcome import Value
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition, UnknownName
 from ...loaders.acquire.source import find_source

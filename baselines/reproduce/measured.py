@@ -22,7 +22,7 @@ from ...benchmarks.claims.claim import (
     Score,
     Slope,
 )
-from ...benchmarks.claims.measurement import Measurement, make_exact
+from ...benchmarks.claims.outcome import Measurement, make_exact
 from ...benchmarks.comparison.compare import Side
 from ...benchmarks.derived.recovered import compute_gap_recovered_on_rows
 from ...benchmarks.runs.run import Run

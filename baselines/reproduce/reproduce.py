@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.claims.claim import Claim, list_judged_quantities
-from ...benchmarks.claims.measurement import Measurement
-from ...benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome, write_outcome
+from ...benchmarks.claims.outcome import HOME, Measurement, Outcome, read_recorded_outcome, write_outcome
 from ...benchmarks.runs.run import Run
 from ...core.clock import Stopwatch, get_utc_now
 from ...core.errors import FarshiftError

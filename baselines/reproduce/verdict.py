@@ -14,8 +14,7 @@ from math import inf
 from typing import Final
 
 from ...benchmarks.claims.claim import Equal, LowerBound, Order, Rule, Score, UpperBound, Within
-from ...benchmarks.claims.measurement import Measurement, format_measurement
-from ...benchmarks.claims.outcome import RuleVerdict, Verdict
+from ...benchmarks.claims.outcome import Measurement, RuleVerdict, Verdict, format_measurement
 from .measured import Evidence
 
 HOLDS: Final = "reproduced"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,37 +41,32 @@ class ClaimEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        cost = self.claim.cost
-        outcome = self.outcome
+        claim, outcome = self.claim, self.outcome
         return {
-            "name": self.claim.name,
-            "kind": self.claim.kind,
-            "title": self.claim.title,
+            **{name: getattr(claim, name) for name in ("name", "kind", "title")},
             "verdict": self.verdict,
             "reason": "" if outcome is None else outcome.reason,
-            "mark": self.claim.mark,
-            "citation": self.claim.citation,
-            "cpu_minutes": cost.cpu_minutes,
-            "gpu_minutes": cost.gpu_minutes,
+            "mark": claim.mark,
+            "citation": claim.citation,
+            "cpu_minutes": claim.cost.cpu_minutes,
+            "gpu_minutes": claim.cost.gpu_minutes,
             "date": None if outcome is None else outcome.date,
         }
 
 
 def list_claims(kind: str = "") -> list[ClaimEntry]:
     """Return every claim, or those of one kind, sorted by kind and name."""
-    entries = [
-        ClaimEntry(item, read_recorded_outcome(item)) for item in load_claims().values() if kind in ("", item.kind)
-    ]
-    return sorted(entries, key=lambda item: (item.claim.kind, item.claim.name))
+    return _list_entries(item for item in load_claims().values() if kind in ("", item.kind))
 
 
 def list_shipped_claims() -> list[ClaimEntry]:
     """Return the claims that ship with the package, sorted by kind and name; `FARSHIFT_PATH` is ignored."""
-    entries = [
-        ClaimEntry(item, read_recorded_outcome(item))
-        for item in map(read_claim, (PACKAGE / CLAIMS_FOLDER).glob("*.toml"))
-    ]
-    return sorted(entries, key=lambda item: (item.claim.kind, item.claim.name))
+    return _list_entries(map(read_claim, (PACKAGE / CLAIMS_FOLDER).glob("*.toml")))
+
+
+def _list_entries(claims: Iterable[Claim]) -> list[ClaimEntry]:
+    entries = [ClaimEntry(claim, read_recorded_outcome(claim)) for claim in claims]
+    return sorted(entries, key=lambda entry: (entry.claim.kind, entry.claim.name))
 
 
 def describe_quantity(claim: Claim, quantity: Quantity) -> str:
@@ -110,13 +106,8 @@ def format_cost(claim: Claim) -> str:
 
 def format_published(published: PublishedResult) -> str:
     """Format a published result, its source, and whether it was seen there."""
-    value = (
-        ""
-        if published.value is None
-        else f"{published.value:g}"
-        if isinstance(published.value, float)
-        else str(published.value)
-    )
+    number = published.value
+    value = "" if number is None else f"{number:g}" if isinstance(number, float) else str(number)
     return f"{published.says}{', ' if published.says and value else ''}{value} ({published.where}; {published.mark})."
 
 

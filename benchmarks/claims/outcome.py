@@ -10,14 +10,73 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import nan
 from pathlib import Path
 from typing import Any, Literal
 
 from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import PACKAGE
+from ..statistics.interval import Record
 from .claim import Claim
-from .measurement import Measurement
+
+Value = int | float | str
+
+EXACT = "exact: of all rows"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A value, the ends of its interval (equal to the value if it is exact), and a description of the interval. `why`:
+    the reason if there is no value."""
+
+    value: Value
+    low: float = nan
+    high: float = nan
+    interval: str = ""
+    per_seed: tuple[float, ...] = ()
+    why: str = ""
+
+    @property
+    def known(self) -> bool:
+        return not self.why
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON, six decimals."""
+        if self.why:
+            return {"n/a": self.why}
+        if isinstance(self.value, str | int):
+            return {"value": self.value, "interval": self.interval}
+        rounded = {name: round(getattr(self, name), 6) for name in ("value", "low", "high")}
+        seeds = {"per_seed": [round(number, 6) for number in self.per_seed]} if self.per_seed else {}
+        return rounded | {"interval": self.interval} | seeds
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Measurement:
+        """What `to_dict` wrote."""
+        if "n/a" in record:
+            return cls(nan, why=record["n/a"])
+        ends = [record.get(name, record["value"]) for name in ("low", "high")]
+        low, high = (float(end) if isinstance(end, int | float) else nan for end in ends)
+        return cls(record["value"], low, high, record["interval"], tuple(record.get("per_seed", ())))
+
+
+def make_exact(value: Value) -> Measurement:
+    """Make a measurement of an exact value."""
+    at = float(value) if not isinstance(value, str) else nan
+    return Measurement(value, at, at, EXACT)
+
+
+def format_measurement(measurement: Measurement) -> str:
+    """Format a value with its interval."""
+    if measurement.why:
+        return f"n/a ({measurement.why})"
+    if isinstance(measurement.value, str | int):
+        return str(measurement.value)
+    if measurement.low == measurement.high:
+        return f"{measurement.value:.4g}"
+    return f"{measurement.value:.3f} [{measurement.low:.3f}, {measurement.high:.3f}]"
+
 
 FORMAT = 1
 
@@ -27,20 +86,16 @@ Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
 
 
 @dataclass(frozen=True)
-class RuleVerdict:
+class RuleVerdict(Record):
     """The verdict of one rule, as text."""
 
     rule: str
     verdict: Verdict
     reason: str
 
-    def to_dict(self) -> dict[str, str]:
-        """Plain JSON."""
-        return dict(self.__dict__)
-
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """The outcome of checking a claim. form: full, quick or rescored; the quick form only checks the direction."""
 
     claim: str
@@ -65,36 +120,14 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {
-            "format": FORMAT,
-            "claim": self.claim,
-            "identity": self.identity,
-            "form": self.form,
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "premises": [item.to_dict() for item in self.premises],
-            "rules": [item.to_dict() for item in self.rules],
-            "quantities": {name: item.to_dict() for name, item in self.quantities.items()},
-            "runs": {name: dict(item) for name, item in self.runs.items()},
-            "environment": dict(self.environment),
-            "date": self.date,
-            "seconds": self.seconds,
-            "quick": dict(self.quick),
-        }
+        return {"format": FORMAT} | super().to_dict()
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Outcome:
         """Read what `to_dict` wrote; raises `KeyError` or `TypeError` for anything else."""
         if record["format"] != FORMAT:
             raise KeyError(f"format {record['format']!r}")
-        nested = ("premises", "rules", "quantities")
-        plain = {name: record[name] for name in cls.__dataclass_fields__ if name not in nested}
-        return cls(
-            **plain,
-            premises=tuple(RuleVerdict(**item) for item in record["premises"]),
-            rules=tuple(RuleVerdict(**item) for item in record["rules"]),
-            quantities={name: Measurement.from_dict(item) for name, item in record["quantities"].items()},
-        )
+        return super().from_dict(record)
 
 
 def get_outcome_path(claim: str, home: Path = HOME) -> Path:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadRun, FarshiftError, UnknownName
+from ...core.listings.frame import to_data_frame
+from ...core.listings.html import render_table
 from ...core.listings.plural import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
@@ -18,10 +21,20 @@ from ..scoring.apply_selection import explain_unavailable
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..selection import Rule, load_rules
 from ..statistics.clusters import describe_clusters
-from ..statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
+from ..statistics.interval import (
+    Estimate,
+    NotAvailable,
+    estimate_gap_difference,
+    estimate_paired_difference,
+    read_available,
+)
 from ..statistics.sample import Sample
 from ..statistics.variance_estimate import LEVEL
-from .record import Comparison
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Runs = Sequence[Run | Path | str]
 
 
 @dataclass(frozen=True)
@@ -104,9 +117,7 @@ def compare(left: Run | Path | str, right: Run | Path | str) -> Comparison:
 
 def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, Side]:
     """Read both runs; raises `FarshiftError` unless they have the same entry identity."""
-    a, b = (run if isinstance(run, Run) else read_run(run) for run in (left, right))
-    if compute_entry_identity(a) != compute_entry_identity(b):
-        raise FarshiftError(f"these runs cannot be compared: {describe_run(a)}, {describe_run(b)}")
+    a, b = read_related_runs([left, right])
     x, y = (read_limit(run.card.model.extra) for run in (a, b))
     if x != y:
         coverage = " and ".join(
@@ -114,6 +125,20 @@ def read_sides(left: Run | Path | str, right: Run | Path | str) -> tuple[Side, S
         )
         raise FarshiftError(f"these runs cannot be compared: they were evaluated on {coverage} (--limit)")
     return Side(a), Side(b)
+
+
+def read_runs(runs: Runs) -> list[Run]:
+    """Read those of the runs that are folders."""
+    return [run if isinstance(run, Run) else read_run(run) for run in runs]
+
+
+def read_related_runs(runs: Runs) -> list[Run]:
+    """Read the runs; raises `FarshiftError` unless they all have the same entry identity."""
+    read = read_runs(runs)
+    for other in read[1:]:
+        if compute_entry_identity(other) != compute_entry_identity(read[0]):
+            raise FarshiftError(f"these runs cannot be compared: {describe_run(read[0])}, {describe_run(other)}")
+    return read
 
 
 def compare_sides(left: Side, right: Side) -> dict[str, Any]:
@@ -164,3 +189,85 @@ def describe_run(run: Run) -> str:
 def measure_run_view(run: Run, view: str) -> Sample:
     """Return a view's scores of a run by the primary metric, for the candidates that the run's own rule chooses."""
     return Side(run).sample(view)
+
+
+VIEWS = ("id", "ood", "gap")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
+    run has a single seed. detail: the rest of the record, such as the standard errors and the number of rows."""
+
+    value: float
+    low: float
+    high: float
+    distinguishable: bool | None
+    detail: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Difference:
+        """What `judge_difference` returned."""
+        return cls(record["value"], record["low"], record["high"], record["distinguishable"], dict(record))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return dict(self.detail)
+
+    def __str__(self) -> str:
+        words = {True: "distinguishable", False: "not distinguishable", None: "more seeds needed"}
+        return f"{self.value:+.3f} [{self.low:+.3f}, {self.high:+.3f}], {words[self.distinguishable]}"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Two runs on one benchmark compared by its primary metric, left minus right. seeds: the number of seeds of `left`
+    and `right`. interval: a description of the intervals."""
+
+    benchmark: str
+    left: str
+    right: str
+    seeds: Mapping[str, int]
+    id: Difference | NotAvailable
+    ood: Difference | NotAvailable
+    gap: Difference | NotAvailable
+    interval: str
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Comparison:
+        """What `to_dict` wrote."""
+        rest: dict[str, Any] = {name: record[name] for name in ("benchmark", "left", "right", "seeds", "interval")}
+        rest |= {name: read_available(Difference.from_dict, record["difference"][name]) for name in VIEWS}
+        return cls(**rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {
+            "benchmark": self.benchmark,
+            "left": self.left,
+            "right": self.right,
+            "seeds": dict(self.seeds),
+            "difference": {name: _write_difference(getattr(self, name)) for name in VIEWS},
+            "interval": self.interval,
+        }
+
+    def __repr__(self) -> str:
+        lines = [f"{self.left} minus {self.right} on {self.benchmark}"]
+        return "\n".join([*lines, *(f"{name:>5}  {_format_difference(getattr(self, name))}" for name in VIEWS)])
+
+    def _repr_html_(self) -> str:
+        rows = [{"score": name, "difference": _format_difference(getattr(self, name))} for name in VIEWS]
+        return render_table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a data frame with one row each for ID, OOD and gap. Raises `MissingExtra` without pandas."""
+        named = {"benchmark": self.benchmark, "left": self.left, "right": self.right}
+        return to_data_frame([named | {"score": name} | _write_difference(getattr(self, name)) for name in VIEWS])
+
+
+def _format_difference(difference: Difference | NotAvailable) -> str:
+    return f"n/a ({difference.reason})" if isinstance(difference, NotAvailable) else str(difference)
+
+
+def _write_difference(difference: Difference | NotAvailable) -> dict[str, Any]:
+    return difference.to_dict() | ({"distinguishable": None} if isinstance(difference, NotAvailable) else {})

@@ -6,19 +6,23 @@ group are not adjusted for multiple comparisons; the p-values of the groups are,
 
 from __future__ import annotations
 
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..runs.run import Run
 from ..scoring.breakdown import MAX_GROUPS, compute_severity_curve
-from ..scoring.score import get_severity_unit
+from ..scoring.score import compute_entry_identity, get_severity_unit
 from ..statistics.interval import estimate_paired_difference
+from ..statistics.joint_covariance import estimate_joint_covariance
 from ..statistics.paired_test import adjust_by_holm, compare_rows
+from ..statistics.ranks import compute_rank_sets
 from ..statistics.sample import Sample
-from ..statistics.variance_estimate import has_finite_ends
-from .compare import Side, compare_sides, has_single_seed, judge_difference, read_sides
+from ..statistics.variance_estimate import LEVEL, has_finite_ends
+from .compare import Runs, Side, compare_sides, has_single_seed, judge_difference, read_runs, read_sides
 
 Pair = tuple[Side, Side]
 
@@ -86,3 +90,28 @@ def _compare_by_group(pair: Pair) -> dict[str, dict[str, Any]]:
     for (name, p), adjusted in zip(known.items(), adjust_by_holm([*known.values()]), strict=True):
         differences[name] |= {"p": float(f"{p:.6g}"), "p_holm": float(f"{adjusted:.6g}")}
     return differences
+
+
+def find_leaders(runs: Runs) -> list[bool]:
+    """Return for each run whether it has the best OOD score among the runs with its entry identity, or does not differ
+    significantly from the best.
+
+    The test is max-t over all pairs at 5 %, on the joint cluster-robust covariance of the scores on the same rows. A
+    run that cannot be compared with any other, or whose score has no known variance, gets False."""
+    sides = [Side(run) for run in read_runs(runs)]
+    by_identity: dict[str, list[int]] = {}
+    for index, side in enumerate(sides):
+        by_identity.setdefault(compute_entry_identity(side.run), []).append(index)
+    leads = [False] * len(sides)
+    for identity, indices in by_identity.items():
+        samples = {index: sides[index].sample("ood") for index in indices} if len(indices) > 1 else {}
+        known = [index for index, sample in samples.items() if isfinite(sample.spread().variance)]
+        if len(known) < 2:
+            continue
+        better = sides[known[0]].metric.better
+        joint = estimate_joint_covariance([samples[index] for index in known])
+        differs = compute_rank_sets(joint, better, LEVEL, f"leaders/{identity}").differs
+        first = int(np.argmin(joint.values) if better == "lower" else np.argmax(joint.values))
+        for number, index in enumerate(known):
+            leads[index] = number == first or not differs[first, number]
+    return leads

@@ -13,36 +13,25 @@ the same estimator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..statistics.clusters import Codes, encode_clusters, estimate_mean_covariance, make_clustering
-from ..statistics.interval import Estimate, NotAvailable, compute_interval, estimate_mean, read_estimate
+from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval, estimate_mean
 from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import VarianceEstimate
 
 
 @dataclass(frozen=True)
-class Compositionality:
+class Compositionality(Record):
     """The compositionality gap. `gap`: its `rows` are those for which some seed has all parts right; `parts_right`: the
     share of predictions with all parts right."""
 
     gap: Estimate | NotAvailable
     parts_right: Estimate | NotAvailable
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals."""
-        return {"gap": self.gap.to_dict(), "parts_right": self.parts_right.to_dict()}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Compositionality:
-        """What `to_dict` wrote."""
-        return cls(read_estimate(record["gap"]), read_estimate(record["parts_right"]))
 
 
 def estimate_compositionality_gap(

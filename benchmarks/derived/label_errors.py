@@ -11,7 +11,7 @@ seen the row. It is compared with the labels that are actually corrupted by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum, isnan, nan
 from typing import Any
@@ -24,7 +24,7 @@ from ..metrics import State, find_metric
 from ..metrics._probabilities import get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
-from ..statistics.interval import Estimate, NotAvailable, compute_interval, read_estimate
+from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval
 from ..statistics.sample import Replicates, make_replicates
 from ..statistics.variance_estimate import estimate_end_variance, estimate_seed_variance
 
@@ -32,25 +32,12 @@ CORRUPTED = Task("classification", inputs=(), label="corrupted", classes=2)
 
 
 @dataclass(frozen=True)
-class LabelErrors:
+class LabelErrors(Record):
     """Measures of how well suspicion identifies corrupted labels."""
 
     auroc: Estimate | NotAvailable
     average_precision: Estimate | NotAvailable
     f1: Estimate | NotAvailable
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals."""
-        return {
-            "auroc": self.auroc.to_dict(),
-            "average_precision": self.average_precision.to_dict(),
-            "f1": self.f1.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> LabelErrors:
-        """What `to_dict` wrote."""
-        return cls(*(read_estimate(record[name]) for name in ("auroc", "average_precision", "f1")))
 
 
 def estimate_label_error_detection(

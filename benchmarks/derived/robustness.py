@@ -86,21 +86,14 @@ class Robustness:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; six decimals."""
+        numbers = {
+            name: getattr(self, name) for name in ("value", "low", "high", "row_se", "seed_se", "line_se", "expected")
+        }
+        line = {name: getattr(self.line, name) for name in ("intercept", "slope", "scatter")}
         return {
-            "value": round(self.value, 6),
-            "low": round(self.low, 6),
-            "high": round(self.high, 6),
-            "row_se": round(self.row_se, 6),
-            "seed_se": None if self.seed_se is None else round(self.seed_se, 6),
-            "line_se": round(self.line_se, 6),
-            "expected": round(self.expected, 6),
+            **{name: None if number is None else round(number, 6) for name, number in numbers.items()},
             "extrapolated": self.extrapolated,
-            "line": {
-                "intercept": round(self.line.intercept, 6),
-                "slope": round(self.line.slope, 6),
-                "scatter": round(self.line.scatter, 6),
-                "baselines": self.line.baselines,
-            },
+            "line": {name: round(number, 6) for name, number in line.items()} | {"baselines": self.line.baselines},
         }
 
 

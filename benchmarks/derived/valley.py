@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
-from ..statistics.interval import KEY, Estimate, NotAvailable, estimate_gap
+from ..statistics.interval import Estimate, NotAvailable, Record, estimate_gap
 from ..statistics.sample import Sample
 
 FEWEST = 3
@@ -21,7 +21,7 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Valley:
+class Valley(Record):
     """The gap at each level, ascending, and the level of the largest gap.
 
     `peak`: the level of the largest gap, ties to the lowest; None with fewer than three levels.
@@ -31,7 +31,7 @@ class Valley:
     `critical`: the peak if it is resolved.
     """
 
-    gaps: dict[float, Estimate]
+    gaps: Mapping[float, Estimate]
     peak: float | None
     resolved: bool
     bracketed: bool
@@ -39,21 +39,13 @@ class Valley:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON with six decimals, levels unrounded."""
-        return {
-            "levels": [{"level": level, "gap": estimate.to_dict()} for level, estimate in self.gaps.items()],
-            "peak": self.peak,
-            "resolved": self.resolved,
-            "bracketed": self.bracketed,
-            "critical": self.critical.to_dict() if isinstance(self.critical, NotAvailable) else self.critical,
-        }
+        levels = [{"level": level, "gap": estimate.to_dict()} for level, estimate in self.gaps.items()]
+        return {"levels": levels} | {name: item for name, item in super().to_dict().items() if name != "gaps"}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Valley:
         """What `to_dict` wrote."""
-        gaps = {level["level"]: Estimate.from_dict(level["gap"]) for level in record["levels"]}
-        critical = record["critical"]
-        critical = NotAvailable(critical[KEY]) if isinstance(critical, Mapping) else critical
-        return cls(gaps, record["peak"], record["resolved"], record["bracketed"], critical)
+        return super().from_dict(record | {"gaps": {level["level"]: level["gap"] for level in record["levels"]}})
 
 
 def find_valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..runs.run import Run
 from ..selection import Rule, load_rules
-from ..statistics.interval import NotAvailable, estimate_gap, estimate_mean
+from ..statistics.interval import NotAvailable, Record, estimate_gap, estimate_mean
 from ..statistics.sample import Sample
 from .answered_rows import Chosen, RunPredictions
-from .record import SelectionScore
+from .record import Score, SelectionScore
 
 
 def score_selections(scored: RunPredictions) -> dict[str, SelectionScore | NotAvailable]:
@@ -55,3 +60,36 @@ def explain_unavailable(scored: RunPredictions, rule: Rule) -> str:
     if rule.part and not scored.has(scored.part_of(rule), scored.finals[0]):
         return f"the run has no predictions for {rule.part}: evaluate with this rule (--selection {rule.name})"
     return ""
+
+
+@dataclass(frozen=True)
+class ChosenCandidate(Record):
+    """A selected candidate. candidate: its name, the setting's before the checkpoint's; settings: the setting's values,
+    as on the run card; seeds: those for which it was selected."""
+
+    candidate: str
+    settings: Mapping[str, Any]
+    seeds: tuple[int, ...]
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name} = {_format_value(value)}" for name, value in self.settings.items())
+        seeds = f"seed{'s' if len(self.seeds) > 1 else ''} {', '.join(map(str, self.seeds))}"
+        return f"{self.candidate}{f' ({values})' if values else ''} for {seeds}"
+
+
+def _format_value(value: Any) -> str:
+    """Format a value: numbers with four digits; `to_dict` has all digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def list_chosen_candidates(run: Run, score: Score) -> list[ChosenCandidate]:
+    """List the candidates selected by the rule that a run is scored by, in their order; empty if it has only one."""
+    own = score.selections.get(score.selection)
+    if len(run.candidates) < 2 or not isinstance(own, SelectionScore):
+        return []
+    named = run.card.model.extra.get("settings", {})
+    return [
+        ChosenCandidate(candidate, named.get(candidate.rpartition("/")[0], {}), seeds)
+        for candidate in run.candidates
+        if (seeds := tuple(seed for seed in run.seeds if own.chosen[seed] == candidate))
+    ]

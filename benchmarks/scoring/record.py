@@ -6,9 +6,9 @@ bits of a platform's arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
@@ -19,7 +19,7 @@ from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
 from ..derived.valley import Valley
-from ..statistics.interval import Estimate, HasInterval, NotAvailable, read_available, read_estimate
+from ..statistics.interval import Estimate, HasInterval, NotAvailable, Record
 from ..statistics.ranks import Better
 from ..statistics.variation import Variation
 
@@ -27,29 +27,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MaybeEstimate = Estimate | NotAvailable
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class ViewScores:
+class ViewScores(Record):
     """ID, OOD and gap by one metric."""
 
     id: MaybeEstimate
     ood: MaybeEstimate
     gap: MaybeEstimate
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {name: getattr(self, name).to_dict() for name in ("id", "ood", "gap")}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> ViewScores:
-        """Read what `to_dict` wrote."""
-        return cls(*(read_estimate(record[name]) for name in ("id", "ood", "gap")))
-
 
 @dataclass(frozen=True)
-class AnswerCounts:
+class AnswerCounts(Record):
     """Numbers of rows answered, abstained from and failed, over all seeds."""
 
     rows: int
@@ -59,7 +49,7 @@ class AnswerCounts:
 
 
 @dataclass(frozen=True)
-class SelectionScore:
+class SelectionScore(Record):
     """The result of a selection rule: each seed's candidate, the scores, and the regret: how much better the oracle's
     choice scores on the shifted rows."""
 
@@ -69,20 +59,9 @@ class SelectionScore:
     gap: MaybeEstimate
     regret: MaybeEstimate
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        estimates = {name: getattr(self, name).to_dict() for name in ("id", "ood", "gap", "regret")}
-        return {"chosen": {str(seed): candidate for seed, candidate in self.chosen.items()}} | estimates
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> SelectionScore:
-        """Read what `to_dict` wrote."""
-        chosen = {int(seed): candidate for seed, candidate in record["chosen"].items()}
-        return cls(chosen, *(read_estimate(record[name]) for name in ("id", "ood", "gap", "regret")))
-
 
 @dataclass(frozen=True)
-class WorstGroup:
+class WorstGroup(Record):
     """The OOD group with the worst score, its `estimate`, and those of all `groups` by name. The interval of the worst
     group does not account for its selection among several."""
 
@@ -92,24 +71,25 @@ class WorstGroup:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        groups = {name: group_estimate.to_dict() for name, group_estimate in self.groups.items()}
-        return {"group": self.group, **self.estimate.to_dict(), "groups": groups}
+        record = super().to_dict()
+        return record | record.pop("estimate")
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
         """Read what `to_dict` wrote."""
-        groups = {name: Estimate.from_dict(group_record) for name, group_record in record["groups"].items()}
-        return cls(record["group"], Estimate.from_dict(record), groups)
+        return super().from_dict({**record, "estimate": record})
 
 
 @dataclass(frozen=True)
-class SeverityPoint:
+class SeverityPoint(Record):
     """The score of a view's rows whose severity is between `first` and `last`, both included."""
 
     view: str
     first: float
     last: float
     estimate: Estimate
+
+    RENAMED: ClassVar = {"first": "from", "last": "to"}
 
     @property
     def middle(self) -> float:
@@ -118,16 +98,17 @@ class SeverityPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {"view": self.view, "from": self.first, "to": self.last, **self.estimate.to_dict()}
+        record = super().to_dict()
+        return record | record.pop("estimate")
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> SeverityPoint:
         """Read what `to_dict` wrote."""
-        return cls(record["view"], record["from"], record["to"], Estimate.from_dict(record))
+        return super().from_dict({**record, "estimate": record})
 
 
 @dataclass(frozen=True)
-class CalibrationBin:
+class CalibrationBin(Record):
     """The predictions with a confidence between `low` and `high`: their number, mean confidence, and the share that is
     correct."""
 
@@ -137,38 +118,19 @@ class CalibrationBin:
     confidence: float
     accuracy: float
 
+    RENAMED: ClassVar = {"low": "from", "high": "to"}
+
 
 @dataclass(frozen=True)
-class Calibration:
+class Calibration(Record):
     """The expected calibration error of a view, and the bins of its reliability diagram, over all seeds."""
 
     ece: float
     bins: Sequence[CalibrationBin]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "ece": self.ece,
-            "bins": [
-                _rename_keys(asdict(calibration_bin), {"low": "from", "high": "to"}) for calibration_bin in self.bins
-            ],
-        }
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Calibration:
-        """Read what `to_dict` wrote."""
-        bins = tuple(
-            CalibrationBin(**_rename_keys(bin_record, {"from": "low", "to": "high"})) for bin_record in record["bins"]
-        )
-        return cls(record["ece"], bins)
-
-
-def _rename_keys(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    return {names.get(name, name): value for name, value in record.items()}
-
-
-@dataclass(frozen=True)
-class Score:
+@dataclass(frozen=True, kw_only=True)
+class Score(Record):
     """The scores of a run, each with its 95 % interval: `score.ood.value`, `score.gap.low`.
 
     id, ood, gap: by the primary metric. views: every view by it. metrics: ID, OOD and gap by each other metric.
@@ -187,7 +149,7 @@ class Score:
     seeds: Sequence[int]
     protocol_seeds: int
     selection: str
-    candidates: int
+    candidates: int = 1
     metric: str
     better: Better
     bounds: tuple[float, float] | None
@@ -195,51 +157,27 @@ class Score:
     ood: Estimate
     gap: Estimate
     views: Mapping[str, MaybeEstimate]
-    metrics: Mapping[str, ViewScores]
-    answers: Mapping[str, AnswerCounts]
-    selections: Mapping[str, SelectionScore | NotAvailable]
+    metrics: Mapping[str, ViewScores] = field(default_factory=dict)
+    answers: Mapping[str, AnswerCounts] = field(default_factory=dict)
+    selections: Mapping[str, SelectionScore | NotAvailable] = field(default_factory=dict)
     worst_group: WorstGroup | None
-    group_quantiles: Mapping[str, float] | None
+    group_quantiles: Mapping[str, float] | None = None
     severity: Sequence[SeverityPoint]
     severity_unit: str
-    extrapolation: Extrapolation | None
-    valley: Valley | None
+    extrapolation: Extrapolation | None = None
+    valley: Valley | None = None
     calibration: Mapping[str, Calibration] | None
-    label_errors: LabelErrors | None
-    composition: Compositionality | NotAvailable | None
-    touched: Sequence[str]
-    variation: Mapping[str, Variation | None]
+    label_errors: LabelErrors | None = None
+    composition: Compositionality | NotAvailable | None = None
+    touched: Sequence[str] = ()
+    variation: Mapping[str, Variation | None] = field(default_factory=dict)
     interval: str
     spent: Mapping[str, Any] = field(default_factory=dict, compare=False)
     remarks: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: the reproducible score only, as stored by boards."""
-        return {
-            **{name: getattr(self, name) for name in _PLAIN[:7]},
-            "seeds": list(self.seeds),
-            **{name: getattr(self, name) for name in _PLAIN[7:]},
-            "bounds": None if self.bounds is None else list(self.bounds),
-            "id": self.id.to_dict(),
-            "ood": self.ood.to_dict(),
-            "gap": self.gap.to_dict(),
-            "views": {name: item.to_dict() for name, item in self.views.items()},
-            "metrics": {name: item.to_dict() for name, item in self.metrics.items()},
-            "answers": {name: asdict(item) for name, item in self.answers.items()},
-            "selections": {name: item.to_dict() for name, item in self.selections.items()},
-            "worst_group": _write_optional(self.worst_group),
-            "group_quantiles": self.group_quantiles,
-            "severity": [point.to_dict() for point in self.severity],
-            "severity_unit": self.severity_unit,
-            "extrapolation": _write_optional(self.extrapolation),
-            "valley": _write_optional(self.valley),
-            "calibration": None if self.calibration is None else {k: v.to_dict() for k, v in self.calibration.items()},
-            "label_errors": _write_optional(self.label_errors),
-            "composition": _write_optional(self.composition),
-            "touched": list(self.touched),
-            "variation": {name: _write_optional(item) for name, item in self.variation.items()},
-            "interval": self.interval,
-        }
+        return {name: item for name, item in super().to_dict().items() if name not in ("spent", "remarks")}
 
     def report(self) -> dict[str, Any]:
         """Plain JSON: the score, the usage and the remarks."""
@@ -253,40 +191,11 @@ class Score:
     def from_dict(cls, record: Mapping[str, Any]) -> Score:
         """Read the score that `to_dict` or `report` wrote. `BadRun` if a required value is missing; values that an
         earlier scorer did not record are None or empty."""
-        if lacking := [name for name in _NEEDED if name not in record]:
+        required = (item.name for item in fields(cls) if item.default is MISSING and item.default_factory is MISSING)
+        if lacking := [name for name in required if name not in record]:
             whose = f"{record.get('model', 'a model')} on {record.get('benchmark', 'a benchmark')}"
             raise BadRun(f"the score record of {whose} lacks {', '.join(lacking)}: score the run again")
-        bounds, calibrated = record["bounds"], record["calibration"]
-        return cls(
-            **{name: record[name] for name in _PLAIN if name in record} | {"candidates": record.get("candidates", 1)},
-            seeds=tuple(record["seeds"]),
-            bounds=None if bounds is None else (bounds[0], bounds[1]),
-            id=Estimate.from_dict(record["id"]),
-            ood=Estimate.from_dict(record["ood"]),
-            gap=Estimate.from_dict(record["gap"]),
-            views=_read_each(read_estimate, record["views"]),
-            metrics=_read_each(ViewScores.from_dict, record.get("metrics", {})),
-            answers=_read_each(lambda item: AnswerCounts(**item), record.get("answers", {})),
-            selections=_read_each(
-                lambda item: read_available(SelectionScore.from_dict, item), record.get("selections", {})
-            ),
-            worst_group=_read_optional(WorstGroup.from_dict, record["worst_group"]),
-            group_quantiles=record.get("group_quantiles"),
-            severity=tuple(SeverityPoint.from_dict(point) for point in record["severity"]),
-            severity_unit=record["severity_unit"],
-            extrapolation=_read_optional(Extrapolation.from_dict, record.get("extrapolation")),
-            valley=_read_optional(Valley.from_dict, record.get("valley")),
-            calibration=None if calibrated is None else _read_each(Calibration.from_dict, calibrated),
-            label_errors=_read_optional(LabelErrors.from_dict, record.get("label_errors")),
-            composition=_read_optional(
-                lambda item: read_available(Compositionality.from_dict, item), record.get("composition")
-            ),
-            touched=tuple(record.get("touched", ())),
-            variation=_read_each(lambda item: _read_optional(Variation.from_dict, item), record.get("variation", {})),
-            interval=record["interval"],
-            spent=record.get("spent", {}),
-            remarks=record.get("remarks", {}),
-        )
+        return super().from_dict(record)
 
     def rounded(self) -> Score:
         """Return the score as it is read back: all numbers with six decimals."""
@@ -344,29 +253,6 @@ class Score:
         lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {usage_text}"]
         # One line each: names of models or groups may have line breaks.
         return "\n".join(map(escape_untrusted, lines))
-
-
-_PLAIN = (
-    *("scorer", "benchmark", "kind", "entry_identity", "model", "budget", "steps"),
-    *("protocol_seeds", "selection", "candidates", "metric", "better"),
-)
-_NEEDED = (
-    *("scorer", "benchmark", "kind", "entry_identity", "model", "budget", "steps", "seeds", "protocol_seeds"),
-    *("selection", "metric", "better", "bounds", "id", "ood", "gap", "views", "worst_group"),
-    *("severity", "severity_unit", "calibration", "interval"),
-)
-
-
-def _read_each(read: Callable[[Any], T], records: Mapping[str, Any]) -> dict[str, T]:
-    return {name: read(record) for name, record in records.items()}
-
-
-def _read_optional(read: Callable[[Any], T], record: Any) -> T | None:
-    return None if record is None else read(record)
-
-
-def _write_optional(item: Any) -> dict[str, Any] | None:
-    return None if item is None else item.to_dict()
 
 
 def format_estimate(estimate: HasInterval | NotAvailable) -> str:

@@ -21,10 +21,11 @@ then conservative, since a cluster's difficulty common to both parts cancels in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cache, reduce
 from math import fsum, inf, isfinite, log, nan, sqrt, tanh
-from typing import Any, Protocol, TypeGuard, TypeVar
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .clusters import INDEPENDENT, Clustering
 from .sample import Sample, subtract_bounds
@@ -41,6 +42,54 @@ KEY = "n/a"
 """The only key of the JSON form of `NotAvailable`."""
 
 T = TypeVar("T")
+
+
+class Record:
+    """Base class of dataclasses that are written as plain JSON, a key for each field, and read back by the fields'
+    types: other records, mappings, sequences, and values that may be None or `NotAvailable`. A field with a default may
+    be missing."""
+
+    RENAMED: ClassVar[Mapping[str, str]] = {}
+    """Keys that differ from the field's name."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return {self.RENAMED.get(name, name): _write_value(value) for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote; raises `KeyError` if a field without a default is missing."""
+        values = {}
+        for field in fields(cls):  # type: ignore[arg-type]
+            key = cls.RENAMED.get(field.name, field.name)
+            if key in record or (field.default is MISSING and field.default_factory is MISSING):
+                values[field.name] = _read_value(_get_types(cls)[field.name], record[key])
+        return cls(**values)
+
+
+_get_types = cache(get_type_hints)
+
+
+def _write_value(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _write_value(item) for key, item in value.items()}
+    return [_write_value(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _read_value(type_: Any, value: Any) -> Any:
+    origin, arguments = get_origin(type_), get_args(type_)
+    if origin in (Union, UnionType):
+        if NotAvailable in arguments and isinstance(value, Mapping) and KEY in value:
+            return NotAvailable(str(value[KEY]))
+        (type_, *_) = (other for other in arguments if other not in (NotAvailable, NoneType))
+        return None if value is None else _read_value(type_, value)
+    if origin is Mapping:
+        return {arguments[0](key): _read_value(arguments[1], item) for key, item in value.items()}
+    if origin in (Sequence, tuple):
+        return tuple(_read_value(arguments[0], item) for item in value)
+    return type_.from_dict(value) if hasattr(type_, "from_dict") else value
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.listings.plural import format_count
-from .clusters import Clustering, Codes, encode_clusters, make_clustering
+from .clusters import Codes, encode_clusters, make_clustering
+from .interval import Record
 from .sample import RowScores, Sample, Scores
 
 
@@ -150,7 +151,7 @@ def _compute_draw_contrast(units: Sequence[NDArray[Any]]) -> float:
 
 
 @dataclass(frozen=True)
-class Component:
+class Component(Record):
     """A variance and its share of the total."""
 
     variance: float
@@ -158,37 +159,16 @@ class Component:
 
 
 @dataclass(frozen=True)
-class Variation:
-    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds,
-    clustering: those of the sample from which it was estimated."""
+class Variation(Record):
+    """The variance of a single prediction's score by source; sources that do not vary are None. rows, seeds, clusters:
+    those of the sample from which it was estimated, as in an `Estimate`."""
 
     components: Mapping[str, Component | None]
     total: float
     rows: int
     seeds: int
-    clustering: Clustering
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        return {
-            "components": {
-                name: None if component is None else {**component.__dict__}
-                for name, component in self.components.items()
-            },
-            "total": self.total,
-            "rows": self.rows,
-            "seeds": self.seeds,
-            **self.clustering.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Variation:
-        """What `to_dict` wrote."""
-        components_by_name = {
-            name: None if component is None else Component(**component)
-            for name, component in record["components"].items()
-        }
-        return cls(components_by_name, record["total"], record["rows"], record["seeds"], Clustering.from_dict(record))
+    clusters: int | None = None
+    clusters_are: str | None = None
 
 
 def estimate_variation(sample: Sample) -> Variation | None:

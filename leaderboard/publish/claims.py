@@ -21,8 +21,7 @@ from ...benchmarks.claims.listing import (
     format_published,
     list_shipped_claims,
 )
-from ...benchmarks.claims.measurement import format_measurement
-from ...benchmarks.claims.outcome import Outcome
+from ...benchmarks.claims.outcome import Outcome, format_measurement
 from .page import Page
 
 if TYPE_CHECKING:

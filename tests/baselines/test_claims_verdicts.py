@@ -6,8 +6,7 @@ import pytest
 from farshift.baselines.reproduce.measured import Evidence, combine_values
 from farshift.baselines.reproduce.verdict import combine_verdicts, judge_rule
 from farshift.benchmarks.claims.claim import Claim, Score
-from farshift.benchmarks.claims.measurement import Measurement, make_exact
-from farshift.benchmarks.claims.outcome import RuleVerdict
+from farshift.benchmarks.claims.outcome import Measurement, RuleVerdict, make_exact
 
 from .small_claim import made
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.curve import Curve, fit_isotonic, tally_curve
-from farshift.benchmarks.derived.extrapolation import Fall, estimate_extrapolation, find_fall_to_half
+from farshift.benchmarks.derived.extrapolation import (
+    Curve,
+    Fall,
+    estimate_extrapolation,
+    find_fall_to_half,
+    fit_isotonic,
+    tally_curve,
+)
 from farshift.benchmarks.statistics.interval import Estimate, NotAvailable
 from farshift.benchmarks.statistics.variance_estimate import (
     estimate_half_sample_variance,

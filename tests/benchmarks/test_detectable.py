@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift import FarshiftError, evaluate
-from farshift.benchmarks.comparison.detectable_difference import compute_detectable_difference
+from farshift.benchmarks.comparison.run_measures import compute_detectable_difference
 from farshift.benchmarks.statistics.detectable import (
     assume_detectable,
     compute_detectable_differences,

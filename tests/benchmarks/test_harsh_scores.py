@@ -13,7 +13,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift import Answers, FarshiftError
-from farshift.benchmarks.comparison.relate import measure_effective_robustness
+from farshift.benchmarks.comparison.run_measures import measure_effective_robustness
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows

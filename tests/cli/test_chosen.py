@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.scoring.chosen import ChosenCandidate, list_chosen_candidates
+from farshift.benchmarks.scoring.apply_selection import ChosenCandidate, list_chosen_candidates
 
 SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.comparison.leaders import find_leaders
-from farshift.benchmarks.comparison.relate import measure_effective_robustness, measure_gap_recovered
+from farshift.benchmarks.comparison.compare_full import find_leaders
+from farshift.benchmarks.comparison.run_measures import measure_effective_robustness, measure_gap_recovered
 from latex_reader import read_tables
 from support import one_line_error
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from farshift.benchmarks.comparison.record import Comparison
+from farshift.benchmarks.comparison.compare import Comparison
 from farshift.benchmarks.scoring.record import ViewScores
 from farshift.benchmarks.statistics.interval import NotAvailable
 from made_tables import entry, snapshot
