@@ -11,18 +11,19 @@ A runner's scores are not read: only the model's output, which is graded here by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ...core.canonical import compute_identity
-from ...core.errors import BadRun, UnknownName
+from ...core.errors import BadRun, FarshiftError, UnknownName
+from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.plugins import find_files_by_name, load_module
 from ..benchmark import find_benchmark
 from ..runs.replay import ONLY, write_recorded_run
 from ..runs.run import Run
-from ._folder import write_folder
 from ._logs import compute_digests, extract_part_answers, find_model_name, make_transcript
 from ._sheets import make_export, require_prompt
 
@@ -41,8 +42,34 @@ def export_benchmark(name: str, to: str, out: Path) -> dict[str, Any]:
     tool = _load_runner(to)
     task = make_export(find_benchmark(name))
     files = tool.files(task)
-    write_folder(out, files)
+    _write_folder(out, files)
     return {"rows": task.rows, "files": sorted(files), "command": tool.command(task, out.resolve())}
+
+
+def _write_folder(out: Path, files: Mapping[str, bytes]) -> None:
+    """Write `files`, by their path within it, as the folder `out`, atomically; nothing is done if all are there.
+
+    Files that a runner adds to the folder (compiled code, logs) are not touched. Raises `FarshiftError` if `out` is a
+    file, or a folder with anything but these files.
+    """
+    with hold_lock(get_lock_path(out), str(out)), translate_os_errors(out, "name another --out"):
+        if all((out / name).is_file() and (out / name).read_bytes() == content for name, content in files.items()):
+            return
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise FarshiftError(f"{out} has other content than this export: choose another --out, or remove it")
+        target = out.resolve()
+        beside = target.with_name(f".{target.name}.tmp")
+        shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed while writing
+        try:
+            for name, content in files.items():
+                path = beside / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            if target.exists():
+                target.rmdir()
+            beside.rename(target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str = "") -> Run:

@@ -13,7 +13,6 @@ from ...core.canonical import to_canonical_json
 from ...core.errors import BadDefinition, FarshiftError, shorten_list
 from ..benchmark import Benchmark, load_benchmarks
 from ..canary import make_canary
-from ..model import Task
 from ..model_inputs.load import load_model_inputs
 from ..prompting.grading import Grader
 from ..prompting.prompt import Prompt
@@ -51,6 +50,12 @@ class Sheet:
         """Return one sample per line, in canonical JSON."""
         return b"".join(to_canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
 
+    def describe(self) -> str:
+        """Describe the rows."""
+        if self.scored:
+            return f"the view {self.name}; their mean is its score"
+        return f"rows of the part {self.name} that are on no view"
+
 
 @dataclass(frozen=True)
 class ExportedBenchmark:
@@ -80,6 +85,60 @@ class ExportedBenchmark:
             "prompt": grader.prompt.signature,
             "metric": grader.metric.signature,
         }
+
+    def readme(self, tool: str, run: str, read: str) -> bytes:
+        """Return the README of the folder: its content and how to use it. tool: the runner's name. run, read: the
+        commands that run the model and import the logs, for use in the folder."""
+        grader, pin = self.grader, self.grader.prompt.pin
+        sheets = [
+            f"| `{task}` | {len(sheet.samples)} | {sheet.describe()} |"
+            for task, sheet in zip(self.tasks, self.sheets, strict=True)
+        ]
+        return _README.format(
+            title=self.title,
+            benchmark=grader.benchmark,
+            canary=self.canary,
+            tool=tool,
+            shots=pin.k,
+            sheets="\n".join(sheets),
+            extraction=f"{pin.extraction.name}@{pin.extraction.version}",
+            metric=grader.metric.signature,
+            run=run,
+            read=read,
+            identity=grader.entry_identity,
+            prompt=grader.prompt.signature,
+        ).encode()
+
+
+_README = """\
+# {title}
+
+The benchmark {benchmark} of Farshift, written for {tool}.
+Every row that a run must predict is here once, with its whole prompt, {shots} examples in it; the runner
+adds none.
+
+**This folder holds the true labels.** Do not train on it, and do not publish it where a crawler finds it.
+{canary}
+
+| task | rows | what they are |
+|---|---|---|
+{sheets}
+
+Farshift must be installed beside {tool}: answers are read and graded by Farshift's own extraction
+({extraction}) and metric ({metric}), so that both give the same score. In this folder:
+
+    {run}
+
+Then make a run of the logs, to score, compare and submit:
+
+    {read}
+
+All tasks together make a run, the ones that no score is taken of included: they are what selection rules read.
+
+- benchmark: `{benchmark}`
+- entry identity: `{identity}`
+- prompt: `{prompt}`
+"""
 
 
 def require_prompt(benchmark: Benchmark) -> Prompt:
@@ -119,7 +178,8 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     grader = Grader.of(benchmark, require_prompt(benchmark))
     remaining = {sample.row_id: sample for sample in _iterate_samples(benchmark, grader)}
     sheets = []
-    for view in _list_true_views(benchmark):
+    true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
+    for view in sorted(true, key=lambda name: (name != "id", name != "ood", name)):
         here = [f"{row_id:016x}" for row_id in benchmark.view(view)[0].row_ids]
         if all(row_id in remaining for row_id in here):
             sheets.append(_make_sheet(view, True, [remaining.pop(row_id) for row_id in here]))
@@ -142,11 +202,6 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     )
 
 
-def _list_true_views(benchmark: Benchmark) -> list[str]:
-    true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
-    return sorted(true, key=lambda name: (name != "id", name != "ood", name))
-
-
 def _make_sheet(name: str, scored: bool, samples: list[Sample]) -> Sheet:
     plain = _to_identifier(name)
     return Sheet(plain, scored, tuple(replace(sample, view=plain) for sample in samples))
@@ -161,9 +216,5 @@ def _iterate_samples(benchmark: Benchmark, grader: Grader) -> Iterator[Sample]:
     for part, row_ids, texts in iterate_prompts(benchmark, grader.prompt):
         labels = benchmark.part(part).true_labels().tolist()
         for row_id, text, label in zip(row_ids, texts, labels, strict=True):
-            target = _format_target(label, task)
+            target = task.names[int(label)] if task.names else str(label)
             yield Sample(f"{row_id:016x}", part, "", text, target, label, grader.entry_identity, mark)
-
-
-def _format_target(label: str | int, task: Task) -> str:
-    return task.names[int(label)] if task.names else str(label)

@@ -14,7 +14,6 @@ from typing import Any
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun, MissingExtra, get_first_line, replace_error_message
 from ._logs import Log, LogSample
-from ._readme import write_readme
 from ._sheets import ExportedBenchmark
 
 _CODE = '''\
@@ -89,7 +88,7 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """Return the exported folder: a task file, and the samples of each sheet."""
     read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
     contents = {
-        "README.md": write_readme(exported, "Inspect", _format_run_command(exported, "task.py", "../logs"), read),
+        "README.md": exported.readme("Inspect", _format_run_command(exported, "task.py", "../logs"), read),
         "benchmark.json": to_canonical_json(exported.grader.record()),
         "task.py": _format_task_code(exported).encode(),
     }

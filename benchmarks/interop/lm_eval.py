@@ -15,7 +15,6 @@ from typing import Any
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
 from ._logs import Log, LogSample
-from ._readme import write_readme
 from ._sheets import ExportedBenchmark, Sheet
 
 _CODE = '''\
@@ -63,8 +62,7 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
     version = exported.grader.prompt.pin.version
     contents = {
-        "README.md": write_readme(
-            exported,
+        "README.md": exported.readme(
             "lm-evaluation-harness",
             f"{_format_run_command(exported, '.')} --output_path ../logs",
             f"{read} --on {exported.grader.benchmark} --out ../run",

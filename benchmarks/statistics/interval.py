@@ -86,7 +86,9 @@ def _read_value(type_: Any, value: Any) -> Any:
         (type_, *_) = (other for other in arguments if other not in (NotAvailable, NoneType))
         return None if value is None else _read_value(type_, value)
     if origin is Mapping:
-        return {arguments[0](key): _read_value(arguments[1], item) for key, item in value.items()}
+        return {
+            int(key) if arguments[0] is int else key: _read_value(arguments[1], item) for key, item in value.items()
+        }
     if origin in (Sequence, tuple):
         return tuple(_read_value(arguments[0], item) for item in value)
     return type_.from_dict(value) if hasattr(type_, "from_dict") else value
