@@ -43,6 +43,8 @@ class Side:
     rule."""
 
     run: Run
+    _chosen: dict[str, Chosen] = field(default_factory=dict, repr=False, compare=False)
+    _views: dict[tuple[str, str], AnsweredRows] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def benchmark(self) -> Benchmark:
@@ -57,23 +59,15 @@ class Side:
     def scored(self) -> RunPredictions:
         return RunPredictions(self.benchmark, self.run.predictions(), self.run)
 
-    @cached_property
-    def _chosen(self) -> dict[str, Chosen]:
-        return {}
-
-    @cached_property
-    def _views(self) -> dict[tuple[str, str], AnsweredRows]:
-        return {}
-
     def chosen(self, rule: str = "") -> Chosen:
         """Return the candidate that a selection rule (by default the run's own) chooses for each seed.
 
         Raises `UnknownName` for an unknown rule, and `BadRun` if the rule cannot be applied to the run."""
         if rule not in self._chosen:
-            self._chosen[rule] = self.scored.choose(self._rule(rule))
+            self._chosen[rule] = self.scored.choose(self._find_rule(rule))
         return self._chosen[rule]
 
-    def _rule(self, name: str) -> Rule:
+    def _find_rule(self, name: str) -> Rule:
         if not name:
             return self.benchmark.rule(self.run.selection)
         known = load_rules()
@@ -203,7 +197,7 @@ class Difference:
     low: float
     high: float
     distinguishable: bool | None
-    detail: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    detail: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Difference:

@@ -23,7 +23,13 @@ from numpy.typing import NDArray
 
 from ..statistics.interval import NotAvailable
 from ..statistics.sample import Sample
-from ..statistics.variance_estimate import LEVEL, estimate_seed_variance, find_t_quantiles
+from ..statistics.variance_estimate import (
+    LEVEL,
+    VarianceEstimate,
+    estimate_seed_variance,
+    find_t_quantiles,
+    sum_variances,
+)
 
 FEWEST_SE = 2.0
 """A gap below this many standard errors is too small for a share of it to be meaningful."""
@@ -46,18 +52,6 @@ class Recovered:
         return {name: round(getattr(self, name), 6) for name in names}
 
 
-def compute_gap_recovered(
-    values: NDArray[np.float64], covariance: NDArray[np.float64], df: float
-) -> Recovered | NotAvailable:
-    """Compute the recovered share of the gap from three scores and their covariance.
-
-    values: (3,): x, floor, ceiling; higher is better. covariance: (3, 3), of these values: squared standard errors on
-    the diagonal, and zeros elsewhere if the scores are independent. df: degrees of freedom of the standard errors, such
-    as rows - 1 or seeds - 1.
-    """
-    return _compute_fieller_interval(values, _CONTRASTS @ covariance @ _CONTRASTS.T, df)
-
-
 def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:
     """Compute the recovered share of the gap from three models evaluated on the same rows; higher is better.
 
@@ -69,34 +63,25 @@ def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> 
     )
     shared = (gain.variance + gap.variance - rest.variance) / 2
     sources = [(np.array([[gain.variance, shared], [shared, gap.variance]]), gain.df)]
-    for model, weights in zip(models, _CONTRASTS.T, strict=True):
+    for model, weights in zip(models, CONTRASTS.T, strict=True):
         if spread := estimate_seed_variance(model.per_seed):
             sources.append((spread.variance * np.outer(weights, weights), spread.df))
-    return _compute_fieller_interval(
-        values, np.sum([matrix for matrix, _ in sources], axis=0), _compute_df(values, sources)
-    )
+    gain_value, gap_value = CONTRASTS @ values
+    weights = np.array([gap_value, -gain_value])
+    # Satterthwaite's degrees of freedom of Fieller's t statistic at the estimated ratio.
+    df = sum_variances([VarianceEstimate(float(weights @ matrix @ weights), df) for matrix, df in sources]).df
+    return compute_fieller_interval(values, np.sum([matrix for matrix, _ in sources], axis=0), df)
 
 
-_CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
+CONTRASTS = np.array([[1.0, -1.0, 0.0], [0.0, -1.0, 1.0]])
 """The contrasts x - floor and ceiling - floor as a matrix on (x, floor, ceiling)."""
 
 Matrix = NDArray[np.float64]
 
 
-def _compute_df(values: NDArray[np.float64], sources: list[tuple[Matrix, float]]) -> float:
-    """Return Satterthwaite's degrees of freedom of Fieller's t statistic at the estimated ratio; `sources` are
-    covariance matrices (2, 2), each with its own degrees of freedom."""
-    gain, gap = _CONTRASTS @ values
-    weights = np.array([gap, -gain])
-    parts = [(float(weights @ matrix @ weights), df) for matrix, df in sources]
-    noisy = [(variance, df) for variance, df in parts if variance > 0]
-    if not noisy:
-        return min(df for _, df in parts)
-    return fsum(variance for variance, _ in noisy) ** 2 / fsum(variance**2 / df for variance, df in noisy)
-
-
-def _compute_fieller_interval(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
-    """Compute the share and its interval. `covariance`: (2, 2), of x - floor and ceiling - floor."""
+def compute_fieller_interval(values: NDArray[np.float64], covariance: Matrix, df: float) -> Recovered | NotAvailable:
+    """Compute the share and its interval. values: (3,): x, floor, ceiling; higher is better. covariance: (2, 2), of
+    x - floor and ceiling - floor, with `df` degrees of freedom."""
     if not (np.isfinite(values).all() and np.isfinite(covariance).all()):
         return NotAvailable("a score is not defined, or not defined on some subsets of the rows")
     x, floor, ceiling = values.tolist()

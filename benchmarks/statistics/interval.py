@@ -228,11 +228,6 @@ def is_measured(score_estimate: Estimate | NotAvailable | None) -> TypeGuard[Est
     return isinstance(score_estimate, Estimate)
 
 
-def read_estimate(record: Mapping[str, Any]) -> Estimate | NotAvailable:
-    """Read an estimate as `to_dict` wrote it, or the reason if there is none."""
-    return read_available(Estimate.from_dict, record)
-
-
 def compute_interval(
     value: float,
     rows: list[VarianceEstimate],

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.derived.recovered import Recovered, compute_gap_recovered, compute_gap_recovered_on_rows
+from farshift.benchmarks.derived.recovered import (
+    CONTRASTS,
+    Recovered,
+    compute_fieller_interval,
+    compute_gap_recovered_on_rows,
+)
 from farshift.benchmarks.statistics.interval import NotAvailable, estimate_mean
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import optimize, stats
+
+
+def compute_gap_recovered(values, covariance, df):
+    """From the covariance of the three scores, (3, 3)."""
+    return compute_fieller_interval(values, CONTRASTS @ covariance @ CONTRASTS.T, df)
 
 
 def independent(values: tuple[float, float, float], errors: tuple[float, float, float], df: float = 1e6):
