@@ -86,7 +86,7 @@ class ExportedBenchmark:
             "metric": grader.metric.signature,
         }
 
-    def readme(self, tool: str, run: str, read: str) -> bytes:
+    def write_readme(self, tool: str, run: str, read: str) -> bytes:
         """Return the README of the folder: its content and how to use it. tool: the runner's name. run, read: the
         commands that run the model and import the logs, for use in the folder."""
         grader, pin = self.grader, self.grader.prompt.pin

@@ -88,7 +88,7 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """Return the exported folder: a task file, and the samples of each sheet."""
     read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
     contents = {
-        "README.md": exported.readme("Inspect", _format_run_command(exported, "task.py", "../logs"), read),
+        "README.md": exported.write_readme("Inspect", _format_run_command(exported, "task.py", "../logs"), read),
         "benchmark.json": to_canonical_json(exported.grader.record()),
         "task.py": _format_task_code(exported).encode(),
     }

@@ -62,7 +62,7 @@ def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
     version = exported.grader.prompt.pin.version
     contents = {
-        "README.md": exported.readme(
+        "README.md": exported.write_readme(
             "lm-evaluation-harness",
             f"{_format_run_command(exported, '.')} --output_path ../logs",
             f"{read} --on {exported.grader.benchmark} --out ../run",
