@@ -139,15 +139,9 @@ def format_estimate(score_estimate: HasInterval, percent: bool) -> str:
     scale = 100 if percent else 1
     wide = score_estimate.high - score_estimate.low
     digits = 1 if percent else min(6, max(0, 1 - floor(log10(wide)))) if wide > 0 else 3
-    value, low, high = (
-        _round_value(scale * end, digits) for end in (score_estimate.value, score_estimate.low, score_estimate.high)
-    )
+    ends = (score_estimate.value, score_estimate.low, score_estimate.high)
+    value, low, high = (f"{scale * end:z.{digits}f}" for end in ends)
     return f"{value} [{low}, {high}]"
-
-
-def _round_value(value: float, digits: int) -> str:
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def describe_intervals(records: Sequence[Score]) -> str:

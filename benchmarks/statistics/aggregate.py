@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
-from .interval import ConfidenceInterval, make_confidence_interval, round_numbers
+from .interval import ConfidenceInterval, Record, make_confidence_interval, round_numbers
 from .sample import Sample, estimate_shared_variance
 from .variance_estimate import (
     LEVEL,
@@ -133,15 +133,12 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
-class Incomplete:
+class Incomplete(Record):
     """An entry without an aggregate, since it lacks some benchmarks; it has scores on `has` benchmarks."""
 
     entry: str
     missing: tuple[str, ...]
     has: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"entry": self.entry, "missing": list(self.missing), "has": self.has}
 
 
 @dataclass(frozen=True)

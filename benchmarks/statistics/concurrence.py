@@ -75,13 +75,6 @@ def compute_concurrence(
     return Concurrence(left, right, len(common), *compute_tau_interval(x, y, draws))
 
 
-def tau_b(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Compute Kendall's tau-b of two arrays of shape (n,); NaN if all values of one are tied."""
-    return float(
-        _compute_resampled_tau([np.sign(values[:, None] - values) for values in (x, y)], np.ones((1, len(x))))[0]
-    )
-
-
 def compute_tau_interval(
     x: NDArray[np.float64], y: NDArray[np.float64], draws: int = DRAWS
 ) -> tuple[float, float, float]:
@@ -89,12 +82,11 @@ def compute_tau_interval(
     one."""
     n = len(x)
     signs = [np.sign(values[:, None] - values) for values in (x, y)]
-    tau = tau_b(x, y)
+    tau = float(_compute_resampled_tau(signs, np.ones((1, n)))[0])
     if np.isnan(tau):
         return nan, nan, nan
-    resampled = _compute_resampled_tau(
-        signs, make_generator(f"concurrence/{n}").multinomial(n, np.full(n, 1 / n), draws).astype(np.float64)
-    )
+    counts = make_generator(f"concurrence/{n}").multinomial(n, np.full(n, 1 / n), draws).astype(np.float64)
+    resampled = _compute_resampled_tau(signs, counts)
     tail = (1 - LEVEL) / 2
     low, high = (float(end) for end in np.nanquantile(resampled, [tail, 1 - tail]))
     pairs = n * (n - 1) / 2

@@ -84,15 +84,11 @@ def _run_exact_test(left: RowScores, right: RowScores) -> dict[str, Any]:
 def _count_one_sided_rows(left: RowScores, right: RowScores) -> tuple[int, int] | None:
     """Count the rows on which only the left, and only the right model is right; None if scores are not binary, as with
     several seeds."""
-    if len(left.scores) > 1 or len(right.scores) > 1:
+    both = np.concatenate([left.scores, right.scores])
+    if len(both) != 2 or not ((both == 0) | (both == 1)).all():
         return None
-    a, b = _find_right_rows(left.scores[0]), _find_right_rows(right.scores[0])
-    return None if a is None or b is None else (int((a & ~b).sum()), int((b & ~a).sum()))
-
-
-def _find_right_rows(scores: NDArray[np.float64]) -> NDArray[np.bool_] | None:
-    right: NDArray[np.bool_] = scores == 1
-    return right if (right | (scores == 0)).all() else None
+    a, b = both == 1
+    return int((a & ~b).sum()), int((b & ~a).sum())
 
 
 def adjust_by_holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
