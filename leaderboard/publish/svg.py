@@ -113,14 +113,19 @@ class Plot:
         """Draw a rectangle between two corners, at least 0.8 wide and high. look: further attributes."""
         left, right = sorted((self.x.at(start[0]), self.x.at(end[0])))
         top, bottom = sorted((self.y.at(start[1]), self.y.at(end[1])))
-        size = {"x": left, "y": top, "width": max(right - left, 0.8), "height": max(bottom - top, 0.8)}
+        size: dict[str, float | str] = {
+            "x": left,
+            "y": top,
+            "width": max(right - left, 0.8),
+            "height": max(bottom - top, 0.8),
+        }
         self.draw("rect", css, {**size, **(look or {})}, tooltip)
 
     def write(
         self, text: str, x: float, y: float, anchor: str = "middle", css: str = "", dx: float = 0.0, dy: float = 0.0
     ) -> None:
         """Write a text at a position, moved by (dx, dy) in the figure's units."""
-        where = {"x": self.x.at(x) + dx, "y": self.y.at(y) + dy, "text-anchor": anchor}
+        where: dict[str, float | str] = {"x": self.x.at(x) + dx, "y": self.y.at(y) + dy, "text-anchor": anchor}
         self.draw("text", css, where, text=text)
 
     def draw_axes(self, names: tuple[str, str], x_ticks: Ticks, y_ticks: Ticks) -> None:

@@ -123,7 +123,7 @@ def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
         ("epochs", ceiling.epochs, allowed),
         ("fit_seconds", ceiling.device_seconds, allowed),
     ):
-        values = [spent.get(key) for spent in entry.card.spent.by_seed.values()]
+        values: list[Any] = [spent.get(key) for spent in entry.card.spent.by_seed.values()]
         used = max((float(value) for value in values if _is_number(value)), default=0.0)
         if most is not None and used > most:
             yield f"a seed spent {used:g} {key.replace('fit_', '')}, and {whose} {most:g}"
@@ -165,7 +165,7 @@ def _get_usage(run: RunCard) -> Mapping[str, Any]:
 def _find_largest(by_seed: Any, name: str) -> int | None:
     """The largest value of an integer that some seeds report."""
     seeds = by_seed.values() if isinstance(by_seed, Mapping) else ()
-    values = [seed.get(name) for seed in seeds if isinstance(seed, Mapping)]
+    values: list[Any] = [seed.get(name) for seed in seeds if isinstance(seed, Mapping)]
     return max((int(value) for value in values if _is_size(value) and value == int(value)), default=None)
 
 

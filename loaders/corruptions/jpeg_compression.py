@@ -64,7 +64,8 @@ def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: s
     red = brightness + ((91881 * redness + _HALF) >> 16)
     green = brightness + ((-22554 * blueness - 46802 * redness + _HALF) >> 16)
     blue = brightness + ((116130 * blueness + _HALF) >> 16)
-    return np.clip(np.stack([red, green, blue], axis=-1), 0, 255).astype(np.uint8)
+    pixels: NDArray[np.uint8] = np.clip(np.stack([red, green, blue], axis=-1), 0, 255).astype(np.uint8)
+    return pixels
 
 
 def _make_quantisation_table(published: str, quality: int) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def _pin_source(source: Source, own_folders: tuple[Path, ...], engine: str) -> S
             return _build_source(source, distribution, own_folders, engine)
         except (Unavailable, BadData) as error:
             refused[distribution.name] = error
-    different = [error for error in refused.values() if isinstance(error, CountsDiffer)]
+    different: list[FarshiftError] = [error for error in refused.values() if isinstance(error, CountsDiffer)]
     if different or len(refused) == 1:
         raise (different or list(refused.values()))[0]
     raise Unavailable(f"source {source.name}: {' | '.join(f'{name}: {error}' for name, error in refused.items())}")
