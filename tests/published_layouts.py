@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import Unavailable
-from farshift.core.plugins import load_module
 from farshift.loaders.acquire.expected import find_differences
 from farshift.loaders.acquire.piecewise import add_schema
 from farshift.loaders.acquire.source import find_source
+from farshift.loaders.readers import load_reader
 
 
 def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Table:
@@ -20,7 +20,7 @@ def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Tab
     assert {pin.name for pin in distribution.files} == set(files)
     for file, text in files.items():
         (folder / file).write_bytes(text.encode() if isinstance(text, str) else text)
-    reader = load_module("loaders/readers", distribution.reader, "reader")
+    reader = load_reader(distribution.reader)
     call = getattr(reader, "pieces", reader.read)
     in_order = {pin.name: folder / pin.name for pin in distribution.files}
     built = call(**add_schema(call, {"files": in_order, **distribution.options}, source.schema))

@@ -36,7 +36,7 @@ BANNED = frozenset("found told said one mine made held kept taken whole wanted a
 """Words that say of anything that it is there: as the name of a function, a class, a parameter, a field or a variable
 they say nothing."""
 
-HONEST = {("loaders/readers/parallel_lines.py", "wanted"): "an option of the data definitions that use this reader"}
+HONEST = {("loaders/readers/lines.py", "wanted"): "an option of the data definitions that use this reader"}
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -26,7 +25,6 @@ from numpy.typing import NDArray
 
 from ...core.engines import map_jobs
 from ...core.errors import BadDefinition
-from ...core.plugins import load_module
 from ...core.progress import report_progress
 from ...splits.rows import (
     Bytes,
@@ -41,6 +39,7 @@ from ...splits.rows import (
 from ...splits.schema import Field, Schema
 from ..cache.store import make_write_options
 from ..files.reader_errors import convert_reader_errors
+from ..readers import load_reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +54,7 @@ _NARROW = 2**31 - 1
 """The largest number of bytes that 32-bit offsets can address."""
 
 
-def can_read_in_pieces(reader: ModuleType) -> bool:
+def can_read_in_pieces(reader: Any) -> bool:
     """Whether a reader can return its rows piece by piece."""
     return hasattr(reader, "pieces") or (hasattr(reader, "shards") and hasattr(reader, "read_shard"))
 
@@ -102,7 +101,7 @@ def _read_pieces(
     reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str
 ) -> Iterator[tuple[pa.Table, NDArray[np.uint64], Bytes]]:
     """Yield each piece's rows, with their ids (as first occurrences) and digests."""
-    module = load_module("loaders/readers", reader, "reader")
+    module = load_reader(reader)
     call = getattr(module, "pieces", None) or module.shards
     try:
         pieces = call(**add_schema(call, arguments, schema))
@@ -127,7 +126,7 @@ def _read_pieces(
 
 
 def _hash_shard(reader: str, schema: Schema, where: str, shard: Any) -> tuple[NDArray[np.uint64], Bytes]:
-    rows = load_module("loaders/readers", reader, "reader").read_shard(shard)
+    rows = load_reader(reader).read_shard(shard)
     return _hash_rows(schema.conform(rows, where), schema)
 
 

@@ -34,6 +34,7 @@ from ...splits.rows import (
 from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write_table, map_table, write_arrow
 from ..files.reader_errors import convert_reader_errors
+from ..readers import load_reader
 from .expected import ExpectedCounts
 from .fetch import fetch_file, fetch_unpinned_file
 from .labels import read_class_names
@@ -204,7 +205,7 @@ class Source:
     ) -> str:
         """Write the rows that a distribution's reader or generator returns for `arguments` to `target`, as an Arrow
         file, and return their digest."""
-        if distribution.reader and can_read_in_pieces(load_module("loaders/readers", distribution.reader, "reader")):
+        if distribution.reader and can_read_in_pieces(load_reader(distribution.reader)):
             where = f"source {self.name}, {distribution.name}"
             return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
         table, digest = add_row_ids(self._make_rows(distribution, arguments), self.schema)
@@ -257,7 +258,7 @@ class Source:
         elif distribution.derivation:
             call = load_module("loaders/derivations", distribution.derivation, "derivation").rows
         else:
-            reader = load_module("loaders/readers", distribution.reader, "reader")
+            reader = load_reader(distribution.reader)
             call = reader.read if hasattr(reader, "read") else reader.pieces
         if not distribution.generator:
             arguments = add_schema(call, arguments, self.schema)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
-from ._file_rows import iterate_file_tables
+from ._layout import iterate_file_tables
 from ._option_errors import describe_option
 
 if TYPE_CHECKING:

@@ -1,26 +1,43 @@
-"""Helpers for data sets in a folder or an archive that consist of a table and the files that it names."""
+"""What readers of published data sets share: archives, tables, lines and JSON, and rows with the files they name."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import csv
 
-from ...core.errors import BadData, get_first_line
+from ...core.errors import BadData, BadDefinition, get_first_line
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ._file_checks import find_image_problem
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._tensors import to_tensor_column
 
 Texts = NDArray[np.object_]
 """A column of strings."""
 
-_BLOCK = 1 << 26
-"""Bytes of files per piece of a table."""
+_PIECE = 1 << 25
+"""Approximate bytes of files per table."""
+_ROWS = 1 << 16
+
+
+def check_files(reader: str, files: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raise `BadDefinition` if a distribution has other files than these."""
+    if set(files) != set(names):
+        raise BadDefinition(f"{reader} reads {', '.join(names)}, but the files are {', '.join(files)}")
+
+
+def get_only_file(reader: str, files: Mapping[str, Path]) -> tuple[str, Path]:
+    """Return the name and path of the only file of a distribution."""
+    if len(files) != 1:
+        raise BadDefinition(f"{reader} reads one file")
+    return next(iter(files.items()))
 
 
 def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
@@ -33,46 +50,94 @@ def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
     return source if isinstance(source, ArchiveFiles) else open_archive(source, name)
 
 
-def read_csv_columns(content: bytes, where: str, names: Sequence[str], *, separator: str = ",") -> dict[str, Texts]:
-    """Read columns of a CSV by name, as strings. Raises `BadData` if one is missing or a line cannot be read."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-    # A record must fit into one block, so long texts need large blocks.
-    block = csv.ReadOptions(block_size=max(1 << 24, min(len(content), 1 << 30)))
-    text = csv.ConvertOptions(
-        include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-    )
+@contextmanager
+def refuse_malformed(complaint: str) -> Iterator[None]:
+    """Convert the errors of code that takes a record apart to `BadData`, with the complaint before them."""
     try:
-        table = csv.read_csv(io.BytesIO(content), block, parse, text)
-    except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError) as error:
-        raise BadData(f"{where} is not a table with {', '.join(names)}: {get_first_line(error)}") from error
-    return {name: np.asarray(table[name].to_pylist(), dtype=object) for name in names}
+        yield
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise BadData(f"{complaint}: {type(error).__name__}: {get_first_line(error)}") from error
 
 
-def read_member_columns(
-    archive: ArchiveFiles, name: str, names: Sequence[str], *, separator: str = ","
-) -> dict[str, Texts]:
-    """Read columns of a CSV member of an archive; see `read_csv_columns`."""
-    return read_csv_columns(archive.read(name), f"{archive.where}: {name}", names, separator=separator)
-
-
-def parse_integers(texts: Texts, where: str) -> NDArray[np.int64]:
-    """Convert strings to whole numbers ("1.0" counts). Raises `BadData` with the first that is not one."""
-    floats = parse_floats(texts, where)
-    wrong = np.flatnonzero(floats != np.floor(floats))  # NaN differs from itself
-    if len(wrong):
-        raise BadData(f"{where}: row {wrong[0] + 1} has {texts[wrong[0]]!r}, not a whole number")
-    return floats.astype(np.int64)
-
-
-def parse_floats(texts: Texts, where: str) -> NDArray[np.float64]:
-    """Convert strings to numbers, empty ones to NaN. Raises `BadData` with the first that is not a number."""
+def parse_json(content: str | bytes, where: str, kind: type = object) -> Any:
+    """Parse JSON. Raises `BadData` if it is not valid, or not of the `kind` list or dict."""
     try:
-        return np.asarray([float(text) if text.strip() else np.nan for text in texts], np.float64)
+        value = json.loads(content)
     except ValueError as error:
-        raise BadData(f"{where}: {get_first_line(error)}") from error
+        raise BadData(f"{where} is not JSON: {get_first_line(error)}") from error
+    if not isinstance(value, kind):
+        raise BadData(f"{where} is not a JSON {'object' if kind is dict else kind.__name__}")
+    return value
+
+
+def read_utf8_lines(name: str, content: Path | bytes) -> list[str]:
+    """Read the lines of a file, or of its bytes, without line ends: split at line feeds only, since texts may hold
+    Unicode's other line separators. Raises `BadData` if it is not UTF-8."""
+    content = content.read_bytes() if isinstance(content, Path) else content
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadData(f"{name} is not UTF-8 text: byte {error.start}") from error
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    return lines[:-1] if lines and not lines[-1] else lines
+
+
+def load_npy(name: str, path: Path) -> NDArray[Any]:
+    """Load an array, without unpickling. Raises `BadData` if the file is not one."""
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise BadData(f"{name} is not a readable array: {get_first_line(error)}") from error
+    return array
+
+
+def read_filled_lines(archive: ArchiveFiles, name: str) -> list[str]:
+    """Read the lines of a member of an archive, without the empty ones and without spaces around them."""
+    lines = archive.read(name).decode("utf-8", "replace").splitlines()
+    return [line.strip() for line in lines if line.strip()]
+
+
+class Columns(dict[str, Texts]):
+    """Columns of a CSV by name, as strings. `where` is the file, for messages."""
+
+    def __init__(self, content: bytes, where: str, names: Sequence[str], separator: str = ",") -> None:
+        """Read them. Raises `BadData` if one is missing or a line cannot be read."""
+        parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
+        # A record must fit into one block, so long texts need large blocks.
+        block = csv.ReadOptions(block_size=max(1 << 24, min(len(content), 1 << 30)))
+        text = csv.ConvertOptions(
+            include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        )
+        try:
+            table = csv.read_csv(io.BytesIO(content), block, parse, text)
+        except (pa.ArrowInvalid, KeyError) as error:
+            raise BadData(f"{where} is not a table with {', '.join(names)}: {get_first_line(error)}") from error
+        super().__init__({name: np.asarray(table[name].to_pylist(), dtype=object) for name in names})
+        self.where = where
+
+    def rows(self, *names: str) -> Iterator[tuple[str, ...]]:
+        """Yield the values of some columns, by default of all, row by row."""
+        return zip(*(self[name] for name in names or self), strict=True)
+
+    def floats(self, name: str) -> NDArray[np.float64]:
+        """Convert a column to numbers, empty strings to NaN. Raises `BadData` with the first that is not a number."""
+        try:
+            return np.asarray([float(text) if text.strip() else np.nan for text in self[name]], np.float64)
+        except ValueError as error:
+            raise BadData(f"{self.where}: {name}: {get_first_line(error)}") from error
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        """Convert a column to whole numbers ("1.0" counts). Raises `BadData` with the first that is not one."""
+        floats = self.floats(name)
+        wrong = np.flatnonzero(floats != np.floor(floats))  # NaN differs from itself
+        if len(wrong):
+            raise BadData(f"{self.where}: {name}: row {wrong[0] + 1} has {self[name][wrong[0]]!r}, not a whole number")
+        return floats.astype(np.int64)
+
+
+def read_columns(archive: ArchiveFiles, member: str, *names: str, separator: str = ",") -> Columns:
+    """Read columns of a CSV in an archive; see `Columns`."""
+    return Columns(archive.read(member), f"{archive.where}: {member}", names, separator)
 
 
 def attach_files(
@@ -89,31 +154,41 @@ def attach_files(
 
     Raises `BadData` if a file is missing or an image is damaged.
     """
-    import pyarrow as pa
-
     rows_of: dict[str, list[int]] = {}
     for row, path in enumerate(paths):
         rows_of.setdefault(path, []).append(row)
     if absent := sorted(rows_of.keys() - set(archive.names())):
         raise BadData(f"{archive.where} has no file {absent[0]} ({len(absent):,} of {len(rows_of):,} are missing)")
-    arrays = {name: np.asarray(values, dtype=object) for name, values in fields.items()}
-    rows: list[int] = []
-    values: list[Any] = []
+    values_of = {name: np.asarray(values, dtype=object) for name, values in fields.items()}
+
+    def iterate_rows() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+        for path, content in archive.walk(rows_of.__contains__):
+            if convert is None and (problem := find_image_problem(content)):
+                raise BadData(f"{archive.where}: {path} {problem}")
+            value = content if convert is None else convert(content, path)
+            for row in rows_of[path]:
+                yield field, value, {name: values[row] for name, values in values_of.items()}
+
+    yield from iterate_file_tables(iterate_rows())
+
+
+def iterate_file_tables(rows: Iterable[tuple[str, Any, Mapping[str, Any]]]) -> Iterator[pa.Table]:
+    """Yield tables of at most about 32 MB from rows of (the file's field, its bytes or array, the other fields)."""
+    waiting: list[dict[str, Any]] = []
     size = 0
+    for field, content, others in rows:
+        waiting.append({field: content, **others})
+        size += content.nbytes if isinstance(content, np.ndarray) else len(content)
+        if size >= _PIECE or len(waiting) >= _ROWS:
+            yield _make_table(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _make_table(waiting)
 
-    def piece() -> pa.Table:
-        return pa.table({field: values} | {name: array[rows].tolist() for name, array in arrays.items()})
 
-    for path, content in archive.walk(rows_of.__contains__):
-        if convert is None and (problem := find_image_problem(content)):
-            raise BadData(f"{archive.where}: {path} {problem}")
-        value = content if convert is None else convert(content, path)
-        for row in rows_of[path]:
-            rows.append(row)
-            values.append(value)
-        size += len(content)
-        if size >= _BLOCK:
-            yield piece()
-            rows, values, size = [], [], 0
-    if rows:
-        yield piece()
+def _make_table(rows: list[dict[str, Any]]) -> pa.Table:
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    for name, values in columns.items():
+        if isinstance(values[0], np.ndarray):
+            columns[name] = to_tensor_column(np.stack(values))
+    return pa.table(columns)

@@ -18,8 +18,8 @@ from ...splits.schema import Field, Schema
 from ..acquire.archive_files import ArchiveFiles
 from ..files.patterns import choose_paths
 from ._file_checks import find_audio_problem, find_image_problem
-from ._file_rows import iterate_file_tables
 from ._inputs import open_archives
+from ._layout import iterate_file_tables
 from .table import read as table_read
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, UnknownName
-from ...core.plugins import load_module
 from ..acquire.piecewise import add_schema
+from . import load_reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Sc
         its = entry.get("files", list(files))
         if absent := sorted(set(its) - set(files)):
             raise UnknownName("file of the distribution", absent[0], files)
-        reader = load_module("loaders/readers", entry["reader"], "reader")
+        reader = load_reader(entry["reader"])
         for table in _read_rows(reader, {name: files[name] for name in its}, entry.get("options", {}), schema):
             yield _add_constants(table, entry.get("constants", {}))
 

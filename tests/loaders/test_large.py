@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.core.plugins import load_module
 from farshift.loaders.acquire.piecewise import build_in_pieces, can_read_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
-from farshift.loaders.readers import parquet
+from farshift.loaders.readers import load_reader, parquet
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,8 +115,8 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
 
 
 def test_only_a_reader_with_shards_is_read_in_pieces():
-    assert can_read_in_pieces(load_module("loaders/readers", "parquet", "reader"))
-    assert not can_read_in_pieces(load_module("loaders/readers", "gsm8k", "reader"))
+    assert can_read_in_pieces(load_reader("parquet"))
+    assert not can_read_in_pieces(load_reader("gsm8k"))
 
 
 def test_files_without_rows_are_one_error(tmp_path):

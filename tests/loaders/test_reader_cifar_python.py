@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers import cifar
-from farshift.loaders.readers._cifar_batch import read_batch
+from farshift.loaders.readers.cifar import cifar, read_batch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,7 +168,7 @@ def archive(tmp_path):
 
 def read(path: Path, **options):
     given = {"archive": path.name, "labels": ["label"], "train": ["cifar-python/train"], "test": ["cifar-python/test"]}
-    return cifar.read({path.name: path}, **{**given, "python": {"label": "labels"}, **options})
+    return cifar({path.name: path}, **{**given, "python": {"label": "labels"}, **options})
 
 
 def test_the_python_form_gives_the_rows_of_the_binary_form(archive):

@@ -6,7 +6,7 @@ import pytest
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import cue_conflict
+from farshift.loaders.readers.image_sets import cue_conflict
 from published_layouts import check_counts
 from twins import laid, picture
 
@@ -22,7 +22,7 @@ def rows(folder, files):
     laid(folder, files)
     (distribution,) = find_source("texture_shape").definition.distributions
     trees = {pin.name: open_archive(folder / pin.name) for pin in distribution.trees}
-    tables = list(cue_conflict.pieces(trees, **distribution.options))
+    tables = list(cue_conflict(trees, **distribution.options))
     return [row for table in tables for row in table.to_pylist()]
 
 

@@ -12,8 +12,8 @@ import pytest
 from encoded_files import folder
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.readers import digit_domains
 from farshift.loaders.readers._rdata import read_rdata
+from farshift.loaders.readers.digits import digit_domains
 from PIL import Image
 
 
@@ -59,7 +59,7 @@ def digits(tmp_path):
 def read(files) -> pa.Table:
     options = {"mnist": {"train": ["images", "labels"]}, "usps": {"train": ["zip.RData", "zip.train"]}}
     options |= {"mnist_m": "m", "mnist_m_parts": {"train": ["train", "labels.txt"]}}
-    return pa.concat_tables(digit_domains.pieces(files, **options))
+    return pa.concat_tables(digit_domains(files, **options))
 
 
 def test_every_digit_has_32_pixels_a_side_and_three_channels_without_interpolation(digits):

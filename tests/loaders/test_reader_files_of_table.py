@@ -182,7 +182,7 @@ def test_a_join_that_is_not_one_to_one_is_refused(regions):
 
 
 def test_the_pieces_together_are_every_row_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("farshift.loaders.readers._file_rows._PIECE", 1500)
+    monkeypatch.setattr("farshift.loaders.readers._layout._PIECE", 1500)
     tables = list(pieces({"it.tar": tarred(tmp_path / "it.tar", CAMELYON)}, schema=SCHEMA, **OPTIONS))
     assert len(tables) > 1
     assert sum(table.num_rows for table in tables) == 6

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.flip import read
+from farshift.loaders.readers.science import flip as read
 
 OPTIONS = {"folder": "splits", "sets": ["one", "low"], "wild_type": {"2": "V", "4": "D"}}
 ONE = "sequence,target,set,validation\nMVAD,1.0,train,\nMVAC,0.5,train,True\nMAAC,2.0,test,\n"

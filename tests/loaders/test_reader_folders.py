@@ -9,7 +9,7 @@ import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.readers import _file_rows, image_folder, wav
+from farshift.loaders.readers import _layout, image_folder, wav
 from farshift.loaders.readers._file_checks import find_audio_problem, find_image_problem
 from PIL import Image
 
@@ -83,7 +83,7 @@ def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
 
 
 def test_tables_are_of_bounded_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(_file_rows, "_PIECE", 2000)
+    monkeypatch.setattr(_layout, "_PIECE", 2000)
     tables = list(image_folder.pieces({"a.zip": zipped(tmp_path / "a.zip", PACS)}, pattern=PATTERN))
     assert len(tables) > 2
     assert sum(table.num_rows for table in tables) == 8

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers import edge_lists, musae
+from farshift.loaders.readers.networks import edge_lists, musae
 
 SMALL = {
     "XX_edges.csv": "from,to\n0,1\n2,0\n",
@@ -24,7 +24,7 @@ def some(tmp_path, texts):
 
 def network(tmp_path, most=2, **changes):
     texts = SMALL | {name.replace("XX", "XX."): text for name, text in changes.items()}
-    return musae.read(some(tmp_path, texts), networks={"XX": "Elvish"}, target="mature", most=most)
+    return musae(some(tmp_path, texts), networks={"XX": "Elvish"}, target="mature", most=most)
 
 
 def test_a_node_has_its_features_and_the_commonest_of_its_neighbours(tmp_path):
@@ -51,7 +51,7 @@ def test_a_node_has_its_features_and_the_commonest_of_its_neighbours(tmp_path):
 def test_files_that_do_not_agree_are_refused(tmp_path, name, text, complaint):
     files = some(tmp_path, SMALL | {name: text})
     with pytest.raises(BadData, match=complaint):
-        musae.read(files, networks={"XX": "Elvish"}, target="mature", most=2)
+        musae(files, networks={"XX": "Elvish"}, target="mature", most=2)
 
 
 EDGES = [(10, 11), (11, 12), (12, 10), (12, 13), (13, 12), (13, 13), (13, 14)]
@@ -63,7 +63,7 @@ def flights(tmp_path, edges=EDGES, nodes=range(10, 16)):
         "gondor.edgelist": "".join(f"{a} {b}\n" for a, b in edges),
         "labels.txt": "node label\n" + "".join(f"{node} {node % 4}\n" for node in nodes),
     }
-    return edge_lists.read(some(tmp_path, texts), graphs=GRAPHS, field="network", label="activity")
+    return edge_lists(some(tmp_path, texts), graphs=GRAPHS, field="network", label="activity")
 
 
 def test_the_place_of_a_node_is_what_brute_force_finds(tmp_path):
@@ -94,4 +94,4 @@ def test_an_edge_of_an_unlabelled_node_and_a_line_of_words_are_refused(tmp_path)
         flights(tmp_path, nodes=range(10, 13))
     files = some(tmp_path, {"gondor.edgelist": "10 eleven\n", "labels.txt": "node label\n10 1\n"})
     with pytest.raises(BadData, match=r"gondor\.edgelist, line 1: '10 eleven' is not two whole numbers"):
-        edge_lists.read(files, graphs=GRAPHS, field="network", label="activity")
+        edge_lists(files, graphs=GRAPHS, field="network", label="activity")

@@ -12,7 +12,9 @@ import torch
 from encoded_files import folder, picture
 from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.readers import cifar10_pictures, qmnist, together
+from farshift.loaders.readers import together
+from farshift.loaders.readers.cifar import cifar10_pictures
+from farshift.loaders.readers.digits import qmnist
 from farshift.splits.schema import Field, Schema
 
 TRUTH = np.arange(50_000) % 10
@@ -48,7 +50,7 @@ def cifar(tmp_path):
 
 
 def rows(files, **change):
-    table = pa.concat_tables(cifar10_pictures.pieces(files, **OPTIONS | change))
+    table = pa.concat_tables(cifar10_pictures(files, **OPTIONS | change))
     return {(row["published"], row["object"], row["number"]): row for row in table.to_pylist()}
 
 
@@ -93,7 +95,7 @@ def digits(tmp_path):
 
 def test_each_digit_has_its_writer_and_series(digits):
     files, _ = digits
-    result = qmnist.read(files, images="images", labels="labels", extended="extended.gz")
+    result = qmnist(files, images="images", labels="labels", extended="extended.gz")
     assert result["series"].to_pylist() == ["0", "4", "0", "0"]
     assert result["writer"].to_pylist() == ["7", "2000", "7", "7"]
     assert result["image"][1].as_py()[:3] == [16, 17, 18]
@@ -103,10 +105,10 @@ def test_labels_in_another_order_and_cut_off_ones_are_refused(digits, tmp_path):
     files, known = digits
     (tmp_path / "extended.gz").write_bytes(gzip.compress(idx(known[::-1], 12)))
     with pytest.raises(BadData, match="is in another order than labels: 2 of 4 digits differ"):
-        qmnist.read(files, images="images", labels="labels", extended="extended.gz")
+        qmnist(files, images="images", labels="labels", extended="extended.gz")
     (tmp_path / "extended.gz").write_bytes(gzip.compress(idx(known, 12)[:-4]))
     with pytest.raises(BadData, match="not an IDX file of 32-bit integers with two axes, or cut off"):
-        qmnist.read(files, images="images", labels="labels", extended="extended.gz")
+        qmnist(files, images="images", labels="labels", extended="extended.gz")
 
 
 ORIGINS = Schema((Field("text", "string", "input"), Field("origin", "string", "meta")))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers.survival import read
+from farshift.loaders.readers.science import survival as read
 from farshift.splits.schema import Field, Schema
 
 SCHEMA = Schema((Field("age", "float64", "input"), Field("came", "int64", "label"), Field("cohort", "string", "meta")))

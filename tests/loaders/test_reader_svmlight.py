@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.svmlight import read
+from farshift.loaders.readers.lines import svmlight as read
 
 OPTIONS = {"words": "terms", "label": "positive", "levels": ["-1", "1"]}
 

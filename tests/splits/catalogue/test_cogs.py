@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, UnknownName
-from farshift.loaders.readers import semantic_parses
+from farshift.loaders.readers.parses import semantic_parses
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
@@ -86,7 +86,7 @@ def tsv(tmp_path):
 
 def test_depths_of_an_indexed_form_are_its_longest_chains(tsv):
     files = tsv(*((f"sentence {k}", form, "type") for k, form in enumerate(INDEXED)))
-    rows = semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="indexed").to_pylist()
+    rows = semantic_parses(files, parts={"rows.tsv": "gen"}, notation="indexed").to_pylist()
     assert [(row["cp_depth"], row["pp_depth"]) for row in rows] == list(INDEXED.values())
     assert all(row["depth"] == max(row["cp_depth"], row["pp_depth"]) and row["rc_depth"] == 0 for row in rows)
 
@@ -94,14 +94,14 @@ def test_depths_of_an_indexed_form_are_its_longest_chains(tsv):
 def test_a_file_that_is_no_table_of_parses_is_refused(tsv):
     files = tsv(("a", "b", "c"), ("a", "b"))
     with pytest.raises(BadData, match=r"rows\.tsv: line 2 has 2 columns, expected 3"):
-        semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="indexed")
+        semantic_parses(files, parts={"rows.tsv": "gen"}, notation="indexed")
     with pytest.raises(BadDefinition, match=r"`parts` does not name rows\.tsv"):
-        semantic_parses.read(files, parts={}, notation="indexed")
+        semantic_parses(files, parts={}, notation="indexed")
     with pytest.raises(BadDefinition, match="notation 'prefix': use indexed or variable_free"):
-        semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="prefix")
+        semantic_parses(files, parts={"rows.tsv": "gen"}, notation="prefix")
     files["rows.tsv"].write_bytes(b"ab\xff")
     with pytest.raises(BadData, match=r"rows\.tsv is not UTF-8 text: byte 2"):
-        semantic_parses.read(files, parts={"rows.tsv": "gen"}, notation="indexed")
+        semantic_parses(files, parts={"rows.tsv": "gen"}, notation="indexed")
 
 
 TABLE = pa.table(

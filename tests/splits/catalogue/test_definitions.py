@@ -11,8 +11,9 @@ import pytest
 from farshift import load
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import Unavailable
-from farshift.core.plugins import load_function, load_module
+from farshift.core.plugins import load_function
 from farshift.loaders.acquire.source import find_source, load_sources
+from farshift.loaders.readers import load_reader
 from farshift.splits.assignment import PARTS
 from farshift.splits.catalogue import find_manifest, list_manifests, list_split_records, read_published_identities
 from support import ROOT, for_each
@@ -65,7 +66,7 @@ def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_li
     assert definition.digest or definition.expected is not None
     for distribution in definition.distributions:
         assert distribution.files or distribution.trees
-        assert load_module("loaders/readers", distribution.reader, "reader")
+        assert load_reader(distribution.reader)
 
 
 def test_every_entry_of_the_catalogue_is_frozen_or_can_be_pulled_and_has_a_benchmark():

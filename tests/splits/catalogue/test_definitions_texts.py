@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.math_problems import extract_boxed
+from farshift.loaders.readers.mathematics import extract_boxed
 from twins import laid, pulled, tar, twin, values, zipped
 
 

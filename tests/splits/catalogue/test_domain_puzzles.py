@@ -11,7 +11,7 @@ import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.loaders.acquire.archive_files import FolderFiles
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import arc_tasks, rush_hour
+from farshift.loaders.readers.questions import PLANES, arc_tasks, encode_planes, rush_hour
 from farshift.splits.audit.duplicates import count_shared_examples
 from farshift.splits.audit.parted import join_parts
 from farshift.splits.catalogue import find_manifest
@@ -77,8 +77,8 @@ def test_the_published_boards_are_all_read_each_once():
 
 def test_planes_mark_the_car_walls_and_the_ends_of_every_piece():
     board = "BBBooxoooCooAAoCoooooCDDxEEFFooooooo"
-    planes = rush_hour.encode_planes(np.array([list(board.encode())], np.uint8).reshape(1, 6, 6))[0]
-    named = {name: planes[number] for number, name in enumerate(rush_hour.PLANES)}
+    planes = encode_planes(np.array([list(board.encode())], np.uint8).reshape(1, 6, 6))[0]
+    named = {name: planes[number] for number, name in enumerate(PLANES)}
     where = {name: {(int(y), int(x)) for y, x in zip(*np.nonzero(plane), strict=True)} for name, plane in named.items()}
     assert where["car"] == {(2, 0), (2, 1)}
     assert where["wall"] == {(0, 5), (4, 0)}
@@ -94,7 +94,7 @@ def test_planes_mark_the_car_walls_and_the_ends_of_every_piece():
 def test_a_line_that_is_no_board_is_refused(tmp_path, line):
     (tmp_path / "boards.txt").write_text("01 " + "o" * 36 + " 5\n" + line + "\n")
     with pytest.raises(BadData, match=r"boards\.txt: line 2 is not"):
-        rush_hour.read({"boards.txt": tmp_path / "boards.txt"})
+        rush_hour({"boards.txt": tmp_path / "boards.txt"})
 
 
 def task(*tests: int) -> dict[str, list[dict[str, list[list[int]]]]]:
@@ -112,16 +112,16 @@ def test_a_question_is_the_solved_pairs_and_one_test_input_and_no_task_is_read_t
         {"file": "two.json", "part": "eval", "published": "two", "level": 2},
     ]
     files = {name: tmp_path / name for name in ("one.json", "two.json")}
-    table = arc_tasks.read(files, sets=sets).to_pydict()
+    table = arc_tasks(files, sets=sets).to_pydict()
     assert table["task"] == ["a", "a", "b", "d"], "c has the content of b, and a second a the name of the first"
     assert table["answer"] == ["44", "55", "33", "66"]
     assert table["level"] == [1, 1, 1, 2]
     assert table["cells"] == [2, 2, 2, 2]
     assert table["question"][0] == "input:\n12\noutput:\n2\n1\n\ninput:\n4\noutput:"
     with pytest.raises(BadData, match=r"one\.json: not a readable file of tasks with a part 'eval'"):
-        arc_tasks.read(files, sets=[sets[0] | {"part": "eval"}])
+        arc_tasks(files, sets=[sets[0] | {"part": "eval"}])
     with pytest.raises(BadDefinition, match=r"no file three\.json"):
-        arc_tasks.read(files, sets=[sets[0] | {"file": "three.json"}])
+        arc_tasks(files, sets=[sets[0] | {"file": "three.json"}])
 
 
 def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp_path):
@@ -133,12 +133,12 @@ def test_a_folder_of_tasks_gives_each_the_name_of_its_file_and_of_its_folder(tmp
         {"file": "corpus", "part": "", "published": "ConceptARC", "level": 2},
     ]
     files = {"one.json": tmp_path / "one.json", "corpus": FolderFiles(tmp_path / "corpus")}
-    table = arc_tasks.read(files, sets=sets).to_pydict()
+    table = arc_tasks(files, sets=sets).to_pydict()
     assert table["task"] == ["a", "Copy1"]
     assert table["published"] == ["ARC", "ConceptARC, Copy"]
     (tmp_path / "corpus/Copy/Copy2.json").write_text("{}")
     with pytest.raises(BadData, match=r"Copy/Copy2\.json is not a task"):
-        arc_tasks.read(files | {"corpus": FolderFiles(tmp_path / "corpus")}, sets=sets)
+        arc_tasks(files | {"corpus": FolderFiles(tmp_path / "corpus")}, sets=sets)
 
 
 def test_tasks_of_an_erratum_are_left_out_and_must_be_there():

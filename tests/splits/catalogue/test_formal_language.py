@@ -6,7 +6,8 @@ import json
 
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import inflections, logic_pairs, text_to_sql
+from farshift.loaders.readers.lines import inflections, logic_pairs
+from farshift.loaders.readers.parses import text_to_sql
 
 QUERY = {
     "query-split": "test",
@@ -21,7 +22,7 @@ QUERY = {
 def test_each_question_of_a_query_is_a_row_with_the_first_of_its_queries(tmp_path):
     path = tmp_path / "geography.json"
     path.write_text(json.dumps([QUERY]), "utf-8")
-    rows = text_to_sql.read({"geography.json": path}).to_pylist()
+    rows = text_to_sql({"geography.json": path}).to_pylist()
     assert [row["question"] for row in rows] == ["name the cities", "which cities are there ?"]
     assert {row["sql"] for row in rows} == {"SELECT NAME FROM CITY ;"}
     assert [(row["query"], row["query_split"], row["question_split"]) for row in rows] == [
@@ -36,7 +37,7 @@ def test_json_that_holds_no_queries_is_refused(tmp_path, content):
     path = tmp_path / "geography.json"
     path.write_text(content, "utf-8")
     with pytest.raises(BadData, match=r"geography\.json: not JSON with questions and SQL"):
-        text_to_sql.read({"geography.json": path})
+        text_to_sql({"geography.json": path})
 
 
 def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
@@ -45,7 +46,7 @@ def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
         (tmp_path / name).write_text(text, "utf-8")
     files = {name: tmp_path / name for name in texts}
     relations = ["=", "<", "#"]
-    rows = logic_pairs.read(files, relations=relations, lengths={"train1": 1, "test1": 1}).to_pylist()
+    rows = logic_pairs(files, relations=relations, lengths={"train1": 1, "test1": 1}).to_pylist()
     assert [(row["relation"], row["length"], row["origin"]) for row in rows] == [
         (2, 1, "train"),
         (1, 1, "train"),
@@ -53,9 +54,9 @@ def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
     ]
     assert (rows[1]["left"], rows[1]["right"]) == ("a", "( a ( or b ) )")
     with pytest.raises(BadData, match="train1: line 2 is not a relation and two formulas"):
-        logic_pairs.read(files, relations=["=", "#"], lengths={"train1": 1, "test1": 1})
-    with pytest.raises(BadDefinition, match="lengths"):
-        logic_pairs.read(files, relations=relations, lengths={"train1": 1})
+        logic_pairs(files, relations=["=", "#"], lengths={"train1": 1, "test1": 1})
+    with pytest.raises(BadDefinition, match="logic_pairs reads"):
+        logic_pairs(files, relations=relations, lengths={"train1": 1})
 
 
 def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
@@ -66,7 +67,7 @@ def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
     for name, text in texts.items():
         (tmp_path / name).write_text(text, "utf-8")
     files = {name: tmp_path / name for name in texts}
-    rows = inflections.read(files, train="tur_large.train", tests={"tur.gold": "test"}).to_pylist()
+    rows = inflections(files, train="tur_large.train", tests={"tur.gold": "test"}).to_pylist()
     assert [row["origin"] for row in rows] == [
         "train",
         "train",
@@ -78,4 +79,4 @@ def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
     assert rows[2] == {"lemma": "ev", "features": "N LOC", "form": "evde", "origin": "test both"}
     (tmp_path / "tur.gold").write_text("ev\tN;PL\n", "utf-8")
     with pytest.raises(BadData, match=r"tur\.gold: line 1 is not a lemma, a form and features"):
-        inflections.read(files, train="tur_large.train", tests={"tur.gold": "test"})
+        inflections(files, train="tur_large.train", tests={"tur.gold": "test"})

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import geoquery
-from farshift.loaders.readers._funql import iterate_entities, normalise_term, parse_funql
+from farshift.loaders.readers.parses import geoquery, iterate_entities, normalise_term, parse_funql
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.measures.divergence import measure_divergence
 from farshift.splits.rules import published
@@ -80,7 +79,7 @@ def test_entities_get_marks_in_question_and_query_alike(tmp_path):
         ("How high is Mount Nowhere ?", "answer(elevation_1(placeid('somewhere')))"),
         ("never read", "answer(city(all))"),
     )
-    rows = geoquery.read(files, questions=3).to_pylist()
+    rows = geoquery(files, questions=3).to_pylist()
     assert [(row["question"], row["funql"]) for row in rows] == [
         ("is m0 in m1", "answer ( intersection ( m0 , loc_2 ( m1 ) ) )"),
         ("what is the area of the m0", "answer ( area_1 ( m0 ) )"),
@@ -92,13 +91,13 @@ def test_entities_get_marks_in_question_and_query_alike(tmp_path):
 def test_a_corpus_that_cannot_be_read_is_refused(tmp_path):
     files = corpus(tmp_path, ("a question", "answer(city(all)"))
     with pytest.raises(BadData, match="not a FunQL term"):
-        geoquery.read(files, questions=1)
+        geoquery(files, questions=1)
     files["corpus.xml"].write_text("<examples><example id='0'/></examples>")
     with pytest.raises(BadData, match=r"corpus\.xml: example 0 has no mrl in geo-funql"):
-        geoquery.read(files, questions=1)
+        geoquery(files, questions=1)
     files["corpus.xml"].write_text("<examples>")
     with pytest.raises(BadData, match=r"corpus\.xml is not well-formed XML"):
-        geoquery.read(files, questions=1)
+        geoquery(files, questions=1)
 
 
 def test_the_880_questions_have_289_queries_without_a_name_in_them():

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import gsm8k
+from farshift.loaders.readers.mathematics import gsm8k
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import grades
 from hypothesis import given
@@ -42,7 +42,7 @@ READ = {"parts": {"train": "train", "test": "test"}, "solutions": "solutions"}
 
 
 def test_a_problem_gives_its_number_steps_words_and_failures(files):
-    rows = gsm8k.read(
+    rows = gsm8k(
         files(
             [problem("How many?", "One line.\nAnother.\n#### 1,200")],
             [problem("How many  are left over?", "Three - four = -1\n#### -1")],
@@ -59,12 +59,12 @@ def test_a_problem_gives_its_number_steps_words_and_failures(files):
 
 def test_files_that_are_not_the_published_form_are_refused(files):
     good = problem("q", "a\n#### 1")
-    with pytest.raises(BadData, match="test: line 2: the solution does not end with '#### ' and a number"):
-        gsm8k.read(files([good], [good, problem("q", "a\n#### one")], []), **READ)
-    with pytest.raises(BadData, match="train is not JSON with one record per line"):
-        gsm8k.read(files(["{"], [good], []), **READ)
+    with pytest.raises(BadData, match="test: line 2: ValueError: the solution does not end with '#### ' and a number"):
+        gsm8k(files([good], [good, problem("q", "a\n#### one")], []), **READ)
+    with pytest.raises(BadData, match="train: line 1 is not JSON"):
+        gsm8k(files(["{"], [good], []), **READ)
     with pytest.raises(BadDefinition, match="gsm8k reads other, test, train, but the files are train, test, solutions"):
-        gsm8k.read(files([good], [good], []), parts=READ["parts"], solutions="other")
+        gsm8k(files([good], [good], []), parts=READ["parts"], solutions="other")
 
 
 def test_every_published_problem_is_a_row_with_its_final_number():

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import arc_annotated, winogrande_hardness
+from farshift.loaders.readers.questions import arc_annotated, winogrande_hardness
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
@@ -30,7 +30,7 @@ def sentences(tmp_path):
 
 def test_a_sentence_has_its_hardness_and_the_place_of_its_answer(sentences):
     first = (*SENTENCE[:3], "cup", "disagree", "If Y ..")
-    rows = winogrande_hardness.read(sentences(SENTENCE, first), parts={"rows.tsv": "medium_test"}).to_pylist()
+    rows = winogrande_hardness(sentences(SENTENCE, first), parts={"rows.tsv": "medium_test"}).to_pylist()
     assert [row["answer"] for row in rows] == [1, 0]
     assert [row["agreement"] for row in rows] == ["agree", "disagree"]
     assert {row["hardness"] for row in rows} == {1}
@@ -39,11 +39,9 @@ def test_a_sentence_has_its_hardness_and_the_place_of_its_answer(sentences):
 
 def test_sentences_of_another_form_are_refused(sentences):
     with pytest.raises(BadData, match=r"rows\.tsv: line 2 is not sentence, two options, answer \(one of them\)"):
-        winogrande_hardness.read(
-            sentences(SENTENCE, (*SENTENCE[:3], "box", "agree", "")), parts={"rows.tsv": "hard_test"}
-        )
+        winogrande_hardness(sentences(SENTENCE, (*SENTENCE[:3], "box", "agree", "")), parts={"rows.tsv": "hard_test"})
     with pytest.raises(BadDefinition, match=r"the part of rows\.tsv must begin with easy, medium, hard"):
-        winogrande_hardness.read(sentences(SENTENCE), parts={"rows.tsv": "simple_test"})
+        winogrande_hardness(sentences(SENTENCE), parts={"rows.tsv": "simple_test"})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +80,7 @@ def arc(tmp_path):
 
 
 def read(files, collection="easy"):
-    return arc_annotated.read(files, requests={"requests": collection}, annotations="annotations").to_pylist()
+    return arc_annotated(files, requests={"requests": collection}, annotations="annotations").to_pylist()
 
 
 def doc(name="q1", **change):

@@ -6,7 +6,15 @@ import json
 
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers import asdiv, boxed_answers, gsm_plus, gsm_symbolic, json_examples, word_problems
+from farshift.loaders.readers.mathematics import (
+    asdiv,
+    boxed_answers,
+    extract_boxed,
+    gsm_plus,
+    gsm_symbolic,
+    word_problems,
+)
+from farshift.loaders.readers.questions import json_examples
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,7 @@ from farshift.loaders.readers import asdiv, boxed_answers, gsm_plus, gsm_symboli
     ],
 )
 def test_the_answer_is_what_the_last_box_holds(solution, answer):
-    assert boxed_answers.extract_boxed(solution) == answer
+    assert extract_boxed(solution, normalise=True) == answer
 
 
 def math_file(tmp_path, **changes):
@@ -32,16 +40,16 @@ def math_file(tmp_path, **changes):
 
 
 def test_math_gives_level_subject_and_answer(tmp_path):
-    (row,) = boxed_answers.read(math_file(tmp_path)).to_pylist()
+    (row,) = boxed_answers(math_file(tmp_path)).to_pylist()
     assert (row["problem"], row["answer"], row["level"], row["subject"]) == ("1+1?", "2", 3, "Algebra")
-    (row,) = boxed_answers.read(math_file(tmp_path, level="Level ?")).to_pylist()
+    (row,) = boxed_answers(math_file(tmp_path, level="Level ?")).to_pylist()
     assert row["level"] == 0
 
 
 @pytest.mark.parametrize("change", [{"level": "hard"}, {"solution": "2"}, {"solution": None}])
 def test_a_problem_without_level_or_box_is_named_by_its_line(tmp_path, change):
     with pytest.raises(BadData, match=r"test\.jsonl: line 1 is not a problem of MATH"):
-        boxed_answers.read(math_file(tmp_path, **change))
+        boxed_answers(math_file(tmp_path, **change))
 
 
 PROBLEM = (
@@ -69,7 +77,7 @@ def test_asdiv_keeps_problems_whose_answer_is_one_number(tmp_path):
         (3, "Both.", "3 (cats); 4 (dogs)"),
         (5, "Part.", "1/2"),
     )
-    rows = asdiv.read(files).to_pylist()
+    rows = asdiv(files).to_pylist()
     assert [(row["question"], row["answer"], row["grade"]) for row in rows] == [
         ("Two apples. How many?", "2", 1),
         ("Crowds. How many?", "1250", 4),
@@ -80,11 +88,11 @@ def test_asdiv_keeps_problems_whose_answer_is_one_number(tmp_path):
 
 def test_asdiv_refuses_a_problem_without_a_grade_and_text_that_is_no_xml(tmp_path):
     with pytest.raises(BadData, match="problem p0 lacks a body, an answer or a grade"):
-        asdiv.read(corpus(tmp_path, ("", "Apples.", "2")))
+        asdiv(corpus(tmp_path, ("", "Apples.", "2")))
     path = tmp_path / "cut.xml"
     path.write_text("<Corpus><Problem", "utf-8")
     with pytest.raises(BadData, match=r"cut\.xml is not well-formed XML"):
-        asdiv.read({"cut.xml": path})
+        asdiv({"cut.xml": path})
 
 
 SVAMP = (
@@ -95,14 +103,14 @@ SVAMP = (
 def test_svamp_puts_the_numbers_in_their_places(tmp_path):
     path = tmp_path / "dev.csv"
     path.write_text(SVAMP.format(answer="7.5"), "utf-8")
-    assert word_problems.read({"dev.csv": path}, origin={"dev.csv": "svamp"}).to_pylist() == [
+    assert word_problems({"dev.csv": path}, origin={"dev.csv": "svamp"}).to_pylist() == [
         {"question": "had 8 , ate 0.5 : how many ?", "answer": "7.5", "operations": 1, "origin": "svamp"}
     ]
     path.write_text(SVAMP.format(answer="0.6666666666666666"), "utf-8")
-    assert word_problems.read({"dev.csv": path}, origin={"dev.csv": "svamp"})["answer"].to_pylist() == ["0.67"]
+    assert word_problems({"dev.csv": path}, origin={"dev.csv": "svamp"})["answer"].to_pylist() == ["0.67"]
     path.write_text(SVAMP.format(answer="many"), "utf-8")
     with pytest.raises(BadData, match=r"dev\.csv: line 2 is not a problem"):
-        word_problems.read({"dev.csv": path}, origin={"dev.csv": "svamp"})
+        word_problems({"dev.csv": path}, origin={"dev.csv": "svamp"})
 
 
 def gsm_files(tmp_path, original="How old?"):
@@ -117,14 +125,14 @@ def gsm_files(tmp_path, original="How old?"):
 
 def test_a_variant_is_grouped_with_the_problem_that_it_was_made_from(tmp_path):
     options = {"train": "train", "test": "test", "variants": "p2", "clauses": 2}
-    rows = gsm_symbolic.read(gsm_files(tmp_path), **options).to_pylist()
+    rows = gsm_symbolic(gsm_files(tmp_path), **options).to_pylist()
     assert [(row["answer"], row["origin"], row["problem"], row["clauses"]) for row in rows] == [
         ("3", "train", "train 0", 0),
         ("3", "test", "test 0", 0),
         ("1003.5", "variants", "test 0", 2),
     ]
     with pytest.raises(BadData, match="p2: line 1: ValueError: it is not derived from problem 0 of test"):
-        gsm_symbolic.read(gsm_files(tmp_path, "How tall?"), **options)
+        gsm_symbolic(gsm_files(tmp_path, "How tall?"), **options)
 
 
 def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
@@ -133,7 +141,7 @@ def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
     rows = [{**built, "question": "How old then?", "answer": "1,003"}, {**built, "question": "Why?", "answer": "None"}]
     files["p2"].write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     options = {"train": "train", "test": "test", "changed": "p2"}
-    assert gsm_plus.read(files, **options).to_pylist()[2:] == [
+    assert gsm_plus(files, **options).to_pylist()[2:] == [
         {
             "question": "How old then?",
             "answer": "1003",
@@ -144,16 +152,16 @@ def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
     ]
     files["p2"].write_text(json.dumps({**rows[0], "seed_question": "How tall?"}), "utf-8")
     with pytest.raises(BadData, match="p2: line 1: KeyError"):
-        gsm_plus.read(files, **options)
+        gsm_plus(files, **options)
 
 
 def test_json_examples_are_read_from_the_list_that_a_key_holds(tmp_path):
     path = tmp_path / "three.json"
     path.write_text(json.dumps({"canary": "..", "examples": [{"input": "Who?", "target": "(A)"}]}), "utf-8")
     options = {"columns": {"question": "input", "answer": "target"}, "constants": {"three.json": {"objects": 3}}}
-    rows = json_examples.read({"three.json": path}, records="examples", **options)
+    rows = json_examples({"three.json": path}, records="examples", **options)
     assert rows.to_pylist() == [{"question": "Who?", "answer": "(A)", "objects": 3}]
     with pytest.raises(BadData, match=r"three\.json: not JSON with the expected records"):
-        json_examples.read({"three.json": path}, records="rows", **options)
-    with pytest.raises(BadDefinition, match="`constants` and the files"):
-        json_examples.read({"other": path}, records="examples", **options)
+        json_examples({"three.json": path}, records="rows", **options)
+    with pytest.raises(BadDefinition, match="json_examples reads three.json, but the files are other"):
+        json_examples({"other": path}, records="examples", **options)

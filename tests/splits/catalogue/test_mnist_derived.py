@@ -9,7 +9,7 @@ import pytest
 from farshift import load
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import coloured_digits, dominoes, rotated_digits
+from farshift.loaders.readers.digits import coloured_digits, dominoes, rotate_images, rotated_digits
 from hypothesis import given
 from hypothesis import strategies as st
 from idx_files import digits
@@ -28,7 +28,7 @@ def coloured(tmp_path, count: int = 4000, stride: int = 2, side: int = 8, **chan
         {"rows": [0, count // 2], "environments": {"20 %": 0.2, "10 %": 0.1}},
         {"rows": [count // 2, count], "take": 900, "environments": {"90 %": 0.9}},
     ]
-    return coloured_digits.read(digits(tmp_path, count, side=side), **(options | changes))
+    return coloured_digits(digits(tmp_path, count, side=side), **(options | changes))
 
 
 def test_label_and_colour_are_wrong_at_the_rates_of_their_environment(tmp_path):
@@ -101,19 +101,19 @@ def test_a_turn_is_that_of_scipy_within_one_grey_level(angle):
     if not np.allclose(quarter, np.rot90(IMAGE, axes=(1, 2)), atol=1e-6):
         expected = ndimage.rotate(IMAGE.astype(float), -angle, axes=(2, 1), reshape=False, order=1, prefilter=False)
     inside = np.hypot(*np.meshgrid(np.arange(28) - 13.5, np.arange(28) - 13.5)) < 12
-    difference = np.abs(rotated_digits.rotate_images(IMAGE, angle) - expected)[:, inside]
+    difference = np.abs(rotate_images(IMAGE, angle) - expected)[:, inside]
     assert difference.max() <= 1
 
 
 @given(st.integers(-4, 4), st.integers(1, 3).map(lambda half: 2 * half + 1))
 def test_quarter_turns_are_exact(quarters, side):
     image = np.arange(side * side, dtype=np.uint8).reshape(1, side, side)
-    assert (rotated_digits.rotate_images(image, 90 * quarters) == np.rot90(image, quarters, axes=(1, 2))).all()
+    assert (rotate_images(image, 90 * quarters) == np.rot90(image, quarters, axes=(1, 2))).all()
 
 
 def test_no_turn_leaves_a_digit_and_each_angle_has_as_many(tmp_path):
     files = digits(tmp_path, 60)
-    table = rotated_digits.read(files, pairs=[PAIR], angles=[0, 15, 75], take=30, seed="s")
+    table = rotated_digits(files, pairs=[PAIR], angles=[0, 15, 75], take=30, seed="s")
     assert Counter(table["angle"].to_pylist()) == {"0": 10, "15": 10, "75": 10}
     raw = np.frombuffer(files["some-images"].read_bytes()[16:], np.uint8).reshape(60, 28, 28)
     known = {image.tobytes(): number % 10 for number, image in enumerate(raw)}
@@ -122,14 +122,14 @@ def test_no_turn_leaves_a_digit_and_each_angle_has_as_many(tmp_path):
     assert len({image for image, _ in upright}) == 10
     assert all(known[image] == digit for image, digit in upright)
     with pytest.raises(BadDefinition, match="take = 61, but there are 60 images"):
-        rotated_digits.read(files, pairs=[PAIR], angles=[0], take=61, seed="s")
+        rotated_digits(files, pairs=[PAIR], angles=[0], take=61, seed="s")
 
 
 def test_dominoes_have_the_label_of_the_lower_half_and_each_pair_of_classes_equally_often(tmp_path):
     files = digits(tmp_path, 400, "up", side=4) | digits(tmp_path, 300, "down", side=4)
     upper = {"pair": ["up-images", "up-labels"], "classes": {"zero": 0, "one": 1}}
     lower = {"pair": ["down-images", "down-labels"], "classes": {"dress": 3, "coat": 4}}
-    table = dominoes.read(files, upper=upper, lower=lower, rows=60, seed="s")
+    table = dominoes(files, upper=upper, lower=lower, rows=60, seed="s")
     pairs = Counter(zip(table["label"].to_pylist(), table["above"].to_pylist(), strict=True))
     assert pairs == {(label, above): 15 for label in (0, 1) for above in ("zero", "one")}
     halves = pixels(table, 2, 4, 4)
@@ -141,9 +141,9 @@ def test_dominoes_have_the_label_of_the_lower_half_and_each_pair_of_classes_equa
         output = table["above" if half == 0 else "label"].to_pylist()
         assert [position % 10 for position in used] == [classes[value] for value in output]
     with pytest.raises(BadDefinition, match="images of dress are needed, but there are 30"):
-        dominoes.read(files, upper=upper, lower=lower, rows=64, seed="s")
+        dominoes(files, upper=upper, lower=lower, rows=64, seed="s")
     with pytest.raises(BadDefinition, match="a multiple of 4"):
-        dominoes.read(files, upper=upper, lower=lower, rows=62, seed="s")
+        dominoes(files, upper=upper, lower=lower, rows=62, seed="s")
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers._idx import read_idx
-from farshift.loaders.readers.idx import read
+from farshift.loaders.readers.digits import idx as read
+from farshift.loaders.readers.digits import read_idx
 from idx_files import digits, idx
 
 OPTIONS = {"image": "image", "label": "digit", "origin": "published"}

@@ -13,8 +13,7 @@ import pytest
 import torch
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import cifar
-from farshift.loaders.readers._pickled_arrays import read_pickled_integers
+from farshift.loaders.readers.cifar import NOBODY, cifar, read_pickled_integers
 from farshift.splits.catalogue import find_manifest, list_manifests
 from farshift.splits.manifest import assign_rows
 from farshift.splits.rules import noise_human
@@ -69,7 +68,7 @@ def options(**change):
 
 
 def read(folder, **change):
-    return cifar.read({path.name: path for path in folder.iterdir()}, **options(**change))
+    return cifar({path.name: path for path in folder.iterdir()}, **options(**change))
 
 
 def test_images_true_labels_and_human_labels_stand_side_by_side(own_copy):
@@ -78,7 +77,7 @@ def test_images_true_labels_and_human_labels_stand_side_by_side(own_copy):
     images = table["image"].combine_chunks().flatten().to_numpy().reshape(TRAIN + TEST, 3072)
     assert np.array_equal(images, records[:, 1:])
     assert np.array_equal(table["object"].to_numpy(), records[:, 0])
-    assert table["worst"].to_pylist() == [*human.tolist(), *[cifar.NOBODY] * TEST]
+    assert table["worst"].to_pylist() == [*human.tolist(), *[NOBODY] * TEST]
     assert table["published"].to_pylist() == ["train"] * TRAIN + ["test"] * TEST
     assert table["worker"].to_pylist()[:12] == ["0"] * 5 + ["1"] * 5 + ["2"] * 2
 

@@ -9,7 +9,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers import semantic_parses
+from farshift.loaders.readers.parses import semantic_parses
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
 from published_files import published_file, published_rows
@@ -68,7 +68,7 @@ def test_a_line_that_is_repeated_is_one_row_of_two_copies(tmp_path):
     path = tmp_path / "rows.tsv"
     path.write_text("like\tlike\tprimitive\nrun\trun\tprimitive\nlike\tlike\tprimitive\n")
     files = {"train": path, "dev": path}
-    rows = semantic_parses.read(files, parts={"train": "train", "dev": "dev"}, notation="variable_free").to_pylist()
+    rows = semantic_parses(files, parts={"train": "train", "dev": "dev"}, notation="variable_free").to_pylist()
     assert [(row["sentence"], row["origin"], row["copies"]) for row in rows] == [
         ("like", "train", 2),
         ("run", "train", 1),
@@ -85,7 +85,7 @@ def parses(tmp_path):
 
 
 def test_depths_of_a_variable_free_form_are_those_of_its_nesting(parses):
-    rows = semantic_parses.read({"rows.tsv": parses}, parts={"rows.tsv": "gen"}, notation="variable_free").to_pylist()
+    rows = semantic_parses({"rows.tsv": parses}, parts={"rows.tsv": "gen"}, notation="variable_free").to_pylist()
     assert [(row["cp_depth"], row["pp_depth"], row["rc_depth"]) for row in rows] == list(FORMS.values())
     assert [row["depth"] for row in rows] == [max(depths) for depths in FORMS.values()]
 
@@ -95,20 +95,18 @@ def test_a_member_of_a_zip_reads_as_the_file_would(parses, tmp_path):
         bundle.write(parses, "inside/rows.tsv")
     arguments = {"parts": {"rows.zip": "gen"}, "notation": "variable_free"}
     archives = {"rows.zip": {"member": "inside/rows.tsv"}}
-    zipped = semantic_parses.read({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
-    plain = semantic_parses.read({"rows.zip": parses}, **arguments)
+    zipped = semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
+    plain = semantic_parses({"rows.zip": parses}, **arguments)
     assert zipped.equals(plain)
     with pytest.raises(BadData, match=r"rows\.zip: There is no item named 'rows\.tsv' in the archive"):
-        semantic_parses.read(
-            {"rows.zip": tmp_path / "rows.zip"}, archives={"rows.zip": {"member": "rows.tsv"}}, **arguments
-        )
+        semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives={"rows.zip": {"member": "rows.tsv"}}, **arguments)
     (tmp_path / "rows.zip").write_bytes(b"no zip at all")
     with pytest.raises(BadData, match=r"rows\.zip cannot be unpacked"):
-        semantic_parses.read({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
+        semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
 
 
 def test_a_wrong_password_is_told():
     path = published_file("slog/generalization_sets.zip")
     archives = {"z": {"member": "generalization_sets/gen_varfreeLF.tsv", "password": "wrong"}}
     with pytest.raises(BadData, match="z cannot be unpacked: Bad password"):
-        semantic_parses.read({"z": path}, parts={"z": "gen"}, notation="variable_free", archives=archives)
+        semantic_parses({"z": path}, parts={"z": "gen"}, notation="variable_free", archives=archives)

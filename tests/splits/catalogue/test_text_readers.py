@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import FolderFiles
-from farshift.loaders.readers import conll, labelled_texts
+from farshift.loaders.readers.lines import conll, labelled_texts
 from farshift.splits.rules import noise_published
 from published_files import published_rows
 
@@ -28,7 +28,7 @@ def laid(tmp_path):
 
 def texts_of(files, **options):
     given = {"texts": {"text": "Text"}, "labels": {"positive": "Sentiment"}, "classes": ["Negative", "Positive"]}
-    return labelled_texts.read(files, **{**given, "constants": {"orig": {"origin": "train"}}, **options})
+    return labelled_texts(files, **{**given, "constants": {"orig": {"origin": "train"}}, **options})
 
 
 def test_a_table_of_texts_is_cut_at_line_feeds_alone_and_its_quotes_are_taken_off(laid):
@@ -85,12 +85,12 @@ CONLLU = """# newdoc id = a
 
 def test_a_sentence_is_a_row_of_words_and_tags(laid):
     options = {"words": 0, "tags": {"tags": -1}, "constants": {"eng": {"year": "1996"}}}
-    rows = conll.read(laid(eng=CONLL), **options).to_pylist()
+    rows = conll(laid(eng=CONLL), **options).to_pylist()
     assert rows == [
         {"words": "EU said", "length": 2, "year": "1996", "tags": "I-ORG O"},
         {"words": "UN NATO", "length": 2, "year": "1996", "tags": "I-ORG B-ORG"},
     ]
-    same = conll.read(laid(eng=CONLL), bio=True, spans="mentions", **options)
+    same = conll(laid(eng=CONLL), bio=True, spans="mentions", **options)
     assert same["tags"].to_pylist() == ["B-ORG O", "B-ORG B-ORG"]
     assert same["mentions"].to_pylist() == ["B O", "B B"]
 
@@ -99,7 +99,7 @@ def test_conll_u_leaves_out_what_is_no_word_of_its_own_and_folders_give_fields(t
     (tmp_path / "email").mkdir()
     (tmp_path / "email/one.conllu").write_text(CONLLU, "utf-8")
     (tmp_path / "README").write_text("no sentence", "utf-8")
-    rows = conll.read(
+    rows = conll(
         {"sources": FolderFiles(tmp_path)},
         words=1,
         tags={"tags": 3},
@@ -119,15 +119,15 @@ def test_columns_of_conll_2012_are_filled_up_with_spaces_and_documents_begin_and
         "\n"
         "#end document\n"
     )
-    (row,) = conll.read(laid(v4=content), words=3, tags={"parts": 4, "entities": -1}, comments="#").to_pylist()
+    (row,) = conll(laid(v4=content), words=3, tags={"parts": 4, "entities": -1}, comments="#").to_pylist()
     assert row == {"words": "In Beijing", "length": 2, "parts": "IN NNP", "entities": "* (GPE)"}
     with pytest.raises(BadData, match="v4: line 2 has 8 columns, but the lines before it have 5"):
-        conll.read(laid(v4=content), words=3, tags={"parts": 4})
+        conll(laid(v4=content), words=3, tags={"parts": 4})
 
 
 def test_masakhaner_has_a_word_and_a_tag_a_line_and_hashes_are_words(laid):
     content = "Shugaba O\nBuhari B-PER\n# O\n\n\nKano B-LOC\n"
-    rows = conll.read(laid(train=content), words=0, tags={"tags": 1}).to_pylist()
+    rows = conll(laid(train=content), words=0, tags={"tags": 1}).to_pylist()
     assert [(row["words"], row["tags"]) for row in rows] == [("Shugaba Buhari #", "O B-PER O"), ("Kano", "B-LOC")]
 
 
@@ -141,17 +141,17 @@ def test_masakhaner_has_a_word_and_a_tag_a_line_and_hashes_are_words(laid):
 )
 def test_columns_that_do_not_fit_are_refused(laid, content, said):
     with pytest.raises(BadData, match=said):
-        conll.read(laid(eng=content), words=0, tags={"tags": -1}, constants={"eng": {}})
+        conll(laid(eng=content), words=0, tags={"tags": -1}, constants={"eng": {}})
 
 
 def test_tags_given_anew_are_paired_word_by_word(laid):
     files = laid(clean="Kano B-LOC\nta O\n\nya O\n", noisy="Kano O\nta O\n\nya O\n", test="ya O\n")
     options = {"words": 0, "tags": {"tags": 1}, "constants": {"clean": {"origin": "train"}, "test": {"origin": "test"}}}
-    rows = conll.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
+    rows = conll(files, retagged={"clean": {"distant": "noisy"}}, **options)
     assert rows["distant"].to_pylist() == ["O O", "O", ""]
     files |= laid(noisy="Kano O\n\nta O\nya O\n")
     with pytest.raises(BadData, match="the sentences of noisy do not have as many words as those of clean"):
-        conll.read(files, retagged={"clean": {"distant": "noisy"}}, **options)
+        conll(files, retagged={"clean": {"distant": "noisy"}}, **options)
 
 
 def noisy_table(true, told):
@@ -186,7 +186,7 @@ def test_a_share_of_the_rows_trains_with_the_labels_as_first_published():
 
 def test_types_of_names_are_called_alike(laid):
     files = laid(clean="Kano B-LOC\n", first="Kano B-location\n")
-    rows = conll.read(
+    rows = conll(
         files,
         words=0,
         tags={"tags": 1},

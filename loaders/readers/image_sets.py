@@ -1,0 +1,326 @@
+"""Published sets of images with lists of their labels, parts or groups."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ...core.errors import BadData
+from ..acquire.archive_files import ArchiveFiles
+from ._layout import Columns, attach_files, get_archive, parse_json, read_columns, read_filled_lines, refuse_malformed
+
+
+def camera_traps(
+    files: dict[str, Any], *, pictures: str, annotations: str, locations: list[str], categories: list[str]
+) -> Iterator[pa.Table]:
+    """Camera-trap images with annotations in COCO format: some locations, some categories (Beery et al. 2018, arXiv
+    1807.04975).
+
+    Fields: `image`, `category` (its index in `categories`) and `domain` ("location_38"). There is a row for each image
+    of one of the `locations` and each of the `categories` that it is annotated with. All JSON files of `annotations`
+    are read; an image that is in several of them counts once.
+    """
+    image_archive, annotation_archive = get_archive(files, pictures), get_archive(files, annotations)
+    places = {name: index for index, name in enumerate(categories)}
+    location_of: dict[tuple[str, int], str] = {}
+    for name in annotation_archive.names():
+        if not name.endswith(".json"):
+            continue
+        with refuse_malformed(f"{annotation_archive.where}: {name} does not list images and annotations"):
+            document = json.loads(annotation_archive.read(name))
+            kinds = {item["id"]: item["name"] for item in document["categories"]}
+            images = {item["id"]: (item["file_name"], str(item["location"])) for item in document["images"]}
+            for item in document["annotations"]:
+                file, location = images.get(item["image_id"], ("", ""))
+                if location in locations and (kind := kinds[item["category_id"]]) in places:
+                    location_of[file.rpartition("/")[2], places[kind]] = location
+    inside = {path.rpartition("/")[2]: path for path in image_archive.names()}
+    if absent := sorted({file for file, _ in location_of} - inside.keys()):
+        raise BadData(f"{image_archive.where} has no image {absent[0]} ({len(absent):,} are missing)")
+    rows = sorted(location_of)
+    yield from attach_files(
+        image_archive,
+        [inside[file] for file, _ in rows],
+        {"category": [kind for _, kind in rows], "domain": [f"location_{location_of[row]}" for row in rows]},
+    )
+
+
+_FACE_PARTS = {"0": "train", "1": "val", "2": "test"}
+
+
+def celeba(
+    files: dict[str, Any], *, faces: str, attributes: str, parts: str, label: str, attribute: str, inside: bool = False
+) -> Iterator[pa.Table]:
+    """CelebA: aligned faces in a zip, and lists of attributes (1 or -1) and parts, as text or as the CSVs of WILDS.
+
+    Fields: `image`, `blond` (0 or 1: the attribute `label`), `published` (train, val or test), `male` (0 or 1: the
+    attribute `attribute`), `cell` (both, such as "0/1") and `picture` (the name of its file).
+
+    faces, attributes, parts: the names of the files. inside: whether the lists are CSV members of `faces`.
+    """
+    archive = get_archive(files, faces)
+    if inside:
+        table = Columns(archive.read(attributes), attributes, ("image_id", label, attribute))
+        values = {name: tuple(own) for name, *own in table.rows()}
+        pairs = [*Columns(archive.read(parts), parts, ("image_id", "partition")).rows()]
+    else:
+        values = _parse_attributes(files[attributes].read_bytes(), attributes, (label, attribute))
+        lines = files[parts].read_bytes().decode("utf-8", "replace").splitlines()
+        pairs = [(name, code) for name, _, code in (line.strip().partition(" ") for line in lines) if name]
+    for pair in pairs:
+        if pair[1] not in _FACE_PARTS:
+            raise BadData(f"{parts}: {' '.join(pair)!r} is not a file and a part (0, 1 or 2)")
+    part = {name: _FACE_PARTS[code] for name, code in pairs}
+    if absent := sorted(values.keys() - part.keys()):
+        raise BadData(f"{parts} has no part for {absent[0]} ({len(absent):,} have none)")
+    rows = [(int(blond == "1"), int(male == "1")) for blond, male in values.values()]
+    yield from attach_files(
+        archive,
+        [f"img_align_celeba/{name}" for name in values],
+        {
+            "blond": [blond for blond, _ in rows],
+            "male": [male for _, male in rows],
+            "published": [part[name] for name in values],
+            "cell": [f"{blond}/{male}" for blond, male in rows],
+            "picture": list(values),
+        },
+    )
+
+
+def _parse_attributes(content: bytes, where: str, attributes: tuple[str, str]) -> dict[str, tuple[str, ...]]:
+    """Parse a published list: the number of rows, the names, then on each line a file and its values. Return two of the
+    values for each file."""
+    lines = content.decode("utf-8", "replace").splitlines()
+    if len(lines) < 2 or not lines[0].strip().isdigit():
+        raise BadData(f"{where} does not begin with the number of its rows")
+    names = lines[1].split()
+    if absent := [name for name in attributes if name not in names]:
+        raise BadData(f"{where} has no attribute {absent[0]}")
+    values = {}
+    for number, line in enumerate(lines[2:], 3):
+        name, *own = line.split() or [""]
+        if len(own) != len(names):
+            raise BadData(f"{where}: line {number} has {len(own) + 1} values, not {len(names) + 1}")
+        values[name] = tuple(own[names.index(attribute)] for attribute in attributes)
+    if len(values) != int(lines[0]):
+        raise BadData(f"{where} has {len(values):,} rows, but its first line says {lines[0].strip()}")
+    return values
+
+
+_CLOTHING_PARTS = {
+    "train": ("noisy_train_key_list.txt", "noisy_label_kv.txt"),
+    "clean_train": ("clean_train_key_list.txt", "clean_label_kv.txt"),
+    "val": ("clean_val_key_list.txt", "clean_label_kv.txt"),
+    "test": ("clean_test_key_list.txt", "clean_label_kv.txt"),
+}
+
+
+def clothing1m(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """Clothing1M: images in folders, lists of the keys of each part, and lists of labels (Xiao et al. 2015).
+
+    Fields: `image`, `clothing` (the label: noisy in training, clean elsewhere), `published` (train, clean_train, val,
+    test) and `labels` ("noisy" or "clean").
+    """
+    archive = get_archive(files)
+    given: dict[str, dict[str, int]] = {"noisy_label_kv.txt": {}, "clean_label_kv.txt": {}}
+    for name, labels in given.items():
+        for line in read_filled_lines(archive, name):
+            key, _, label = line.rpartition(" ")
+            if not key or not label.isdigit():
+                raise BadData(f"{archive.where}: {name}: {line!r} is not an image and a label")
+            labels[key] = int(label)
+    paths: list[str] = []
+    fields: dict[str, list[Any]] = {"clothing": [], "published": [], "labels": []}
+    for part, (keys, name) in _CLOTHING_PARTS.items():
+        for key in read_filled_lines(archive, keys):
+            if key not in given[name]:
+                raise BadData(f"{archive.where}: {name} has no label of {key}, which is in {keys}")
+            paths.append(key)
+            fields["clothing"].append(given[name][key])
+            fields["published"].append(part)
+            fields["labels"].append(name.partition("_")[0])
+    yield from attach_files(archive, paths, fields)
+
+
+_PLAIN = re.compile(r"([a-z]+)/(\1\d+)\.png")
+_TEXTURED = re.compile(r"([a-z]+)/(\1\d+)-([a-z]+)\d+\.png")
+"""Shape, photograph, and the texture of a file name."""
+
+
+def cue_conflict(
+    files: dict[str, Any], *, shapes: list[str], kinds: dict[str, str], textured: str
+) -> Iterator[pa.Table]:
+    """Images that combine the shape of one object with the texture of another (Geirhos et al. 2019, arXiv 1811.12231),
+    and the same shapes as edges and silhouettes.
+
+    Fields: `image`, `shape` (its index in `shapes`), `kind`, `texture` (or "none") and `photograph`.
+
+    `kinds` maps the trees without texture (airplane/airplane1.png) to their kind; in the tree `textured`
+    (airplane/airplane1-bear2.png) the kind is "cue conflict", or "no conflict" if shape and texture agree.
+    """
+    places = {name: index for index, name in enumerate(shapes)}
+    for tree, kind in [*kinds.items(), (textured, "")]:
+        archive = get_archive(files, tree)
+        form = _PLAIN if kind else _TEXTURED
+        paths = sorted(archive.names())
+        fields: dict[str, list[Any]] = {"shape": [], "kind": [], "texture": [], "photograph": []}
+        for path in paths:
+            fit = form.fullmatch(path)
+            if not fit or not {fit[1], *fit.groups()[2:]} <= places.keys():
+                raise BadData(f"{archive.where}: {path} is not an image of one of {', '.join(shapes)}")
+            fields["shape"].append(places[fit[1]])
+            fields["kind"].append(kind or ("no conflict" if fit[1] == fit[3] else "cue conflict"))
+            fields["texture"].append("none" if kind else fit[3])
+            fields["photograph"].append(fit[2])
+        yield from attach_files(archive, paths, fields)
+
+
+def food101n(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Table]:
+    """Food-101N, web images labelled by their search query (Lee et al. 2018, arXiv 1711.07131), and the test set of
+    Food-101.
+
+    Fields: `image`, `food` (the index of its class in sorted order), `published` (train: the images in `imagelist.tsv`
+    of the tree `web`; test: the images in `test.txt` of the tree `curated`) and `class_name`.
+    """
+    noisy, clean = get_archive(files, web), get_archive(files, curated)
+    image_keys = {
+        "train": [line.split("\t")[0] for line in read_filled_lines(noisy, "meta/imagelist.tsv")[1:]],
+        "test": [f"{line}.jpg" for line in read_filled_lines(clean, "meta/test.txt")],
+    }
+    names = {part: [key.partition("/")[0] for key in keys] for part, keys in image_keys.items()}
+    classes = sorted(set(names["train"]))
+    if strange := sorted(set(names["test"]) - set(classes)):
+        raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, which {noisy.where} does not have")
+    places = {name: index for index, name in enumerate(classes)}
+    for part, archive in (("train", noisy), ("test", clean)):
+        yield from attach_files(
+            archive,
+            [f"images/{key}" for key in image_keys[part]],
+            {
+                "food": [places[name] for name in names[part]],
+                "published": [part] * len(image_keys[part]),
+                "class_name": names[part],
+            },
+        )
+
+
+def objectnet(files: dict[str, Any], *, train: str, val: str, objectnet: str) -> Iterator[pa.Table]:
+    """ImageNet and ObjectNet, restricted to the object classes of both (Barbu et al. 2019, ObjectNet, NeurIPS).
+
+    Fields: `image`, `thing` (the index of ObjectNet's label in the sorted labels that ImageNet has too), `published`
+    (train, val: ImageNet's images of the classes of that label; test: ObjectNet's images) and `folder` (a synset, or
+    ObjectNet's folder).
+
+    The trees `train` and `val` have a folder for each synset; `objectnet` has `images` and `mappings`, whose four files
+    map labels to classes of ImageNet (in the order of the synsets).
+    """
+    tested, taught = get_archive(files, objectnet), {part: get_archive(files, part) for part in (train, val)}
+    synsets = sorted({name.partition("/")[0] for name in taught[train].names() if "/" in name})
+    things, of_folder = _map_things(tested, synsets)
+    for part, archive in (("train", taught[train]), ("val", taught[val])):
+        yield from _iterate_things(archive, "", things, part)
+    yield from _iterate_things(tested, "images/", of_folder, "test")
+
+
+def _iterate_things(archive: ArchiveFiles, head: str, things: dict[str, int], part: str) -> Iterator[pa.Table]:
+    """Yield the images in the folders of the shared object classes."""
+    paths = [name for name in sorted(archive.names()) if name.startswith(head) and "/" in name[len(head) :]]
+    candidates = [(name, name[len(head) :].partition("/")[0]) for name in paths]
+    images = [(name, folder) for name, folder in candidates if folder in things]
+    if not images:
+        raise BadData(f"{archive.where} has no image of an object class of both ImageNet and ObjectNet")
+    yield from attach_files(
+        archive,
+        [name for name, _ in images],
+        {
+            "thing": [things[folder] for _, folder in images],
+            "published": [part] * len(images),
+            "folder": [folder for _, folder in images],
+        },
+    )
+
+
+def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the index of the object class by synset, and by ObjectNet's folder."""
+    label_of, classes_of, line_of = (
+        parse_json(archive.read(f"mappings/{name}.json"), f"{archive.where}: mappings/{name}.json", dict)
+        for name in ("folder_to_objectnet_label", "objectnet_to_imagenet_1k", "pytorch_to_imagenet_2012_id")
+    )
+    lines = archive.read("mappings/imagenet_to_label_2012_v2").decode("utf-8").splitlines()
+    with refuse_malformed(f"{archive.where}: its mappings have a class without a folder in ImageNet"):
+        synset_of = {lines[int(line)].strip(): synsets[int(index)] for index, line in line_of.items()}
+        number = {label: index for index, label in enumerate(sorted(classes_of))}
+        by_synset = {
+            synset_of[name]: number[label] for label, names in classes_of.items() for name in names.split("; ")
+        }
+        return by_synset, {folder: number[label] for folder, label in label_of.items() if label in number}
+
+
+_BIRD_PARTS = ("train", "val", "test")
+_BACKGROUNDS = ("land", "water")
+
+
+def waterbirds(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """Waterbirds: images of birds on backgrounds, and `metadata.csv` (Sagawa et al. 2020, arXiv 1911.08731).
+
+    Fields: `image`, `waterbird` (0 or 1), `published` (train, val or test), `background` (land or water), `cell` (the
+    bird and its background, such as "water/land") and `species` (the folder of CUB).
+    """
+    archive = get_archive(files)
+    table = read_columns(archive, "metadata.csv", "img_filename", "y", "split", "place")
+    bird, part, background = map(table.integers, ("y", "split", "place"))
+    if len(bird) and not (set(bird) | set(background) <= {0, 1} and set(part) <= {0, 1, 2}):
+        raise BadData(f"{table.where}: y and place must be 0 or 1, and split must be 0, 1 or 2")
+    yield from attach_files(
+        archive,
+        table["img_filename"].tolist(),
+        {
+            "waterbird": bird,
+            "published": [_BIRD_PARTS[code] for code in part],
+            "background": [_BACKGROUNDS[code] for code in background],
+            "cell": [f"{_BACKGROUNDS[own]}/{_BACKGROUNDS[of]}" for own, of in zip(bird, background, strict=True)],
+            "species": [name.partition("/")[0] for name in table["img_filename"]],
+        },
+    )
+
+
+def webvision(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:
+    """WebVision 1.0: images that Google found for the names of ImageNet's classes, and checked images for validation
+    (Li et al. 2017, arXiv 1708.02862).
+
+    Fields: `image`, `category` and `published` (train, val), for the images that `train_filelist_google.txt` and
+    `val_filelist.txt` of the tree `info` list with one of the first `classes` numbers.
+
+    Images are found by the end of their path (q0001/NAME.jpg, for validation NAME.jpg), since they may be unpacked into
+    different folders.
+    """
+    lists = get_archive(files, info)
+    for part, tree, name, depth in (
+        ("train", train, "train_filelist_google.txt", 2),
+        ("val", val, "val_filelist.txt", 1),
+    ):
+        archive = get_archive(files, tree)
+        rows = [row for row in _read_image_list(lists, name, depth) if row[1] < classes]
+        path_of = {"/".join(path.split("/")[-depth:]): path for path in archive.names()}
+        if absent := sorted({path for path, _ in rows} - path_of.keys()):
+            raise BadData(f"{archive.where} has no image {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
+        fields = {"category": [number for _, number in rows], "published": [part] * len(rows)}
+        yield from attach_files(archive, [path_of[path] for path, _ in rows], fields)
+
+
+def _read_image_list(archive: ArchiveFiles, name: str, depth: int) -> list[tuple[str, int]]:
+    """Read the last `depth` steps of the path and the number in each line of a list."""
+    fit = [path for path in archive.names() if path.rpartition("/")[2] == name]
+    if len(fit) != 1:
+        raise BadData(f"{archive.where} has {len(fit)} lists named {name}, not one")
+    rows = []
+    for number, line in enumerate(archive.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
+        path, _, category = line.strip().rpartition(" ")
+        if not path or not category.isdecimal():
+            raise BadData(f"{archive.where}: {name}, line {number} is not a path and a number: {line[:60]!r}")
+        rows.append(("/".join(path.split("/")[-depth:]), int(category)))
+    return rows

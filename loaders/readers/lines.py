@@ -1,0 +1,344 @@
+"""Texts and their labels in lines: words with tags, inflections, pairs of formulas, counts of words."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.errors import BadData, BadDefinition
+from ..acquire.archive_files import ArchiveFiles
+from ._layout import check_files, read_utf8_lines
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_WHITE, _SPACES = re.compile(r"\s+"), re.compile(" +")
+
+
+def conll(
+    files: dict[str, Path | ArchiveFiles],
+    *,
+    words: int,
+    tags: dict[str, int],
+    constants: Mapping[str, dict[str, str]] = _NONE,
+    names: str = "",
+    retagged: Mapping[str, dict[str, str]] = _NONE,
+    number: int | None = None,
+    spans: str = "",
+    bio: bool = False,
+    types: Mapping[str, str] = _NONE,
+    comments: str = "",
+) -> pa.Table:
+    """Sentences as lines of words with tags: the CoNLL formats (of 2000, 2003, 2012, CoNLL++, MasakhaNER) and CoNLL-U.
+
+    A line has a word and its annotations in columns, separated by tabs or, in a line without tabs, by runs of spaces;
+    an empty line ends a sentence. A sentence becomes one row: its words and its tags, each joined by spaces, so that
+    the n-th tag belongs to the n-th word.
+
+    Fields: `words`, a text field for each of `tags` (field to column, from 0; negative ones count from the end), and
+    `length`, the number of words.
+
+    constants: for each file, the fields that are the same in all its rows. names: for a folder of files, a regular
+    expression whose named groups are fields; files whose path does not match are not read. retagged: for a file `{
+    field = other file }`, where the other file has the same sentences with other tags (of the first of `tags`); the
+    field is "" in files without one. number: the column of the word's number in CoNLL-U; multiword tokens ("3-4") and
+    empty nodes ("5.1") are left out. spans: a further field, with the first of `tags` reduced to B, I and O. bio:
+    convert tags from IOB1 (where B is used only for a span directly after another of its type) to IOB2 (where every
+    span begins with B). Lines that begin with "-DOCSTART-" and comments of CoNLL-U are skipped. A space in a word
+    becomes "_". types: new names for the types of spans ({ person = "PER" }). comments: the prefix of lines to skip, in
+    files that are not CoNLL-U (in CoNLL-2012 "#" for "#begin" and "#end").
+    """
+    others = {other for pairs in retagged.values() for other in pairs.values()}
+    given = sorted({field for pairs in retagged.values() for field in pairs})
+    first = next(iter(tags))
+    rows: list[dict[str, Any]] = []
+    for name, content, same in _iterate_tagged_files(files, constants, names, others):
+        sentences = list(_iterate_sentences(name, content, number, comments))
+        beside = {}
+        for field, other in retagged.get(name, {}).items():
+            again = files[other]
+            assert isinstance(again, Path)
+            beside[field] = list(_iterate_sentences(other, again.read_bytes(), number, comments))
+            if [len(tokens) for tokens in beside[field]] != [len(tokens) for tokens in sentences]:
+                raise BadData(f"the sentences of {other} do not have as many words as those of {name}")
+        for index, sentence in enumerate(sentences):
+            row: dict[str, Any] = {"words": _join_column(name, sentence, words), "length": len(sentence), **same}
+            row |= {field: _join_column(name, sentence, column) for field, column in tags.items()}
+            row |= {field: "" for field in given}
+            row |= {field: _join_column(name, every[index], tags[first]) for field, every in beside.items()}
+            if types:
+                row |= {field: _rename_tags(row[field], types) for field in (*tags, *given)}
+            if bio:
+                row |= {field: " ".join(_iterate_span_starts(row[field].split(" "))) for field in tags}
+            if spans:
+                row[spans] = " ".join(tag[:1] for tag in row[first].split(" "))
+            rows.append(row)
+    if not rows:
+        raise BadData(f"{', '.join(files)}: no sentences")
+    return pa.Table.from_pylist(rows)
+
+
+def _iterate_tagged_files(
+    files: dict[str, Path | ArchiveFiles], constants: Mapping[str, dict[str, str]], names: str, others: set[str]
+) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+    """Yield the name, the bytes and the constant fields of each file with sentences."""
+    pattern = re.compile(names)
+    for name, file in files.items():
+        if isinstance(file, ArchiveFiles):
+            fits = {path: match for path in file.names() if (match := pattern.fullmatch(path))}
+            if not fits:
+                raise BadData(f"{file.where}: no file fits the pattern {names}")
+            for path, content in file.walk(fits.__contains__):
+                yield f"{name}/{path}", content, {**constants.get(name, {}), **fits[path].groupdict()}
+        elif name not in others:
+            if constants and name not in constants:
+                raise BadDefinition(f"conll: `constants` does not name {name}")
+            yield name, file.read_bytes(), dict(constants.get(name, {}))
+
+
+def _iterate_sentences(name: str, content: bytes, number: int | None, comments: str) -> Iterator[list[list[str]]]:
+    sentence: list[list[str]] = []
+    width = 0
+    for line_number, line in enumerate([*read_utf8_lines(name, content), ""], 1):
+        if not line.strip():
+            if sentence:
+                yield sentence
+            sentence = []
+            continue
+        if (number is not None and line.startswith("#")) or (comments and line.startswith(comments)):
+            continue
+        cells = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
+        if cells[0] == "-DOCSTART-":
+            continue
+        if number is not None and not cells[number].isdecimal():
+            if not re.fullmatch(r"\d+[-.]\d+", cells[number]):
+                raise BadData(f"{name}: line {line_number}: {cells[number][:20]!r} is not the number of a word")
+            continue
+        width = width or len(cells)
+        if len(cells) != width:
+            raise BadData(f"{name}: line {line_number} has {len(cells)} columns, but the lines before it have {width}")
+        sentence.append(cells)
+
+
+def _join_column(name: str, sentence: list[list[str]], column: int) -> str:
+    try:
+        texts = [_WHITE.sub("_", cells[column].strip()) for cells in sentence]
+    except IndexError:
+        raise BadData(f"{name}: a line has {len(sentence[0])} columns, so there is no column {column}") from None
+    if "" in texts:
+        raise BadData(f"{name}: an empty word in {' '.join(texts)[:40]!r}")
+    return " ".join(texts)
+
+
+def _rename_tags(tags: str, types: Mapping[str, str]) -> str:
+    return " ".join(tag[:2] + types.get(tag[2:], tag[2:]) for tag in tags.split(" "))
+
+
+def _iterate_span_starts(tags: list[str]) -> Iterator[str]:
+    """Yield the tags with B at the beginning of each span."""
+    for before, tag in zip(["O", *tags], tags, strict=False):
+        goes_on = tag.startswith("I-") and before[2:] == tag[2:]
+        yield tag if goes_on or not tag.startswith("I-") else f"B-{tag[2:]}"
+
+
+_SHOWN = {(True, True): "both", (True, False): "lemma", (False, True): "features", (False, False): "neither"}
+
+
+def inflections(files: dict[str, Path], *, train: str, tests: dict[str, str]) -> pa.Table:
+    """Inflection (SIGMORPHON's shared tasks): a lemma and features become a form; test rows are marked by what of them
+    is in the training data.
+
+    Fields: `lemma`, `features` (separated by spaces, in the published order), `form`, and `origin`: "train", or the
+    file's name in `tests` and what of the row is in the training file, such as "test both" (its lemma and its set of
+    features), "test lemma", "test features" or "test neither".
+
+    Lines are lemma, form and features, separated by tabs; features are separated by ";".
+    """
+    check_files("inflections", files, [train, *tests])
+    columns: dict[str, list[str]] = {name: [] for name in ("lemma", "features", "form", "origin")}
+    lemmas: set[str] = set()
+    bundles: set[str] = set()
+    for name, origin in {train: "", **tests}.items():
+        for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
+            cells = line.split("\t")
+            if len(cells) != 3 or not all(cells):
+                raise BadData(f"{name}: line {number} is not a lemma, a form and features: {line[:60]!r}")
+            lemma, form, features = cells
+            if not origin:
+                lemmas.add(lemma)
+                bundles.add(features)
+            columns["lemma"].append(lemma)
+            columns["features"].append(features.replace(";", " "))
+            columns["form"].append(form)
+            shown = _SHOWN[lemma in lemmas, features in bundles]
+            columns["origin"].append(f"{origin} {shown}" if origin else "train")
+    return pa.table(columns)
+
+
+def labelled_texts(
+    files: dict[str, Path],
+    *,
+    texts: dict[str, str],
+    labels: dict[str, str],
+    classes: list[str],
+    constants: dict[str, dict[str, str]],
+    relabelled: Mapping[str, dict[str, str]] = _NONE,
+    number: str = "",
+) -> pa.Table:
+    """Labelled texts: tab-separated tables whose first line names the columns; cells with quotes are quoted.
+
+    A second file may have other labels of the same texts in the same order, such as distant supervision.
+
+    One row per line of the files in `constants`, in that order.
+
+    texts, labels: the column of each field; a label is the index of its text in `classes`. constants: for each file,
+    the fields that are the same in all its rows, such as `{ "dev.tsv" = { part = "dev" } }`. relabelled: for a file `{
+    field = other file }`, where the other file has the same texts in the same order with its own labels; the field is
+    -1 in files without one. number: the field of the row's index in its file, from 0.
+    """
+    others = {other for pairs in relabelled.values() for other in pairs.values()}
+    check_files("labelled_texts", files, [*constants, *others])
+    given = sorted({field for pairs in relabelled.values() for field in pairs})
+    tables: list[dict[str, list[Any]]] = []
+    for name, same in constants.items():
+        cells = _read_cells(name, files[name])
+        table: dict[str, list[Any]] = {field: _get_column(name, cells, column) for field, column in texts.items()}
+        table |= {field: _encode_labels(name, cells, column, classes) for field, column in labels.items()}
+        rows = len(cells) - 1
+        table |= {field: [-1] * rows for field in given}
+        for field, other in relabelled.get(name, {}).items():
+            beside = _read_cells(other, files[other])
+            if any(table[text] != _get_column(other, beside, column) for text, column in texts.items()):
+                raise BadData(f"{other} does not have the texts of {name} in the same order")
+            (column,) = set(labels.values())
+            table[field] = _encode_labels(other, beside, column, classes)
+        table |= {field: [value] * rows for field, value in same.items()}
+        tables.append(table | ({number: list(range(rows))} if number else {}))
+    return pa.concat_tables(map(pa.table, tables), promote_options="permissive")
+
+
+def _read_cells(name: str, path: Path) -> list[list[str]]:
+    """Read the cells of each line; every line must have as many as the first."""
+    try:
+        table = list(csv.reader(read_utf8_lines(name, path), delimiter="\t", strict=True))
+    except csv.Error as error:
+        raise BadData(f"{name} is not a table of tab-separated cells: {error}") from error
+    for number, cells in enumerate(table, 1):
+        if len(cells) != len(table[0]):
+            raise BadData(f"{name}: line {number} has {len(cells)} cells, but the first line has {len(table[0])}")
+    if len(table) < 2:
+        raise BadData(f"{name} has no rows")
+    return table
+
+
+def _get_column(name: str, table: list[list[str]], column: str) -> list[str]:
+    if column not in table[0]:
+        raise BadData(f"{name}: no column {column!r} among {', '.join(table[0])}")
+    index = table[0].index(column)
+    return [cells[index] for cells in table[1:]]
+
+
+def _encode_labels(name: str, table: list[list[str]], column: str, classes: list[str]) -> list[int]:
+    values = _get_column(name, table, column)
+    for number, value in enumerate(values, 2):
+        if value not in classes:
+            raise BadData(f"{name}: line {number}: the label {value!r} is not one of {', '.join(classes)}")
+    return [classes.index(value) for value in values]
+
+
+def logic_pairs(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int]) -> pa.Table:
+    """Pairs of formulas of propositional logic and how they relate (Bowman, Manning and Potts 2015, arXiv 1506.04834):
+    lines of a relation and two bracketed formulas, a file for each length.
+
+    Fields: `left` and `right`; `relation`, the index of its sign in `relations`; `length`, as `lengths` gives it for
+    the file; `origin`, the file's name without its number (train or test). Brackets and words have single spaces.
+    """
+    check_files("logic_pairs", files, lengths)
+    columns: dict[str, list[str | int]] = {name: [] for name in ("left", "right", "relation", "length", "origin")}
+    for name, length in lengths.items():
+        for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
+            cells = line.split("\t")
+            if len(cells) != 3 or cells[0] not in relations:
+                raise BadData(f"{name}: line {number} is not a relation and two formulas: {line[:60]!r}")
+            columns["left"].append(" ".join(cells[1].split()))
+            columns["right"].append(" ".join(cells[2].split()))
+            columns["relation"].append(relations.index(cells[0]))
+            columns["length"].append(length)
+            columns["origin"].append(name.rstrip("0123456789"))
+    return pa.table(columns)
+
+
+def parallel_lines(
+    files: dict[str, Path], *, pairs: dict[str, list[str]], given: str, wanted: str, counted: list[str] | None = None
+) -> pa.Table:
+    """Inputs and outputs in two parallel files of lines.
+
+    Fields: the line of the first file (named by `given`) and of the second (named by `wanted`), `published` (the key of
+    `pairs`, which gives the two files), `skeleton` (the line's words that are in `counted`), and `functions` (their
+    number).
+    """
+    known = set(counted or ())
+    rows: dict[str, list[str | int]] = {name: [] for name in (given, wanted, "published", "skeleton", "functions")}
+    for part, (source, target) in pairs.items():
+        left, right = (files[name].read_text("utf-8").splitlines() for name in (source, target))
+        if len(left) != len(right):
+            raise BadData(f"{source} has {len(left):,} lines, but {target} has {len(right):,}: they must be the same")
+        for line, target_line in zip(left, right, strict=True):
+            rows[given].append(line.strip())
+            rows[wanted].append(target_line.strip())
+            rows["published"].append(part)
+            known_words = [word for word in line.split() if word in known]
+            rows["skeleton"].append(" ".join(known_words))
+            rows["functions"].append(len(known_words))
+    return pa.table(rows)
+
+
+_PAIR = re.compile(r"(\d+):(\d+)")
+
+
+def svmlight(
+    files: dict[str, Path],
+    *,
+    words: str,
+    label: str,
+    levels: list[str],
+    prefix: str = "t",
+    origin: Mapping[str, dict[str, str]] = _NONE,
+) -> pa.Table:
+    """Sparse rows in SVMlight's format: `label number:value number:value ..`, such as bags of words.
+
+    Read the rows of all files in order.
+
+    words: the field with a row's terms as text: term 17 is "t17" (`prefix`), repeated as often as it was counted, in
+    the order of the terms' numbers. label: the field with the index of the row's label in `levels`. origin: `{field:
+    {file: text}}`, fields that depend on the file. Raises `BadData` with file and line if a line has another format, a
+    value that is not a count, or a label that is not in `levels`.
+    """
+    texts, labels, rows = [], [], []
+    for name, path in files.items():
+        lines = path.read_text("ascii", errors="replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            first, *pairs = line.split() or [""]
+            if first not in levels:
+                raise BadData(f"{name}, line {number}: begins with {first!r}, which is not one of {', '.join(levels)}")
+            labels.append(levels.index(first))
+            texts.append(_format_terms(pairs, prefix, f"{name}, line {number}"))
+        rows.append(len(lines))
+    fields = {words: pa.array(texts, pa.string()), label: np.array(labels, np.int64)}
+    for field, meanings in origin.items():
+        fields[field] = pa.array(np.repeat([meanings[name] for name in files], rows).tolist(), pa.string())
+    return pa.table(fields)
+
+
+def _format_terms(pairs: list[str], prefix: str, where: str) -> str:
+    terms: list[tuple[int, int]] = []
+    for pair in pairs:
+        if not (match := _PAIR.fullmatch(pair)):
+            raise BadData(f"{where}: {pair!r} is not a pair number:count")
+        terms.append((int(match[1]), int(match[2])))
+    return " ".join(f"{prefix}{term}" for term, count in sorted(terms) for _ in range(count))

@@ -1,0 +1,192 @@
+"""Networks as tables of nodes, with summaries of each node's neighbours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...core.errors import BadData
+from ._matlab import read_matlab
+from ._tensors import to_tensor_column
+
+
+def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:
+    """Networks in MATLAB files: matrices of edges, of attributes of nodes, and of their groups (Shen et al. 2020).
+
+    A row for each node of the networks, in the order of `networks` (from NAME of NAME.mat to the value of the field
+    `network`) and of the nodes.
+
+    Fields: `features`, the node's attributes as words ("f17"); `neighbours`, the `most` attributes that are most common
+    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`. Raises
+    `BadData` if the matrices differ in their number of nodes.
+    """
+    return pa.concat_tables([_make_matrix_table(files, name, title, label, most) for name, title in networks.items()])
+
+
+def _make_matrix_table(files: dict[str, Path], name: str, title: str, label: str, most: int) -> pa.Table:
+    where = f"{name}.mat"
+    try:
+        matrices = read_matlab(files[where])
+        edges, has, groups = matrices["network"], matrices["attrb"], matrices["group"]
+    except (KeyError, ValueError) as error:
+        raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
+    if edges.shape != (len(has), len(has)) or len(groups) != len(has):
+        raise BadData(f"{where}: {edges.shape} edges, {len(has)} nodes with attributes and {len(groups)} with groups")
+    features = [np.flatnonzero(own).tolist() for own in has]
+    near = list_neighbours(np.argwhere(edges), len(has), where)
+    return pa.table(
+        {
+            "features": [" ".join(f"f{feature}" for feature in own) for own in features],
+            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
+            "degree": count_degrees(near),
+            label: to_tensor_column((groups > 0).astype(np.float32)),
+            "network": [title] * len(has),
+        }
+    )
+
+
+def edge_lists(files: dict[str, Path], *, graphs: dict[str, list[str]], field: str, label: str) -> pa.Table:
+    """Graphs given as lists of edges and of node labels, with structural features of each node.
+
+    A row for each node of the graphs, in the order of `graphs` (`{name: [file of edges, file of labels]}`) and of the
+    nodes' numbers. A line of edges has two nodes; a line of labels, after a header, has a node and its label.
+
+    Fields (float64), for the undirected graph: `degree`; `neighbour_degree_mean`, `neighbour_degree_max` and
+    `neighbour_degree_min`; `within_two`, the nodes at most two steps away; `triangles`; `clustering`, the share of
+    pairs of neighbours that are adjacent; `share`, the degree divided by the number of other nodes. Also `label`, and
+    `field`, the graph's name. Raises `BadData` if a file has another format.
+    """
+    tables = []
+    for name, (edges, labels) in graphs.items():
+        known = dict(_read_pairs(files[labels], labels, 1))
+        index_of = {node: at for at, node in enumerate(sorted(known))}
+        try:
+            ends = [(index_of[a], index_of[b]) for a, b in _read_pairs(files[edges], edges, 0)]
+        except KeyError as error:
+            raise BadData(f"{edges}: node {error} has no label in {labels}") from error
+        near = list_neighbours(np.array(ends, np.int64).reshape(-1, 2), len(index_of), edges)
+        fields = _compute_structure(near) | {label: np.array([known[node] for node in index_of], np.int64)}
+        tables.append(pa.table(fields | {field: [name] * len(index_of)}))
+    return pa.concat_tables(tables)
+
+
+def _read_pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
+    pairs = []
+    for number, line in enumerate(path.read_text("utf-8").splitlines()[head:], head + 1):
+        try:
+            first, second = map(int, line.split())
+        except ValueError as error:
+            raise BadData(f"{name}, line {number}: {line!r} is not two whole numbers") from error
+        pairs.append((first, second))
+    return pairs
+
+
+def _compute_structure(near: Nodes) -> dict[str, np.ndarray]:
+    sets = [set(item.tolist()) for item in near]
+    degree = count_degrees(near)
+    around = [degree[item] if len(item) else np.zeros(1) for item in near]
+    triangles = np.array([sum(len(sets[other] & own) for other in own) / 2 for own in sets])
+    pairs = degree * (degree - 1) / 2
+    return {
+        "degree": degree,
+        "neighbour_degree_mean": np.array([item.mean() for item in around]),
+        "neighbour_degree_max": np.array([item.max() for item in around]),
+        "neighbour_degree_min": np.array([item.min() for item in around]),
+        "within_two": np.array(
+            [float(len(own.union(*(sets[item] for item in own)) - {at})) for at, own in enumerate(sets)]
+        ),
+        "triangles": triangles,
+        "clustering": np.divide(triangles, pairs, out=np.zeros(len(near)), where=pairs > 0),
+        "share": degree / (len(near) - 1),
+    }
+
+
+def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most: int) -> pa.Table:
+    """Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021), each with edges, features of nodes, and targets.
+
+    A row for each node of the networks, in the order of `networks` (from a name to the value of the field `network`)
+    and of the nodes' numbers. The files of the network DE are DE_edges.csv (from, to), DE.json (the features of each
+    node) and DE_target.csv (new_id and the column `target`, True or False).
+
+    Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
+    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. A node may be listed twice only
+    with the same target. Raises `BadData` if the files differ in their nodes.
+    """
+    tables = [_make_network_table(files, name, title, target, most) for name, title in networks.items()]
+    return pa.concat_tables(tables)
+
+
+def _make_network_table(files: dict[str, Path], name: str, title: str, target: str, most: int) -> pa.Table:
+    try:
+        own = {
+            int(node): sorted(node_features)
+            for node, node_features in json.loads(files[f"{name}.json"].read_text("utf-8")).items()
+        }
+        targets = dict(_iterate_targets(_read_table(files[f"{name}_target.csv"]), target, f"{name}_target.csv"))
+        edges = [(int(row["from"]), int(row["to"])) for row in _read_table(files[f"{name}_edges.csv"])]
+    except (KeyError, ValueError) as error:
+        raise BadData(f"{name}: not the edges, features and targets of a network: {error}") from error
+    if set(own) != set(range(len(own))) or set(targets) != set(own):
+        raise BadData(f"{name}: {len(own)} nodes have features but {len(targets)} have a target: they must be the same")
+    features = [own[node] for node in range(len(own))]
+    near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
+    return pa.table(
+        {
+            "features": [" ".join(f"f{feature}" for feature in node_features) for node_features in features],
+            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
+            "degree": count_degrees(near),
+            target: np.array([targets[node] for node in range(len(own))], np.int64),
+            "network": [title] * len(own),
+        }
+    )
+
+
+def _read_table(path: Path) -> Iterable[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _iterate_targets(rows: Iterable[dict[str, str]], target: str, where: str) -> Iterable[tuple[int, int]]:
+    seen: dict[int, int] = {}
+    for row in rows:
+        node, value = int(row["new_id"]), {"True": 1, "False": 0}[row[target]]
+        if seen.setdefault(node, value) != value:
+            raise BadData(f"{where}: node {node} has two values of {target}")
+        yield node, value
+
+
+Nodes = list[NDArray[np.int64]]
+
+
+def list_neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
+    """Return the neighbours of each node in ascending order, each once and without the node itself; `edges`, of shape
+    (n, 2), are undirected."""
+    if edges.size and not (edges.min() >= 0 and edges.max() < nodes):
+        raise BadData(f"{where}: an edge to node {int(edges.max())}, but the nodes are 0 to {nodes - 1}")
+    both = np.concatenate([edges, edges[:, ::-1]])
+    both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
+    ends = np.searchsorted(both[:, 0], np.arange(nodes + 1))
+    return [both[start:end, 1] for start, end in pairwise(ends.tolist())]
+
+
+def count_degrees(of: Nodes) -> NDArray[np.float64]:
+    return np.array([len(adjacent) for adjacent in of], np.float64)
+
+
+def list_common_features(of: Nodes, features: list[list[int]], most: int, prefix: str) -> list[str]:
+    """List for each node the `most` features that are most common among its neighbours, as words such as "f17": the
+    most common first, ties by the lower number."""
+    texts = []
+    for near in of:
+        counts = Counter(feature for node in near.tolist() for feature in features[node])
+        chosen = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:most]
+        texts.append(" ".join(f"{prefix}{feature}" for feature, _ in chosen))
+    return texts

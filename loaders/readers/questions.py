@@ -1,0 +1,254 @@
+"""Questions and puzzles with short answers, and how hard they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition
+from ..acquire.archive_files import ArchiveFiles
+from ._layout import check_files, get_only_file, parse_json, refuse_malformed
+from ._tensors import to_tensor_column
+
+_QUERY = re.compile(r"Question: (?P<question>.+?)\n A\. (?P<options>.+)\nAnswer:", re.DOTALL)
+_PREFIXES = {"challenge": "ARCCH_", "easy": "ARCEZ_"}
+_LEVELS = {
+    "bloom": ("Remembering", "Understanding", "Applying", "Analyzing", "Evaluating"),
+    "depth_of_knowledge": ("I", "II", "III"),
+    "difficulty": ("Low", "Medium", "High"),
+}
+
+_GRADE = re.compile(r"Grade (\d+)")
+_HIGH_SCHOOL = 9
+"""The grade of questions that are filed under a subject (Biology, Earth and Space Sciences) instead of a grade."""
+
+
+def arc_annotated(files: dict[str, Path], *, requests: dict[str, str], annotations: str) -> pa.Table:
+    """Questions of the AI2 Reasoning Challenge with annotations of their difficulty.
+
+    The questions are read from evaluation requests (gzipped JSON lines, one for each option of a question), the
+    annotations from the file of Hase et al. 2024 (arXiv 2401.06751). Questions without annotations are left out.
+
+    Fields: `question`, `options` (one per line, `A. ..`), `answer` (the index of the right option, from 0),
+    `collection`, `hard` (1 in the challenge set, 0 in the easy one), `grade`, `bloom`, `depth_of_knowledge` and
+    `difficulty`.
+
+    requests: for each file of requests, the set of ARC ("easy" or "challenge") of its questions. The annotated levels
+    are numbered from 1, easiest first; `grade` is the school grade, 3 to 8, or 9 for high school.
+    """
+    if unknown := sorted(set(requests.values()) - set(_PREFIXES)):
+        raise BadDefinition(f"arc_annotated: unknown set {', '.join(unknown)}: use {' or '.join(_PREFIXES)}")
+    known = parse_json(files[annotations].read_bytes(), annotations, dict)
+    rows = {}
+    for name, collection in requests.items():
+        try:
+            with gzip.open(files[name], "rt", encoding="utf-8") as lines:
+                documents = [json.loads(line)["doc"] for line in lines]
+        except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
+            raise BadData(f"{name} is not gzipped JSON with one request and its `doc` per line: {error}") from error
+        for doc in documents:
+            key = _PREFIXES[collection] + doc["id"]
+            if key in known and key not in rows:
+                grouped = {"collection": collection, "hard": int(collection == "challenge")}
+                rows[key] = _parse_question(name, doc) | _parse_levels(key, known[key]) | grouped
+    return pa.Table.from_pylist(list(rows.values()))
+
+
+def _parse_question(name: str, doc: dict[str, Any]) -> dict[str, Any]:
+    match = _QUERY.fullmatch(doc["query"])
+    if not match or not 0 <= doc["gold"] < len(doc["choices"]):
+        raise BadData(f"{name}: {doc['id']} is not a question with lettered options and the index of the right one")
+    return {
+        "question": match["question"],
+        "options": "A. " + match["options"].replace("\n ", "\n"),
+        "answer": doc["gold"],
+    }
+
+
+def _parse_levels(key: str, annotation: dict[str, str]) -> dict[str, int]:
+    grade = _GRADE.fullmatch(annotation["grade"])
+    levels = {"grade": int(grade[1]) if grade else _HIGH_SCHOOL}
+    for field, names in _LEVELS.items():
+        if annotation[field] not in names:
+            raise BadData(f"{key}: {field} is {annotation[field]!r}, expected one of {', '.join(names)}")
+        levels[field] = names.index(annotation[field]) + 1
+    return levels
+
+
+def json_examples(
+    files: dict[str, Path], *, columns: dict[str, str], constants: dict[str, dict[str, str | int]], records: str = ""
+) -> pa.Table:
+    """Questions and answers in JSON: a list of records, or an object with such a list (BIG-Bench Hard's `examples`).
+
+    Text fields from the keys in `columns`, and for each file the fields in `constants`, the same in all its rows.
+    records: the key of the list of records, if the file is not a list.
+    """
+    check_files("json_examples", files, constants)
+    rows: list[dict[str, Any]] = []
+    for name, same in constants.items():
+        with refuse_malformed(f"{name}: not JSON with the expected records"):
+            content = json.loads(files[name].read_text("utf-8"))
+            for number, record in enumerate(content[records] if records else content):
+                texts = {field: record[key] for field, key in columns.items()}
+                if not all(isinstance(text, str) for text in texts.values()):
+                    raise BadData(f"{name}: record {number} has a value that is not text")
+                rows.append({**texts, **same})
+    return pa.Table.from_pylist(rows)
+
+
+HARDNESS = ("easy", "medium", "hard")
+
+
+def winogrande_hardness(files: dict[str, Path], *, parts: dict[str, str]) -> pa.Table:
+    """Winogrande sentences of known hardness: sentence, two options, answer, agreement and rule, tab-separated.
+
+    Hardness is the mean confidence of a model in the true answer over its training (data maps: Swayamdipta et al.
+    2020); Saha et al. 2022 selected the sentences with most, middle and least confidence.
+
+    Fields: `sentence` (with `_` for the missing name), `option1`, `option2`, `answer` (0 or 1: which option), `origin`,
+    `hardness` (0 easy, 1 medium, 2 hard), `agreement` and `rule`.
+
+    parts: the published part (`origin`) of each file, beginning with its hardness, such as "hard_pool". `agreement` is
+    "disagree" if the person who wrote the `rule` (why the answer is right) thought that the answer is wrong.
+    """
+    rows = []
+    for name, path in files.items():
+        part = parts.get(name, "")
+        hardness = part.partition("_")[0]
+        if hardness not in HARDNESS:
+            raise BadDefinition(f"winogrande_hardness: the part of {name} must begin with {', '.join(HARDNESS)}")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            cells = line.split("\t")
+            if len(cells) != 6 or cells[3] not in cells[1:3]:
+                raise BadData(
+                    f"{name}: line {number} is not sentence, two options, answer (one of them), agreement, rule"
+                )
+            row = dict(zip(("sentence", "option1", "option2", "answer", "agreement", "rule"), cells, strict=True))
+            answer = cells[1:3].index(cells[3])
+            rows.append({**row, "answer": answer, "origin": part, "hardness": HARDNESS.index(hardness)})
+    return pa.Table.from_pylist(rows)
+
+
+Grid = list[list[int]]
+Tasks = dict[str, dict[str, list[dict[str, Grid]]]]
+
+
+def arc_tasks(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any]]) -> pa.Table:
+    """Tasks of the Abstraction and Reasoning Corpus (Chollet 2019, arXiv 1911.01547) as text.
+
+    A grid is written as one line of digits per row. A question consists of the task's solved pairs, in order, and one
+    test input; a task with several test inputs gives several rows.
+
+    Columns `question`, `answer` (a grid), `task` (its published name), `published`, `level` and `cells` (the number of
+    cells of the answer).
+
+    sets: for each set the `file` and `part` with its tasks, its `published` name and its `level`. A task that an
+    earlier set has, by name or by content, is skipped. If the file is a folder, each of its JSON files is a task with
+    the file's name, and `published` also names the folder of the file.
+    """
+    columns: dict[str, list[str | int]] = {
+        name: [] for name in ("question", "answer", "task", "published", "level", "cells")
+    }
+    seen: set[str] = set()
+    for task_set in sets:
+        if task_set["file"] not in files:
+            raise BadDefinition(f"the distribution has no file {task_set['file']}")
+        source, folders = files[task_set["file"]], {}
+        if isinstance(source, ArchiveFiles):
+            tasks, folders = _read_task_folder(source)
+        else:
+            with refuse_malformed(f"{task_set['file']}: not a readable file of tasks with a part {task_set['part']!r}"):
+                tasks = json.loads(source.read_bytes())[task_set["part"]]
+        for task, pairs in sorted(tasks.items()):
+            content = json.dumps(pairs, sort_keys=True)
+            if not seen.isdisjoint((task, content)):
+                continue
+            seen |= {task, content}
+            examples = "".join(
+                f"input:\n{format_grid(pair['input'])}\noutput:\n{format_grid(pair['output'])}\n\n"
+                for pair in pairs["train"]
+            )
+            for pair in pairs["test"]:
+                columns["question"].append(f"{examples}input:\n{format_grid(pair['input'])}\noutput:")
+                columns["answer"].append(format_grid(pair["output"]))
+                columns["task"].append(task)
+                columns["published"].append(task_set["published"] + folders.get(task, ""))
+                columns["level"].append(task_set["level"])
+                columns["cells"].append(sum(map(len, pair["output"])))
+    return pa.table(columns)
+
+
+def format_grid(grid: Grid) -> str:
+    """Format a grid of colours 0 to 9 as lines of digits."""
+    return "\n".join("".join(map(str, row)) for row in grid)
+
+
+def _read_task_folder(files: ArchiveFiles) -> tuple[Tasks, dict[str, str]]:
+    """Return the tasks of a folder, each with ", " and the folder's name."""
+    tasks: Tasks = {}
+    folders: dict[str, str] = {}
+    for path, content in files.walk(lambda name: name.endswith(".json")):
+        task = PurePosixPath(path).stem
+        if task in tasks:
+            raise BadData(f"{files.where} has two tasks called {task}")
+        tasks[task] = parse_json(content, f"{files.where}: {path}", dict)
+        if not {"train", "test"} <= set(tasks[task]):
+            raise BadData(f"{files.where}: {path} is not a task with training and test pairs")
+        folders[task] = f", {PurePosixPath(path).parent.name}"
+    return tasks, folders
+
+
+SIDE = 6
+PLANES = ("car", "wall", "left end", "right end", "across", "upper end", "lower end", "down")
+"""What each plane of a board's tensor marks: the car that must leave, walls, and the ends and inner cells of every
+piece (including the car), which separates adjacent pieces."""
+
+
+def rush_hour(files: dict[str, Path]) -> pa.Table:
+    """Boards of the sliding-block puzzle Rush Hour with their optimal number of moves.
+
+    The format of Michael Fogleman's database: one board per line, `moves board cluster`. The board is its 36 cells row
+    by row: `o` empty, `x` a wall, `A` the car that must leave on the right, other letters the other pieces. The cluster
+    is the number of reachable positions.
+
+    Columns `planes` (uint8, 8 x 6 x 6 of 0 and 1; see `PLANES`), `board` (six lines of text), `moves` and `positions`.
+    """
+    name, path = get_only_file("rush_hour", files)
+    fields = [line.split() for line in path.read_text("ascii").splitlines()]
+    for number, line in enumerate(fields):
+        if len(line) != 3 or len(line[1]) != SIDE * SIDE or not (line[0].isdigit() and line[2].isdigit()):
+            raise BadData(f"{name}: line {number + 1} is not `moves board cluster`")
+    cells = np.array([list(line[1].encode()) for line in fields], np.uint8).reshape(-1, SIDE, SIDE)
+    text = ["\n".join(line[1][start : start + SIDE] for start in range(0, SIDE * SIDE, SIDE)) for line in fields]
+    return pa.table(
+        {
+            "planes": to_tensor_column(encode_planes(cells)),
+            "board": text,
+            "moves": [int(line[0]) for line in fields],
+            "positions": [int(line[2]) for line in fields],
+        }
+    )
+
+
+def encode_planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Convert boards, given as bytes (rows, 6, 6), to planes (rows, 8, 6, 6)."""
+    piece = (cells >= ord("A")) & (cells <= ord("Z"))
+
+    def match_neighbour(down: int, right: int) -> NDArray[np.bool_]:
+        """Return a mask of the cells whose neighbour in a direction belongs to the same piece."""
+        edge = np.pad(cells, ((0, 0), (1, 1), (1, 1)))
+        same_piece: NDArray[np.bool_] = piece & (cells == edge[:, 1 + down :, 1 + right :][:, :SIDE, :SIDE])
+        return same_piece
+
+    up, below, left, right = (match_neighbour(*step) for step in ((-1, 0), (1, 0), (0, -1), (0, 1)))
+    marks = [cells == ord("A"), cells == ord("x")]
+    marks += [right & ~left, left & ~right, left & right, below & ~up, up & ~below, up & below]
+    return np.stack(marks, axis=1).astype(np.uint8)

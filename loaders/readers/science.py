@@ -1,0 +1,162 @@
+"""Measurements of molecules, proteins and patients."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, BadDefinition, get_first_line
+from ...splits.schema import Schema
+from ..acquire.archive_files import ArchiveFiles
+from ._layout import Columns, get_archive, get_only_file, load_npy, refuse_malformed
+from ._tensors import to_tensor_column
+from .table import read as read_table
+
+
+def flip(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dict[str, str]) -> pa.Table:
+    """FLIP's tables of protein variants (Dallago et al. 2021): sequences, a measured fitness, and a CSV for each split.
+
+    The variants of the only zip archive in `files`, in the order of the first CSV. Each set has `folder`/<set>.csv with
+    the columns sequence, target, set and validation.
+
+    Fields: `sequence`; `residues`, those at the sites of `wild_type` (`{site: residue}`, sites from 1), separated by
+    spaces; `mutations`, the number of these sites with another residue, and `mutated`, the same as text; `fitness`; and
+    for each of `sets` a field with its name: "train", "validation" or "test". Raises `BadData` if two CSVs differ in a
+    sequence or its target.
+    """
+    name, path = get_only_file("flip", files)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            tables = {each: _read_variants(archive, f"{folder}/{each}.csv", name) for each in sets}
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise BadData(f"{name}: {str(error).strip(chr(34))}") from error
+    first = tables[sets[0]]
+    sequences = list(first)
+    for each, rows in tables.items():
+        if rows.keys() != first.keys() or any(rows[sequence][0] != first[sequence][0] for sequence in sequences):
+            raise BadData(f"{name}: {each}.csv and {sets[0]}.csv differ in their sequences or targets")
+    residues = [[sequence[int(site) - 1] for site in wild_type] for sequence in sequences]
+    sites = wild_type.values()
+    mutations = [sum(a != b for a, b in zip(own, sites, strict=True)) for own in residues]
+    fields = {
+        "sequence": pa.array(sequences, pa.string()),
+        "residues": pa.array([" ".join(sequence) for sequence in residues], pa.string()),
+        "mutations": mutations,
+        "mutated": [f"{number} sites" for number in mutations],
+        "fitness": np.array([first[sequence][0] for sequence in sequences], np.float64),
+    }
+    return pa.table(fields | {each: [rows[sequence][1] for sequence in sequences] for each, rows in tables.items()})
+
+
+def _read_variants(archive: zipfile.ZipFile, member: str, where: str) -> dict[str, tuple[float, str]]:
+    """Read the target and the set of each sequence."""
+    rows: dict[str, tuple[float, str]] = {}
+    for row in csv.DictReader(io.StringIO(archive.read(member).decode("utf-8"))):
+        with refuse_malformed(f"{where}: {member}: a row has no sequence, target and set"):
+            sequence, target, part = row["sequence"], float(row["target"]), row["set"]
+        if sequence in rows or part not in ("train", "test"):
+            raise BadData(f"{where}: {member}: {sequence[:40]} .. occurs twice, or is in no set")
+        rows[sequence] = (target, "validation" if row.get("validation") == "True" else part)
+    return rows
+
+
+def ogb_molecules(files: dict[str, Any], *, archive: str, folder: str, scaffolds: str, tasks: int) -> pa.Table:
+    """Molecules as the Open Graph Benchmark publishes them: gzipped tables in a zip, and the lists of its split.
+
+    Fields: `smiles`, `assays` (float32, 0, 1 or NaN for each of `tasks`), `published` (train, valid or test) and
+    `scaffold`, from `mapping/mol.csv.gz`, `split/scaffold/` and the array of scaffold numbers (the file `scaffolds`).
+    """
+    tree = get_archive(files, archive)
+    head = f"{folder}/" if folder else ""
+    content = _decompress_member(tree, f"{head}mapping/mol.csv.gz")
+    where = f"{tree.where}: {head}mapping/mol.csv.gz"
+    names = content.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split(",")
+    assays = [name.strip('"') for name in names if name.strip('"') not in ("smiles", "mol_id")]
+    if len(assays) != tasks:
+        raise BadData(f"{where} has {len(assays)} assays, not {tasks}")
+    table = Columns(content, where, ("smiles", *assays))
+    labels = np.stack([table.floats(name) for name in assays], axis=1).astype(np.float32)
+    rows = len(labels)
+    published = np.full(rows, "", dtype=object)
+    for part in ("train", "valid", "test"):
+        listed = _decompress_member(tree, f"{head}split/scaffold/{part}.csv.gz").split()
+        published[np.asarray(listed, np.int64)] = part
+    groups = load_npy(scaffolds, files[scaffolds]).reshape(-1)
+    if len(groups) != rows or (published == "").any():
+        raise BadData(
+            f"{where} has {rows:,} molecules, {scaffolds} {len(groups):,}; {(published == '').sum()} in no part"
+        )
+    return pa.table(
+        {
+            "smiles": table["smiles"].tolist(),
+            "assays": to_tensor_column(labels),
+            "published": published.tolist(),
+            "scaffold": [str(group) for group in groups.tolist()],
+        }
+    )
+
+
+def _decompress_member(tree: ArchiveFiles, name: str) -> bytes:
+    try:
+        return gzip.decompress(tree.read(name))
+    except (OSError, EOFError, zlib.error) as error:
+        raise BadData(f"{tree.where}: {name} cannot be read: {get_first_line(error)}") from error
+
+
+def survival(
+    files: dict[str, Path],
+    *,
+    schema: Schema,
+    label: str,
+    within: float,
+    events: Mapping[str, dict[str, str]],
+    **options: Any,
+) -> pa.Table:
+    """Survival data as classification: whether an event occurred within a horizon, for persons for whom this is known.
+
+    The rows of CSV tables, with `label` 1 if an event occurred at a time of at most `within`, and 0 if it did not and
+    the person was followed for longer. Rows that were censored before (no event by then, and not followed for longer)
+    are left out.
+
+    events: for each file `{column that is 1 if the event occurred: column of its time}`. The first event that occurred
+    counts; if none did, the time of the last event is the time of follow-up. The other options and fields are those of
+    the reader `table`.
+    """
+    tables = []
+    for name, path in files.items():
+        if name not in events:
+            raise BadDefinition(f"survival: `events` does not name the file {name}")
+        known, happened = _read_outcomes(path, name, events[name], within)
+        rest = Schema(tuple(field for field in schema.fields if field.name != label))
+        table = read_table({name: path}, schema=rest, **options)
+        if table.num_rows != len(known):
+            raise BadDefinition(f"survival: {name}: other options leave out rows, which is not supported")
+        tables.append(table.append_column(label, pa.array(happened.astype(np.int64))).filter(pa.array(known)))
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _read_outcomes(
+    path: Path, name: str, events: dict[str, str], within: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return for each row whether the outcome within the horizon is known, and whether the event occurred."""
+    columns = [*events, *events.values()]
+    cells = read_table({name: path}, columns={f"c{at}": column for at, column in enumerate(columns)})
+    try:
+        values = np.array([cells[f"c{at}"].to_pylist() for at in range(len(columns))], np.float64)
+    except ValueError as error:
+        raise BadData(f"{name}: {', '.join(columns)}: a value is not a number: {error}") from error
+    came, times = values[: len(events)] == 1, values[len(events) :]
+    first = np.where(came.any(axis=0), came.argmax(axis=0), len(events) - 1)
+    time = times[first, np.arange(times.shape[1])]
+    happened = came.any(axis=0) & (time <= within)
+    return happened | (time > within), happened

@@ -1,0 +1,355 @@
+"""The data sets of WILDS as published (Koh et al. 2021, arXiv 2012.07421): a folder or archive with tables, and
+the files that they name."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...core.errors import BadData, get_first_line
+from ..acquire.archive_files import ArchiveFiles
+from ._layout import Columns, attach_files, get_archive, parse_json, read_columns
+
+_AMAZON_PARTS = ("train", "val", "id_val", "test", "id_test")
+_UNUSED = -1
+
+
+def wilds_amazon(files: dict[str, Any], *, scheme: str) -> pa.Table:
+    """Amazon reviews: `reviews.csv`, and `splits/<scheme>.csv` with a part for each row.
+
+    Fields: `review`, `stars` (0 to 4), `published` (train, val, id_val, test, id_test), `reviewer`, `product`,
+    `category` and `year`, for the rows that the scheme uses.
+    """
+    archive = get_archive(files)
+    split = read_columns(archive, f"splits/{scheme}.csv", "split")
+    codes = split.integers("split")
+    if codes.size and (codes.min() < _UNUSED or codes.max() >= len(_AMAZON_PARTS)):
+        raise BadData(f"{split.where} has the parts {codes.min()} to {codes.max()}, not -1 to 4")
+    texts = {"review": "reviewText", "reviewer": "reviewerID", "product": "asin", "category": "category"}
+    table = read_columns(archive, "reviews.csv", *texts.values(), "overall", "reviewYear")
+    if len(codes) != len(table["overall"]):
+        raise BadData(f"{split.where} has {len(codes):,} rows, but reviews.csv has {len(table['overall']):,}")
+    used_rows = codes != _UNUSED
+    return pa.table(
+        {
+            "stars": table.integers("overall")[used_rows] - 1,
+            "published": np.asarray(_AMAZON_PARTS)[codes[used_rows]].tolist(),
+            "year": table.integers("reviewYear")[used_rows],
+            **{field: table[column][used_rows].tolist() for field, column in texts.items()},
+        }
+    )
+
+
+_PATCH = "patches/patient_{0}_node_{1}/patch_patient_{0}_node_{1}_x_{2}_y_{3}.png"
+_HOSPITALS = {"1": "val", "2": "test"}
+_CAMELYON_PARTS = {"0": "train", "1": "id_val"}
+
+
+def wilds_camelyon17(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """Camelyon17: patches of slides, and `metadata.csv`.
+
+    Its column `split` is used only for three hospitals: hospital 1 is always the validation part and hospital 2 the
+    test part (Koh et al. 2021, arXiv 2012.07421, appendix E.1; counted from 0, as in the data).
+
+    Fields: `image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`.
+    """
+    archive = get_archive(files)
+    named = ("patient", "node", "x_coord", "y_coord")
+    table = read_columns(archive, "metadata.csv", *named, "tumor", "slide", "center", "split")
+    published = []
+    for row, (centre, split) in enumerate(table.rows("center", "split"), 1):
+        part = _HOSPITALS.get(centre) or _CAMELYON_PARTS.get(split)
+        if part is None:
+            raise BadData(f"{table.where}: row {row} has split {split!r} in hospital {centre}")
+        published.append(part)
+    # The numbers of patients have leading zeros both in the names of the files and in the table.
+    yield from attach_files(
+        archive,
+        [_PATCH.format(*row) for row in table.rows(*named)],
+        {
+            "tumour": table.integers("tumor"),
+            "published": published,
+            "hospital": table["center"],
+            "slide": table["slide"],
+        },
+    )
+
+
+IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
+
+
+def wilds_civilcomments(files: dict[str, Any]) -> pa.Table:
+    """CivilComments: `all_data_with_identities.csv`, where every number is a share of annotators
+    and counts as 1 if it is at least one half.
+
+    Fields: `comment`, `toxic`, `published` (train, val or test), a field 0 or 1 for each identity, in lower case, and
+    `identity`: the first identity that the comment mentions, or "none".
+    """
+    archive = get_archive(files)
+    shares = ("toxicity", *IDENTITIES)
+    table = read_columns(archive, "all_data_with_identities.csv", "comment_text", "split", *shares)
+    toxic, *columns = [(table.floats(name) >= 0.5).astype(np.int64) for name in shares]
+    named = np.stack(columns, axis=1)
+    first = np.where(named.any(axis=1), named.argmax(axis=1), len(IDENTITIES))
+    return pa.table(
+        {
+            "comment": table["comment_text"].tolist(),
+            "toxic": toxic,
+            "published": table["split"].tolist(),
+            "identity": [(*IDENTITIES, "none")[index].lower() for index in first],
+            **{name.lower(): column for name, column in zip(IDENTITIES, columns, strict=True)},
+        }
+    )
+
+
+_VALIDATION, _TEST = 2013, 2016
+_OLDER = {"train": "train", "val": "id_val", "test": "id_test"}
+
+
+def wilds_fmow(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
+    """FMoW: `images/rgb_img_N.png`, where N is the index of the row in `rgb_metadata.csv`.
+
+    The official split (`time_after_2016`): the test part is the original test from 2016 on, the validation part is the
+    original validation from 2013 to 2015, and older rows are in-distribution; newer rows of the other original parts,
+    and sequestered rows (`seq`), are in no part.
+
+    Fields: `image`, `use` (the index of the category in `uses`), `published` (train, id_val, id_test, val, test, or
+    "unused"), `region`, `country` and `year`.
+    """
+    archive = get_archive(files)
+    table = read_columns(archive, "rgb_metadata.csv", "split", "timestamp", "country_code", "category")
+    regions = dict(read_columns(archive, "country_code_mapping.csv", "alpha-3", "region").rows())
+    places = {use: index for index, use in enumerate(uses)}
+    if unknown := sorted(set(table["category"]) - places.keys()):
+        raise BadData(f"{table.where} has the unknown category {unknown[0]!r}")
+    paths: list[str] = []
+    fields: dict[str, list[Any]] = {name: [] for name in ("use", "published", "region", "country", "year")}
+    for row, (split, time, country, category) in enumerate(table.rows()):
+        if not time[:4].isdigit():
+            raise BadData(f"{table.where}: {time!r} is not a time")
+        if split == "seq":
+            continue
+        year = int(time[:4])  # times are in UTC
+        paths.append(f"images/rgb_img_{row}.png")
+        fields["use"].append(places[category])
+        fields["published"].append(_name_part(split, year))
+        fields["region"].append(regions.get(country, "Other"))
+        fields["country"].append(country)
+        fields["year"].append(str(year))
+    yield from attach_files(archive, paths, fields)
+
+
+def _name_part(split: str, year: int) -> str:
+    if year < _VALIDATION:
+        return _OLDER[split]
+    part = "val" if year < _TEST else "test"
+    return part if split == part else "unused"
+
+
+_WHEAT_TABLES = {
+    "train": "official_train.csv",
+    "val": "official_val.csv",
+    "test": "official_test.csv",
+    "id_val": "fixed_train_val.csv",
+    "id_test": "fixed_train_test.csv",
+}
+
+
+def wilds_globalwheat(files: dict[str, Any], *, sessions: list[str]) -> Iterator[pa.Table]:
+    """GlobalWheat: images under `images/`, and a table of boxes for each part.
+
+    Fields: `image`, `boxes` ("x0 y0 x1 y1;..", in pixels; empty for none), `published` (train, val, test, id_val,
+    id_test), `session`, `country`, `location` and `stage`. `sessions` are the names of the numbers in `domain`.
+
+    An image of the training sessions that is for validation or test is both in `official_train.csv` and in one of the
+    `fixed_train` tables; the latter determines its part.
+    """
+    archive = get_archive(files)
+    columns = ("name", "country", "location", "development_stage")
+    about = {name: rest for name, *rest in read_columns(archive, "metadata_domain.csv", *columns, separator=";").rows()}
+    rows: dict[str, dict[str, Any]] = {}
+    for part, name in _WHEAT_TABLES.items():
+        table = read_columns(archive, name, "image_name", "BoxesString", "domain")
+        for (image, boxes, _), number in zip(table.rows(), table.integers("domain"), strict=True):
+            if not 0 <= number < len(sessions) or sessions[number] not in about:
+                raise BadData(f"{table.where}: {image} has the unknown session {number}")
+            country, location, stage = about[sessions[number]]
+            before = rows.get(image)
+            if before is not None and not (before["published"] == "train" and part.startswith("id_")):
+                raise BadData(f"{archive.where}: {image} is in {before['published']} and in {part}")
+            rows[image] = {
+                "boxes": "" if boxes.strip() == "no_box" else boxes.strip(),
+                "published": part,
+                "session": sessions[number],
+                "country": country,
+                "location": location,
+                "stage": stage,
+            }
+    fields = {field: [row[field] for row in rows.values()] for field in next(iter(rows.values()), {})}
+    yield from attach_files(archive, [f"images/{image}" for image in rows], fields)
+
+
+def wilds_iwildcam(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """iWildCam: images of all parts under `train/`, and `metadata.csv`.
+
+    Fields: `image`, `species`, `published` (train, val, test, id_val or id_test), `location`, `sequence`, `time`.
+    """
+    archive = get_archive(files)
+    columns = ("filename", "y", "split", "location_remapped", "sequence_remapped", "datetime")
+    table = read_columns(archive, "metadata.csv", *columns)
+    yield from attach_files(
+        archive,
+        [f"train/{name}" for name in table["filename"]],
+        {
+            "species": table.integers("y"),
+            "published": table["split"],
+            "location": table["location_remapped"],
+            "sequence": table["sequence_remapped"],
+            "time": table["datetime"],
+        },
+    )
+
+
+_SEED = 541433
+"""The constant that WILDS adds to every seed."""
+
+
+def wilds_poverty(
+    files: dict[str, Any],
+    *,
+    folds: dict[str, dict[str, list[str]]],
+    id_rows: int,
+    shape: list[int],
+) -> Iterator[pa.Table]:
+    """PovertyMap: `images/landsat_poverty_img_N.npz`, where N is the row of `dhs_metadata.csv`.
+
+    There are five folds of countries. Of a fold's other rows, two samples of 1,000 are for in-distribution validation
+    and test. They are drawn by NumPy's generator, seeded with the letter of the fold: the draw is part of the published
+    split and is reproduced exactly.
+
+    Fields: `image` (float32, of `shape`), `wealth`, `urban`, `country`, and for each of `folds` (its letter, and the
+    countries of its `val` and `test`) a field `fold_a` .. with train, id_val, id_test (`id_rows` together), val or
+    test.
+    """
+    archive = get_archive(files)
+    table = read_columns(archive, "dhs_metadata.csv", "country", "urban", "wealthpooled")
+    parts = {f"fold_{letter.lower()}": _assign_parts(table, letter, fold, id_rows) for letter, fold in folds.items()}
+
+    def read_pixels(content: bytes, path: str) -> Any:
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                pixels = arrays["x"]
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
+            raise BadData(f"{archive.where}: {path} has no array 'x': {get_first_line(error)}") from error
+        if list(pixels.shape) != shape:
+            raise BadData(f"{archive.where}: {path} has the shape {pixels.shape}, not {tuple(shape)}")
+        return np.ascontiguousarray(pixels, np.float32)
+
+    yield from attach_files(
+        archive,
+        [f"images/landsat_poverty_img_{row}.npz" for row in range(len(table["country"]))],
+        {
+            "wealth": table.floats("wealthpooled"),
+            "urban": ["urban" if value in ("True", "1", "1.0") else "rural" for value in table["urban"]],
+            "country": table["country"],
+            **parts,
+        },
+        convert=read_pixels,
+    )
+
+
+def _assign_parts(table: Columns, letter: str, fold: dict[str, list[str]], id_rows: int) -> Any:
+    countries = table["country"]
+    if absent := sorted({*fold["val"], *fold["test"]} - set(countries)):
+        raise BadData(f"{table.where} has no row of {absent[0]}")
+    part = np.full(len(countries), "train", dtype="U8")
+    for name in ("val", "test"):
+        part[np.isin(countries.astype(str), fold[name])] = name
+    drawn = np.flatnonzero(part == "train")
+    np.random.default_rng(ord(letter) + _SEED).shuffle(drawn)
+    part[drawn[: id_rows // 2]] = "id_val"
+    part[drawn[id_rows // 2 : id_rows]] = "id_test"
+    return part
+
+
+_CODE_PARTS = {"train": "train", "IDval": "id_val", "OODval": "val", "IDtest": "id_test", "OODtest": "test"}
+TYPES = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
+MASKED = -100
+"""The type of padding, which is not predicted."""
+_NAMES = {**dict(enumerate(TYPES)), MASKED: "masked"}
+
+
+def wilds_py150(files: dict[str, Any]) -> pa.Table:
+    """Py150: tokens of Python files as numbers, and the type of each token.
+
+    Fields: `code` (tokens as numbers, all but the last), `next_token` (all but the first), and `types`, the types
+    (`TYPES`) of the tokens in `next_token`, each a text separated by spaces; `published` (train, id_val, val, id_test,
+    test) and `repository`.
+
+    Padding at the end is left out.
+    """
+    archive = get_archive(files)
+    repositories = set(read_columns(archive, "metadata/repo_file_names/repo_ids.csv", "repo_name")["repo_name"])
+    rows: dict[str, list[str]] = {name: [] for name in ("code", "next_token", "types", "published", "repository")}
+    for name, part in _CODE_PARTS.items():
+        tokens = _read_lists(archive, f"processed/{name}_input.json")
+        types = _read_lists(archive, f"processed/{name}_input_tok_type.json")
+        paths = archive.read(f"metadata/repo_file_names/{name}.txt").decode().removesuffix("\n").split("\n")
+        if not len(tokens) == len(types) == len(paths):
+            raise BadData(
+                f"{archive.where}: {name} has {len(tokens):,} rows of tokens, {len(types):,} of types and "
+                f"{len(paths):,} of files"
+            )
+        for row, (its, kinds, path) in enumerate(zip(tokens, types, paths, strict=True), 1):
+            where = f"{archive.where}: {name}, row {row}"
+            repository = "/".join(path.split("/")[:2])
+            if repository not in repositories:
+                raise BadData(f"{where}: {path.strip()} is in no repository of repo_ids.csv")
+            if len(its) != len(kinds):
+                raise BadData(f"{where}: {len(its)} tokens but {len(kinds)} types")
+            end = len(kinds)
+            while end > 1 and kinds[end - 1] == MASKED:
+                end -= 1
+            if unknown := set(kinds) - _NAMES.keys():
+                raise BadData(f"{where} has a token of the unknown type {min(unknown)!r}")
+            rows["code"].append(" ".join(map(str, its[: end - 1])))
+            rows["next_token"].append(" ".join(map(str, its[1:end])))
+            rows["types"].append(" ".join(_NAMES[kind] for kind in kinds[1:end]))
+            rows["published"].append(part)
+            rows["repository"].append(repository)
+    return pa.table(rows)
+
+
+def _read_lists(archive: ArchiveFiles, name: str) -> list[list[int]]:
+    lists: list[list[int]] = parse_json(archive.read(name), f"{archive.where}: {name}", list)
+    if not all(isinstance(row, list) for row in lists):
+        raise BadData(f"{archive.where}: {name} is not a list of lists")
+    return lists
+
+
+def wilds_rxrx1(files: dict[str, Any]) -> Iterator[pa.Table]:
+    """RxRx1: images by experiment, plate, well and site, and `metadata.csv`.
+
+    The second site of the training experiments is the in-distribution test.
+
+    Fields: `image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`,
+    `plate`, `well` and `site`.
+    """
+    archive = get_archive(files)
+    well = ("experiment", "plate", "well", "site")
+    table = read_columns(archive, "metadata.csv", "dataset", *well, "cell_type", "sirna_id")
+    yield from attach_files(
+        archive,
+        ["images/{}/Plate{}/{}_s{}.png".format(*row) for row in table.rows(*well)],
+        {
+            "treatment": table.integers("sirna_id"),
+            "published": ["id_test" if row == ("train", "2") else row[0] for row in table.rows("dataset", "site")],
+            "batch": table["experiment"],
+            **{name: table[name] for name in ("cell_type", "plate", "well", "site")},
+        },
+    )
