@@ -17,7 +17,6 @@ from ..splits.manifest import Manifest
 from .acquire.row_difference import compare_rows
 from .acquire.source import Source, find_source
 from .cache.store import Verify, is_intact, load_or_build_table, use_verify_mode
-from .freezing.first_use import freeze_on_first_use
 from .part import Part
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     refuse_labels(f"split {name}")
     manifest = find_manifest(name)
     if not manifest.frozen:
+        from .freezing.first_use import freeze_on_first_use
+
         manifest = freeze_on_first_use(manifest, own_folders)
     pin = manifest.definition.source
     source = find_source(pin.name)

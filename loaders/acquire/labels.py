@@ -11,11 +11,13 @@ from ...core.errors import BadDefinition, shorten_list
 from ...core.listings.inline import write_inline
 from ...core.listings.plural import format_count
 from ...splits.schema import Field
-from .type_inference import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MOST_CLASSES = 20_000
+MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
+"""A text label has classes if it has at most this many distinct texts, each in this many rows on average."""
 TASKS = {"int64": "classification", "bool": "classification", "string": "sequence", "float64": "regression"}
 """The task of a label, by its type."""
 

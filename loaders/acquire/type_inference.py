@@ -27,13 +27,11 @@ from ..readers._arrow_types import (
 from ..readers._missing import NAN, find_missing
 from ..readers._tensors import Ragged, find_item_type, to_tensors
 from ..readers._typed import is_carried
+from .labels import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MOST_CLASSES = 20_000
-MOST_INFERRED, ROWS_A_CLASS = 1_000, 5
-"""A text label has classes if it has at most this many distinct texts, each in this many rows on average."""
 _NUMBER = r"^[+-]?(((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:nan|inf(inity)?))$"
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})(\.0+)?$"
 _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...splits.measures.times import convert_to_utc
 from ._tensors import find_item_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NO_VALUES = "null"
 """The type of a column without any value."""
@@ -32,8 +32,6 @@ class NotExact(ValueError):
 
 def to_stored_type(kind: pa.DataType) -> pa.DataType:
     """Return a type without dictionary encoding, views, 64-bit offsets and extension types."""
-    import pyarrow as pa
-
     if isinstance(kind, pa.BaseExtensionType):
         return to_stored_type(kind.storage_type)
     if pa.types.is_dictionary(kind):
@@ -47,8 +45,6 @@ def to_stored_type(kind: pa.DataType) -> pa.DataType:
 
 def to_stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column to its `to_stored_type`."""
-    import pyarrow as pa
-
     if isinstance(column.type, pa.BaseExtensionType):
         return to_stored_column(column.cast(column.type.storage_type))
     if pa.types.is_dictionary(column.type):
@@ -61,8 +57,6 @@ def to_stored_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def infer_field_type(kind: pa.DataType) -> str:
     """Return the type of the field that a column becomes: `NO_VALUES` for a column of nulls, "" for a type without a
     scalar field type (tensors and files: see `find_item_type` and `has_encoded_files`)."""
-    import pyarrow as pa
-
     kind = to_stored_type(kind)
     if pa.types.is_decimal(kind):
         return "float64" if kind.scale > 0 else "int64"
@@ -83,8 +77,6 @@ def infer_field_type(kind: pa.DataType) -> str:
 
 def has_encoded_files(kind: pa.DataType) -> bool:
     """Whether a column holds encoded files in the form of the Hugging Face Hub: a structure of bytes and path."""
-    import pyarrow as pa
-
     return pa.types.is_struct(kind) and {field.name for field in kind} == {"bytes", "path"}
 
 
@@ -101,8 +93,6 @@ def describe_type(kind: pa.DataType) -> str:
 
 def describe_remedy(field: str, kind: pa.DataType | None = None) -> str:
     """Suggest options for a field whose column has no exact field type."""
-    import pyarrow as pa
-
     text = f'read it as text with types = {{ {field} = "string" }}'
     if kind is None:
         return text
@@ -117,9 +107,6 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
     """Convert a column to a field's item type: exactly, or with `rounded` to the nearest float64.
     Durations and times of day become seconds. Raises `NotExact` for a value that the type cannot represent, and
     `pyarrow.ArrowInvalid` or `ArrowNotImplementedError` for a value of another kind."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     column = to_stored_column(column)
     kind = column.type
     if pa.types.is_duration(kind) or (pa.types.is_time(kind) and item in ("int64", "float64")):
@@ -142,9 +129,6 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
 
 def loses_precision(column: pa.ChunkedArray) -> bool:
     """Whether a column of lists has a number that is not exact in the float32 tensors that the lists become."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     kind = column.type
     while find_item_type(kind):
         column, kind = pc.list_flatten(column), kind.value_type
@@ -154,9 +138,6 @@ def loses_precision(column: pa.ChunkedArray) -> bool:
 
 
 def _to_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         return convert_to_utc(column)
     except pa.ArrowInvalid:
@@ -170,9 +151,6 @@ def _to_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _to_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
     """Convert decimals and whole numbers to the nearest float64. A decimal is exact if its digits can be recovered, as
     they always can for up to 15 digits."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if pa.types.is_decimal(column.type):
         floats = column.cast(pa.string()).cast(pa.float64())  # Arrow's own cast does not round to the nearest
         large = column if column.type.precision > 15 else column[:0]
@@ -192,8 +170,6 @@ def _to_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
 
 
 def _to_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     target = getattr(pa, item)()
     try:
         return column.cast(target)
@@ -207,8 +183,6 @@ def _to_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
 
 def _format_seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Format durations or times of day as text, in seconds."""
-    import pyarrow as pa
-
     places = _TICKS[column.type.unit]
     ticks = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64()).to_pylist()
     texts = [None if count is None else f"{Decimal(count).scaleb(-places).normalize():f}" for count in ticks]
@@ -216,8 +190,6 @@ def _format_seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _refuse_first(column: pa.ChunkedArray, wrong: Any, item: str) -> None:
-    import pyarrow.compute as pc
-
     index = pc.index(wrong, True).as_py()
     if index >= 0:
         raise NotExact(index, str(column[index]), _describe_column_type(column), item)

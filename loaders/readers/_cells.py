@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, shorten_list
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Column = str | int
 """A column: its name, or its index from 0."""

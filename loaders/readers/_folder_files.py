@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...core.errors import BadData, BadDefinition, shorten_list
@@ -16,9 +17,6 @@ from ..acquire.archive_files import ArchiveFiles, open_archive
 from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
 from ._layout import iterate_file_tables
 from ._option_errors import describe_option
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Value = bool | int | float | str
 Parts = dict[str, str]

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
+import pyarrow as pa
+
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
 from ..acquire.archive_files import ArchiveFiles, is_archive, open_archive
 from ..files.hidden import is_hidden
@@ -79,8 +81,6 @@ def _open_decompressed(file: BinaryIO, head: bytes) -> BinaryIO:
     if head == b"\xfd7zXZ\x00":
         return cast(BinaryIO, lzma.LZMAFile(file))
     if head.startswith(b"\x28\xb5\x2f\xfd"):
-        import pyarrow as pa
-
         return cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd"))
     return file
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...core.errors import BadData
 from ._cells import Cells, find_column
@@ -12,16 +14,11 @@ from ._table_files import read_cells
 from ._table_options import Join
 from ._typed import to_text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 class LookupTable:
     """A table in memory, indexed by its key. `names` are its other columns, `source` is its file."""
 
     def __init__(self, files: Files, join: Join) -> None:
-        import pyarrow as pa
-
         source = find_input(files, join.file)
         self.own_key, its_key = join.keys
         blocks = list(read_cells(source, join.form, lambda names: range(len(names))))
@@ -38,8 +35,6 @@ class LookupTable:
         self._columns = [to_text(table[str(number)]).combine_chunks() for number in others]
 
     def _refuse_twins(self, key: str) -> None:
-        import pyarrow.compute as pc
-
         counted = pc.value_counts(self._keys)
         if len(counted) < len(self._keys):
             twice = next(entry["values"].as_py() for entry in counted if entry["counts"].as_py() > 1)
@@ -50,7 +45,5 @@ class LookupTable:
 
     def columns(self, cells: Cells) -> list[pa.Array]:
         """Return its columns for some rows; null for rows whose key it does not have."""
-        import pyarrow.compute as pc
-
         indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()
         return [column.take(indices) for column in self._columns]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ._tensors import is_list
 from ._typed import to_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 NAN = r"^\s*[+-]?(?i:nan)\s*$"
 """NaN as written in a column of numbers; in a column of text it is an ordinary word."""
@@ -36,9 +34,6 @@ def find_missing(
     """Return a mask (rows,) of the missing values of a column: null, NaN, lists with a missing item, and the values in
     `texts` (in columns of numbers, the numbers that they denote). numeric: text is read as numbers or truth values, so
     that "nan" is a missing value. tensor: text is read as lists of numbers. nan: whether NaN in a list is missing."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if is_list(column.type):
         return _find_in_lists(column, nan)
     kind, masks = column.type, [pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))]
@@ -56,9 +51,6 @@ def find_missing(
 
 def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
     """Return a mask of the lists, nested or not, that are missing or have a missing item at any depth."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     missing = np.zeros(len(column), bool)
     start = 0
     for chunk in column.chunks:
@@ -81,8 +73,6 @@ def _find_in_lists(column: pa.ChunkedArray, nan: bool) -> NDArray[np.bool_]:
 
 def _parse_numbers(texts: Sequence[str], kind: pa.DataType) -> list[pa.Scalar]:
     """Convert the texts that are valid values of a numeric type to that type."""
-    import pyarrow as pa
-
     scalars = []
     for text in texts:
         try:

@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.errors import BadData, get_first_line, shorten_list
 from ._cells import Cells
@@ -18,9 +19,6 @@ from ._inputs import Input
 from ._separated import ColumnSelector
 from ._text import TextForm
 from ._typed import is_carried
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 KEY = "key"
 """The column with a record's key if records are the values of an object."""
@@ -123,8 +121,6 @@ def _parse_float(text: str) -> float | str:
 def _iterate_cells(
     source: Input, records: Iterable[dict[str, Any]], select_columns: ColumnSelector, locate: Any
 ) -> Iterator[Cells]:
-    import pyarrow as pa
-
     remaining, done = iter(records), 0
     names: list[str] = []
     while batch := list(islice(remaining, _ROWS)):
@@ -140,8 +136,6 @@ def _iterate_cells(
 
 
 def _make_table(columns: dict[str, pa.Array], rows: int) -> pa.Table:
-    import pyarrow as pa
-
     return pa.table(columns or {"": pa.nulls(rows)})
 
 

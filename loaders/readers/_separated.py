@@ -11,6 +11,8 @@ from functools import partial
 from itertools import chain
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 
 from ...core.errors import BadData, get_first_line
 from ._cells import Cells
@@ -96,9 +98,6 @@ class DelimitedFormat:
     def _parsed(
         self, source: Input, names: list[str], indices: Iterable[int], blocks: Iterator[bytes]
     ) -> Iterator[Cells]:
-        import pyarrow as pa
-        import pyarrow.csv
-
         keys = [str(index) for index in range(len(names))]
         done = 0
         try:

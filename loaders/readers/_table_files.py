@@ -6,9 +6,11 @@ import io
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ...core.errors import BadData, BadDefinition, get_first_line
 from ._arrow_types import to_stored_column
@@ -17,9 +19,6 @@ from ._inputs import Input
 from ._records import read_lines, read_list
 from ._separated import ColumnSelector
 from ._table_options import TableOptions
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ROWS = 1 << 16
 
@@ -42,9 +41,6 @@ def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelec
 
 
 def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     done = 0
     try:
         with (
@@ -68,8 +64,6 @@ def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cel
 
 def _iterate_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
     """Return the names of columns; fields of a structure have both names, joined by a dot."""
-    import pyarrow as pa
-
     left: list[tuple[tuple[str, ...], pa.Field]] = [((field.name,), field) for field in schema]
     for path, field in left:
         yield path
@@ -78,17 +72,12 @@ def _iterate_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 
 
 def _get_child(table: pa.Table, path: tuple[str, ...]) -> pa.ChunkedArray:
-    import pyarrow.compute as pc
-
     column = table[path[0]]
     return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
 
 
 def _read_text_lines(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
     """Yield a row for each line and a column for each named group of the pattern, which every line must fit."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if not options.pattern:
         raise BadDefinition("table: the format lines needs a `pattern` with named groups: (?P<name>..)")
     done = 0

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def to_tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:
     """Convert an array of shape (rows, ...) to a column of one tensor per row."""
-    import pyarrow as pa
-
     flat = np.ascontiguousarray(values).reshape(len(values), -1)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1])
 
@@ -25,8 +22,6 @@ _ITEMS = (("uint8", "is_uint8"), ("uint8", "is_boolean"), ("int64", "is_integer"
 
 def find_item_type(kind: pa.DataType) -> str:
     """Return the item type of the tensors in a column of lists of numbers, nested or not; "" for another column."""
-    import pyarrow as pa
-
     nested = False
     while is_list(kind):
         kind, nested = kind.value_type, True
@@ -34,24 +29,17 @@ def find_item_type(kind: pa.DataType) -> str:
 
 
 def is_list(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_tensor(kind: pa.DataType) -> bool:
     """Whether a column has the storage type of tensors."""
-    import pyarrow as pa
-
     return bool(pa.types.is_fixed_size_list(kind) and str(kind.value_type) in ("uint8", "int64", "float"))
 
 
 def to_tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
     """Convert a column of lists of numbers, nested or not, to one tensor per row; return it and the tensors' shape.
     Raises `Ragged` if the lists of one depth differ in length."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     values, shape, rows = pa.concat_arrays(column.chunks) if column.num_chunks else None, [], len(column)
     while values is not None and is_list(values.type):
         lengths = pc.unique(pc.list_value_length(values)).to_pylist()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, shorten_list
@@ -14,9 +16,6 @@ from ...splits.schema import Field
 from ._arrow_types import NotExact, describe_remedy, to_item
 from ._cells import Cells
 from ._tensors import Ragged, find_item_type, to_tensors
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _EXACT = 2**53
 """Whole numbers below this are exact in float64."""
@@ -43,8 +42,6 @@ _WHAT = {
 
 def to_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Convert a column to text; lists and structures become JSON."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_string(kind):
         return column
@@ -61,9 +58,6 @@ def _format_json(value: Any) -> str:
 def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
     """Map each cell to its value in a mapping, or to its index in a list (whose items are texts, or lists of texts with
     the same meaning). Raises `BadData` for a cell that is not in it."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if isinstance(meaning, list):
         known: dict[str, Any] = {
             text: position
@@ -84,9 +78,6 @@ def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any]
 
 def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
     """Return the index of each text in `texts`, and the first text that is not in it, or None."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     text_column = to_text(column)
     places = pc.index_in(text_column, pa.array(list(texts), pa.string()))
     absent = text_column.filter(pc.and_(places.is_null(), text_column.is_valid()))
@@ -118,16 +109,12 @@ def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, ti
 
 
 def _is_nested(column: pa.ChunkedArray) -> bool:
-    import pyarrow as pa
-
     return bool(pa.types.is_nested(column.type))
 
 
 def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
     """Make one tensor per row: from one column per number, or from one column of numbers separated by spaces or
     commas."""
-    import pyarrow as pa
-
     size = int(np.prod(field.shape))
     if not field.shape:
         raise BadDefinition(f"the field {field.name!r} is {field.type}, but has {len(columns)} columns")
@@ -150,9 +137,6 @@ def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, tit
 
 
 def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str) -> NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     plain = pc.replace_substring_regex(to_text(column), r"[\[\](),;\s]+", " ")
     lists = pc.split_pattern(pc.utf8_trim_whitespace(plain), " ").combine_chunks()
     lengths = pc.list_value_length(lists)
@@ -172,9 +156,6 @@ def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str)
 
 
 def _cast_column(cells: Cells, column: pa.ChunkedArray, item: str, title: str, decimal: str, rounded: bool) -> Any:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if item == "string" and pa.types.is_nested(column.type):
         return to_text(column)
     if decimal != "." and pa.types.is_string(column.type) and item not in ("string", "bytes"):
@@ -193,9 +174,6 @@ def _cast_column(cells: Cells, column: pa.ChunkedArray, item: str, title: str, d
 def _try_convert(column: pa.ChunkedArray, item: str, rounded: bool) -> tuple[Any, Exception | None]:
     """Convert a column to a field's item type; return it and None, or None and the error. Whole numbers may be written
     as 3.0 (common in columns with missing numbers), if they are exact in float64."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         return to_item(column, item, rounded), None
     except (NotExact, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -226,8 +204,6 @@ def _find_first_wrong(column: pa.ChunkedArray, item: str, rounded: bool) -> int:
 
 def repeat_value(value: Any, rows: int) -> pa.Array:
     """Repeat a value for each row."""
-    import pyarrow as pa
-
     if not isinstance(value, bool | int | float | str):
         raise BadData(f"{value!r} is not a value for a field")
     return pa.repeat(pa.scalar(value), rows)

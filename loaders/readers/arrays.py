@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Schema
@@ -24,17 +25,12 @@ from ._inputs import open_archives
 from ._tensors import to_tensor_column
 from ._typed import repeat_value
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _PIECE = 1 << 25
 """Approximate bytes of arrays per table."""
 
 
 def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
     """Read the rows of all files; see `pieces`."""
-    import pyarrow as pa
-
     return pa.concat_tables(pieces(files, **options))
 
 
@@ -65,8 +61,6 @@ def pieces(
 
     Raises `BadData` if parallel arrays differ in length, or if a file holds Python objects: nothing is unpickled.
     """
-    import pyarrow as pa
-
     with ExitStack() as stack:
         array_files = ArrayFiles(open_archives(files, stack))
         for parts in _list_file_sets(array_files, fields, only or {}):
@@ -139,8 +133,6 @@ def _iterate_steps(arrays: Mapping[str, Array], rows: int) -> Iterator[tuple[int
 
 
 def _convert_column(values: Array, replaced: Mapping[str, int | float | str]) -> Any:
-    import pyarrow as pa
-
     values = values.reshape(len(values)) if values.ndim == 2 and values.shape[1] == 1 else values
     if values.dtype.kind == "S":
         values = np.char.decode(values, "utf-8")
@@ -152,16 +144,12 @@ def _convert_column(values: Array, replaced: Mapping[str, int | float | str]) ->
 
 
 def _make_block_column(name: str, values: Sequence[Any], rows: int, first: int, end: int) -> pa.Array:
-    import pyarrow as pa
-
     if not values or rows % len(values):
         raise BadData(f"{rows:,} rows cannot be divided into {len(values)} equal blocks of {name!r}")
     return pa.array(list(values)).take(pa.array(np.arange(first, end) // (rows // len(values))))
 
 
 def _make_range_column(name: str, named: Mapping[str, Sequence[int]], first: int, end: int) -> pa.Array:
-    import pyarrow as pa
-
     indices = np.full(end - first, -1)
     for number, (start, stop) in enumerate(named.values()):
         indices[max(0, start - first) : max(0, stop - first)] = number

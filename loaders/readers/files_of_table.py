@@ -11,7 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field, Schema
@@ -21,9 +23,6 @@ from ._file_checks import find_audio_problem, find_image_problem
 from ._inputs import open_archives
 from ._layout import iterate_file_tables
 from .table import read as table_read
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _CHECKS: dict[str, Callable[[bytes], str]] = {
     "image": find_image_problem,
@@ -35,8 +34,6 @@ _PATH, _ROW = "path_of_its_file", "row_of_the_table"
 
 def read(files: Mapping[str, Path | ArchiveFiles], *, schema: Schema | None = None, **options: Any) -> pa.Table:
     """Read the rows of the table with their files; see `pieces`."""
-    import pyarrow as pa
-
     return pa.concat_tables(pieces(files, schema=schema, **options))
 
 

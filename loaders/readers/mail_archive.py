@@ -11,12 +11,10 @@ import re
 import tarfile
 from email.utils import parsedate_tz
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ...core.errors import BadData, BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # The header lines with the date of arrival, most reliable first: the sender's own date may be wrong.
 _WITNESSES = tuple(
@@ -41,8 +39,6 @@ def read(
     collections with hardness 1; the others have 0. Bodies are cut at `longest` characters. Of mails that differ only in
     case and white space, the first is kept, in the order of collections and file names.
     """
-    import pyarrow as pa
-
     if len(files) != 1:
         raise BadDefinition("mail_archive reads one archive")
     ((name, path),) = files.items()

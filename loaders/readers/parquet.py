@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ...core.errors import BadData, get_first_line
 from ...splits.schema import Schema
@@ -14,10 +17,6 @@ from ._arrow_types import NotExact, describe_remedy, describe_type, to_item, to_
 from ._missing import describe_missing, find_missing, format_field
 from ._tensors import Ragged, find_item_type, is_tensor, to_tensors
 from ._typed import find_indices
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 _ROWS = 1 << 18
 """Row groups are combined until a shard has this many rows."""
@@ -49,8 +48,6 @@ def read(
 ) -> pa.Table:
     """Read the fields in `columns`, each from its column, of all files in the order of their names. `maps`: a field's
     texts, whose indices are its values. Raises `BadData` with the row of a missing value (null or NaN)."""
-    import pyarrow as pa
-
     tables = [read_shard(shard) for shard in shards(files, columns=columns, maps=maps, schema=schema)]
     if not tables:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
@@ -88,8 +85,6 @@ def shards(
 
 def read_shard(shard: Shard) -> pa.Table:
     """Read the rows of one shard."""
-    import pyarrow as pa
-
     source_columns = dict(shard.columns)
     where = f"{shard.name}: row groups {shard.first} to {shard.last - 1}"
     with convert_reader_errors(where), open_parquet(shard.path, shard.name) as file:
@@ -118,8 +113,6 @@ def read_shard(shard: Shard) -> pa.Table:
 
 
 def _cast_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     title = format_field(field, dict(shard.columns)[field])
     try:
         return to_item(column, item)
@@ -132,8 +125,6 @@ def _cast_item(column: pa.ChunkedArray, item: str, field: str, shard: Shard) -> 
 
 def iterate_columns(files: Mapping[str, Path], columns: Sequence[str]) -> Iterator[pa.Table]:
     """Yield columns of all files, one row group at a time."""
-    import pyarrow as pa
-
     for name, path in sorted(files.items()):
         with convert_reader_errors(name), open_parquet(path, name) as file:
             for group in range(file.metadata.num_row_groups):
@@ -168,17 +159,12 @@ def _has_column(column: str, schema: pa.Schema) -> bool:
 
 
 def _get_column(table: pa.Table, column: str) -> pa.ChunkedArray:
-    import pyarrow.compute as pc
-
     top, _, child = column.partition(".")
     return table[column] if column in table.column_names else pc.struct_field(table[top], child)
 
 
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:
     """Open a Parquet file. Raises `BadData` if it is not one."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         return pq.ParquetFile(path)
     except (OSError, pa.ArrowInvalid) as error:

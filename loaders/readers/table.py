@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
@@ -31,9 +33,6 @@ from ._table_files import read_cells
 from ._table_options import TableOptions, Value, check_options
 from ._typed import convert_field, map_values, parse_numbers, repeat_value, to_text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """A column in a template, and the name of the row's index in a template."""
 
@@ -42,8 +41,6 @@ _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": Fa
 
 def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
     """Read the rows of all files; see `pieces`."""
-    import pyarrow as pa
-
     tables = list(pieces(files, schema=schema, **options))
     if not tables:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
@@ -128,8 +125,6 @@ def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Tabl
 
 def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
     """Draw a sample of all rows that are kept, by their indices over all files."""
-    import pyarrow as pa
-
     assert options.sample
     tables, places, before = [], [], 0
     for source, maker in sorted(_iterate_makers(files, options, schema), key=lambda pair: pair[0].path):
@@ -208,8 +203,6 @@ class _FieldMaker:
 
     def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
         """Convert a block of rows to fields; return them and the indices of the rows that are kept."""
-        import pyarrow as pa
-
         options = self.options
         cells = self._filtered(self._prepared(cells))
         columns = {**self._columns(cells.names), **options.texts}
@@ -239,9 +232,6 @@ class _FieldMaker:
 
     def _prepared(self, cells: Cells) -> Cells:
         """Add the columns from the file's name and from joined tables; remove spaces around cells if `trim` is set."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         table = cells.table
         if self.options.trim:
             columns = [
@@ -317,8 +307,6 @@ class _FieldMaker:
 
     def _filled(self, cells: Cells, field: str, spec: Any, hole: NDArray[np.bool_], then: Value) -> Any:
         """Return a field's values, with `then` in place of missing ones."""
-        import pyarrow as pa
-
         if field in self.unfilled or not hole.any():
             return self._values(cells, field, spec)
         values = self._values(cells.filter_rows(~hole), field, spec)
@@ -332,8 +320,6 @@ class _FieldMaker:
             raise BadDefinition(f"table: if_missing.{field} is {then!r}, but the field is {values.type}") from error
 
     def _values(self, cells: Cells, field: str, spec: Any) -> Any:
-        import pyarrow as pa
-
         options, kind, title = self.options, self._field(field), self._title(field)
         if field in options.texts:
             return _fill_template(cells, spec)
@@ -351,8 +337,6 @@ class _FieldMaker:
         return convert_field(cells, columns, kind, title, options.decimal)
 
     def _ranged(self, cells: Cells, field: str, named: dict[str, tuple[int, int]]) -> pa.Array:
-        import pyarrow as pa
-
         indices = np.full(len(cells.rows), -1)
         for number, (first, end) in enumerate(named.values()):
             indices[(cells.rows >= first) & (cells.rows < end)] = number
@@ -371,9 +355,6 @@ def _list_columns(template: str) -> list[str]:
 
 def _fill_template(cells: Cells, template: str) -> pa.Array:
     """Fill a template with each row's cells."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     pieces: list[Any] = []
     for number, piece in enumerate(_NAMED.split(template)):
         if not number % 2:
@@ -386,9 +367,6 @@ def _fill_template(cells: Cells, template: str) -> pa.Array:
 
 
 def _is_among(cells: Cells, column: str, values: Value | list[Value]) -> NDArray[np.bool_]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     every = values if isinstance(values, list) else [values]
     texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in every]
     mask: NDArray[np.bool_] = pc.is_in(to_text(cells.column(column)), pa.array(texts, pa.string())).to_numpy()

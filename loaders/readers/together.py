@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from ...core.errors import BadDefinition, UnknownName
 from ..acquire.piecewise import add_schema
 from . import load_reader
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ...splits.schema import Schema
 
 
@@ -43,8 +43,6 @@ def _read_rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], s
 
 
 def _add_constants(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
     for field, value in constants.items():
         if field in table.column_names:
             raise BadDefinition(f"together: the field {field!r} is both read and a constant")

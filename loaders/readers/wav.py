@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from ..acquire.archive_files import ArchiveFiles
 from ._file_checks import find_audio_problem
 from ._folder_files import list_folder_parts, parse_options, read_folder_tables
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SUFFIXES = ("wav",)
 
 
 def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
     """Read the rows of all audio files; see `pieces`."""
-    import pyarrow as pa
-
     return pa.concat_tables(pieces(files, **options))
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, FarshiftError, get_first_line
 from ...splits.schema import Field, Schema
 from ..export.checksums import TRUE_LABELS, decode_true_labels
-from ..readers._arrow_types import NotExact, to_item, to_stored_column
 from . import File
 from .cached_files import forget_files
 from .prefetch import THREADS, Task, prefetch_tasks
@@ -276,6 +275,8 @@ def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
     """Convert a column to its field's type; a tensor may be lists of any nesting. Raises `BadData` for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
+
+    from ..readers._arrow_types import NotExact, to_item, to_stored_column
 
     if column.null_count:
         raise BadData(f"{where}: column {field.name!r} has missing values")
