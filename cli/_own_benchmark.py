@@ -22,9 +22,8 @@ from ..core.errors import BadDefinition, FarshiftError, shorten_list
 from ..core.listings.inline import write_inline
 from ..core.listings.plural import format_count
 from ..core.progress import log_message
-from ..loaders.acquire.labels import infer_task
+from ..loaders.acquire.labels import MOST_CLASSES, infer_task
 from ..loaders.acquire.source_file import is_unedited, mark_generated, strip_mark
-from ..loaders.acquire.labels import MOST_CLASSES
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, PreparedSplit
 from ..loaders.split import Split, make_split

@@ -34,10 +34,8 @@ from ...core.listings.inline import write_inline
 from ...core.progress import log_message, mute_messages
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
 from ..readers import image_folder, parquet, table, wav
-from ..readers._arrow_types import describe_remedy, loses_precision, to_stored_column
-from ..readers._missing import format_field
-from ..readers._tensors import Ragged, to_tensors
-from ..readers._typed import to_text
+from ..readers._arrow_types import Ragged, describe_remedy, loses_precision, to_stored_column, to_tensors
+from ..readers._cells import format_field, to_text
 from ..readers.parquet import open_parquet
 from .archive_files import ArchiveFiles
 from .labels import number_classes

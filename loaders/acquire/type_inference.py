@@ -14,19 +14,20 @@ from ..batching.encoded import find_media_type
 from ..readers._arrow_types import (
     NO_VALUES,
     NotExact,
+    Ragged,
     describe_remedy,
     describe_type,
     find_common_type,
+    find_item_type,
     has_encoded_files,
     infer_field_type,
     loses_precision,
     to_item,
     to_stored_column,
     to_stored_type,
+    to_tensors,
 )
-from ..readers._missing import NAN, find_missing
-from ..readers._tensors import Ragged, find_item_type, to_tensors
-from ..readers._typed import is_carried
+from ..readers._cells import NAN, find_missing, is_carried
 from .labels import MOST_CLASSES, MOST_INFERRED, ROWS_A_CLASS
 
 if TYPE_CHECKING:

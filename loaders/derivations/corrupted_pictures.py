@@ -19,7 +19,7 @@ from ...core.errors import BadDefinition
 from ...splits.schema import Field, Schema
 from ..batching.images import decode_images
 from ..corrupt import SEVERITIES, corrupt
-from ..readers._tensors import to_tensor_column
+from ..readers._arrow_types import to_tensor_column
 
 if TYPE_CHECKING:
     import pyarrow as pa

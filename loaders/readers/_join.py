@@ -8,11 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...core.errors import BadData
-from ._cells import Cells, find_column
+from ._cells import Cells, find_column, to_text
 from ._inputs import Files, find_input
 from ._table_files import read_cells
 from ._table_options import Join
-from ._typed import to_text
 
 
 class LookupTable:

@@ -16,8 +16,8 @@ from pyarrow import csv
 
 from ...core.errors import BadData, BadDefinition, get_first_line
 from ..acquire.archive_files import ArchiveFiles, open_archive
+from ._arrow_types import to_tensor_column
 from ._file_checks import find_image_problem
-from ._tensors import to_tensor_column
 
 Texts = NDArray[np.object_]
 """A column of strings."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...core.errors import BadDefinition
+from ...core.errors import BadDefinition, suggest_names
 from ..files.patterns import PathPattern, choose_paths
-from ._option_errors import describe_option
-from ._separated import DelimitedFormat
-from ._text import TextForm
 
+M = TypeVar("M", bound=BaseModel)
 Value = bool | int | float | str
 Columns = str | int | list[str | int] | dict[Literal["first", "last"], str | int]
 """A column by name or index (from 0); for a tensor several columns, or all from the first to the last."""
@@ -108,15 +107,6 @@ class TableOptions(BaseModel):
     def name_parts(self) -> PathPattern | None:
         return PathPattern(self.from_name) if self.from_name else None
 
-    @cached_property
-    def text(self) -> TextForm:
-        return TextForm(self.encoding, self.skip, self.comment)
-
-    def separated(self, format: str) -> DelimitedFormat:
-        header = self.header if isinstance(self.header, bool) else tuple(self.header)
-        separator = self.separator or {"tsv": "\t"}.get(format, ",")
-        return DelimitedFormat(self.text, separator, self.quote, self.escape, header)
-
     def of_file(self, path: str) -> TableOptions:
         """Return the options of one file; options in `each` whose name or pattern fits it take precedence."""
         changes = {
@@ -147,7 +137,18 @@ class TableOptions(BaseModel):
 
 def check_options(**options: Any) -> TableOptions:
     """Parse the options. Raises `BadDefinition` if one is unknown or not valid."""
+    return parse_options(TableOptions, "table", options)
+
+
+def parse_options(model: type[M], reader: str, options: Mapping[str, Any]) -> M:
+    """Parse the options of a reader. Raises `BadDefinition` with the first that is unknown, with similar names, or not
+    valid."""
     try:
-        return TableOptions(**options)
+        return model(**options)
     except ValidationError as error:
-        raise BadDefinition(describe_option(error, TableOptions, "table")) from error
+        first = error.errors()[0]
+        at = ".".join(map(str, first["loc"]))
+        complaint = f"option {at}: {first['msg']}"
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            complaint = f"no option named {at!r}: {suggest_names(at, model.model_fields)}"
+        raise BadDefinition(f"{reader}: {complaint}") from error

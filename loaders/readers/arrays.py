@@ -21,9 +21,9 @@ from ..acquire.archive_files import ArchiveFiles
 from ..files.hidden import is_hidden
 from ..files.patterns import PathPattern
 from ._array_files import Array, ArrayFiles, split_array_path
+from ._arrow_types import to_tensor_column
+from ._cells import repeat_value
 from ._inputs import open_archives
-from ._tensors import to_tensor_column
-from ._typed import repeat_value
 
 _PIECE = 1 << 25
 """Approximate bytes of arrays per table."""

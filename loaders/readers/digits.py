@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, get_first_line
 from ..acquire.archive_files import ArchiveFiles
+from ._arrow_types import to_tensor_column
 from ._rdata import read_rdata
-from ._tensors import to_tensor_column
 
 
 def idx(files: dict[str, Path], *, image: str, label: str, origin: str, parts: dict[str, list[str]]) -> pa.Table:

@@ -14,8 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
+from ._arrow_types import to_tensor_column
 from ._matlab import read_matlab
-from ._tensors import to_tensor_column
 
 
 def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:

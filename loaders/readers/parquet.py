@@ -13,10 +13,18 @@ import pyarrow.parquet as pq
 from ...core.errors import BadData, get_first_line
 from ...splits.schema import Schema
 from ..files.reader_errors import convert_reader_errors
-from ._arrow_types import NotExact, describe_remedy, describe_type, to_item, to_stored_column
-from ._missing import describe_missing, find_missing, format_field
-from ._tensors import Ragged, find_item_type, is_tensor, to_tensors
-from ._typed import find_indices
+from ._arrow_types import (
+    NotExact,
+    Ragged,
+    describe_remedy,
+    describe_type,
+    find_item_type,
+    is_tensor,
+    to_item,
+    to_stored_column,
+    to_tensors,
+)
+from ._cells import describe_missing, find_indices, find_missing, format_field
 
 _ROWS = 1 << 18
 """Row groups are combined until a shard has this many rows."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition
 from ..acquire.archive_files import ArchiveFiles
+from ._arrow_types import to_tensor_column
 from ._layout import check_files, get_only_file, parse_json, refuse_malformed
-from ._tensors import to_tensor_column
 
 _QUERY = re.compile(r"Question: (?P<question>.+?)\n A\. (?P<options>.+)\nAnswer:", re.DOTALL)
 _PREFIXES = {"challenge": "ARCCH_", "easy": "ARCEZ_"}

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, BadDefinition, get_first_line
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
+from ._arrow_types import to_tensor_column
 from ._layout import Columns, get_archive, get_only_file, load_npy, refuse_malformed
-from ._tensors import to_tensor_column
 from .table import read as read_table
 
 

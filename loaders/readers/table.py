@@ -25,13 +25,23 @@ from ...core.draws import draw_permutation
 from ...core.errors import BadData, BadDefinition
 from ...splits.schema import Field, Schema
 from ..files.reader_errors import convert_reader_errors
-from ._cells import Cells, find_columns
+from ._cells import (
+    NAN,
+    Cells,
+    convert_field,
+    describe_missing,
+    find_columns,
+    find_missing,
+    format_field,
+    map_values,
+    parse_numbers,
+    repeat_value,
+    to_text,
+)
 from ._inputs import Files, Input, find_input, iterate_inputs
 from ._join import LookupTable
-from ._missing import NAN, describe_missing, find_missing, format_field
 from ._table_files import read_cells
 from ._table_options import TableOptions, Value, check_options
-from ._typed import convert_field, map_values, parse_numbers, repeat_value, to_text
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """A column in a template, and the name of the row's index in a template."""

@@ -11,7 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.readers import table
-from farshift.loaders.readers._missing import find_missing
+from farshift.loaders.readers._cells import find_missing
 from farshift.splits.schema import Field, Schema
 from own_source import pin_source
 

@@ -20,7 +20,7 @@ from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
-from farshift.loaders.readers import _separated, _text
+from farshift.loaders.readers import _table_files
 from farshift.loaders.readers.table import pieces, read
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
@@ -374,16 +374,16 @@ def test_what_pythons_own_writer_wrote_is_read_back_in_blocks_of_any_size(tmp_pa
     csv.writer(out, lineterminator="\n").writerows([("a", "b", "n"), *cells])
     files = file(tmp_path_factory.mktemp("csv"), out.getvalue())
     expected = schema(a="string", b="string", n="int64")
-    before, _text._CHUNK = _text._CHUNK, block
+    before, _table_files._CHUNK = _table_files._CHUNK, block
     try:
         result = list(pieces(files, schema=expected))
     finally:
-        _text._CHUNK = before
+        _table_files._CHUNK = before
     assert pa.concat_tables(result).to_pylist() == [dict(zip("abn", row, strict=True)) for row in cells]
 
 
 def test_a_long_file_comes_in_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(_separated, "_BLOCK", 1 << 12)
+    monkeypatch.setattr(_table_files, "_BLOCK", 1 << 12)
     numbers = np.arange(5000)
     files = file(tmp_path, "n\n" + "\n".join(map(str, numbers)) + "\nx\n")
     result = []

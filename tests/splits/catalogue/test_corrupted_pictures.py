@@ -13,7 +13,7 @@ from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.corrupt import corrupt
 from farshift.loaders.derivations import corrupted_pictures
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.readers._tensors import to_tensor_column
+from farshift.loaders.readers._arrow_types import to_tensor_column
 from farshift.splits.rules.corruptions import corrupted
 from farshift.splits.schema import Field, Schema
 
