@@ -274,7 +274,7 @@ def _parse_json(content: bytes, where: str, options: TableOptions) -> Any:
     with a decimal point ("12345678901234567.0") stay text if they are not exact in float64."""
     try:
         text = content.decode()
-        value = json.loads(text, parse_float=_parse_float)
+        value = _DECODER.decode(text)
         if _HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as error:
@@ -291,6 +291,10 @@ def _parse_json(content: bytes, where: str, options: TableOptions) -> Any:
 
 def _parse_float(text: str) -> float | str:
     return text if len(text) > 17 and _INTEGRAL.fullmatch(text) and not is_carried(text) else float(text)
+
+
+_DECODER = json.JSONDecoder(parse_float=_parse_float)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def _make_record_cells(
@@ -332,7 +336,7 @@ def _format_value(value: Any, steps: Sequence[str]) -> str | None:
         value = value.get(step) if isinstance(value, dict) else None
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:

@@ -7,23 +7,33 @@ blocks = { severity = [1, 2, 3, 4, 5] }
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, shorten_list
+from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
 from ..files.hidden import is_hidden
 from ..files.patterns import PathPattern
-from ._array_files import Array, ArrayFiles, split_array_path
 from ._arrow_types import to_tensor_column
 from ._cells import repeat_value
+from ._hdf5 import Hdf5Arrays, is_matlab_hdf5
 from ._inputs import open_archives
+
+_KINDS = "biufSU"
+"""The kinds of NumPy's types that can be read: numbers and text."""
+_WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)|(.+\.(?:h5|hdf5)):([^{}]+)")
+Array = NDArray[Any]
 
 _PIECE = 1 << 25
 """Approximate bytes of arrays per table."""
@@ -168,3 +178,91 @@ def _refuse_shapes(arrays: Mapping[str, Array], schema: Schema | None) -> None:
                 f"a row of {field.name} is {'x'.join(map(str, shape)) or 'one value'}, but {field.type} is required"
                 f"{': set the order of its axes with `axes`' * (sorted(shape) == sorted(field.shape))}"
             )
+
+
+def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
+    """Load one array of a file. `array` is its name in an .npz, .mat or HDF5 file; it may be "" if there is only one.
+
+    Raises `BadData` if the file is not an array file, is cut off, or holds Python objects, which need unpickling.
+    """
+    suffix = PurePosixPath(name.lower()).suffix
+    if suffix not in _READERS:
+        raise BadDefinition(f"{where}: not an array file, by its suffix: use {', '.join(_READERS)}")
+    try:
+        with_names = _READERS[suffix](raw)
+        if not array and len(with_names) == 1:
+            (array,) = with_names
+        if array not in with_names:
+            raise BadData(f"{where} has no array {array!r} (it has {shorten_list(sorted(with_names))})")
+        values = with_names[array]
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError, RuntimeError) as error:
+        raise BadData(f"{where}: not a readable {suffix} file: {get_first_line(error)}") from error
+    if values.dtype.kind not in _KINDS:
+        raise BadData(f"{where}: {array!r} holds {values.dtype}: only numbers and text can be read")
+    return values
+
+
+def _read_numpy(raw: Path | bytes) -> Mapping[str, Array]:
+    """Read .npy (its array is called "") or .npz."""
+    opened = raw if isinstance(raw, Path) else io.BytesIO(raw)
+    stored: Any = np.load(opened, mmap_mode="r" if opened is raw else None, allow_pickle=False)
+    return {"": stored} if isinstance(stored, np.ndarray) else stored
+
+
+def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
+    """Read the arrays of numbers (sparse ones too) and of text of a MATLAB file by name, in MATLAB's shapes (at least
+    two axes); a text array has one string per row. Cell arrays, structures and objects are left out. Raises
+    `ValueError` if the file has another format or is cut off."""
+    if is_matlab_hdf5(raw):
+        return Hdf5Arrays(raw, matlab=True)
+    from scipy.io import loadmat
+    from scipy.sparse import issparse
+
+    try:
+        loaded = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
+    except MemoryError:  # not an error of the file
+        raise
+    except Exception as error:  # it may raise any exception on damaged input
+        raise ValueError(get_first_line(error) or "it is cut off") from error
+    arrays = {name: value.toarray() if issparse(value) else value for name, value in loaded.items()}
+    return {
+        name: value for name, value in arrays.items() if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS
+    }
+
+
+_READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {
+    ".npy": _read_numpy,
+    ".npz": _read_numpy,
+    ".mat": read_matlab,
+    ".h5": Hdf5Arrays,
+    ".hdf5": Hdf5Arrays,
+}
+
+
+class ArrayFiles:
+    """The arrays of a source's files, folders and archives, by path."""
+
+    def __init__(self, files: Mapping[str, Path | ArchiveFiles]) -> None:
+        self._places: dict[str, tuple[Path | ArchiveFiles, str]] = {}
+        for name, where in files.items():
+            for path in where.names() if isinstance(where, ArchiveFiles) else [name]:
+                if path in self._places:
+                    raise BadData(f"{path} is in more than one of {', '.join(files)}")
+                self._places[path] = (where, f"{where.where}: {path}" if isinstance(where, ArchiveFiles) else path)
+
+    def names(self) -> list[str]:
+        return sorted(self._places)
+
+    def load(self, reference: str) -> Array:
+        """Load the array at `path`, or at `path:array`."""
+        path, array = split_array_path(reference)
+        if path not in self._places:
+            raise BadData(f"no file {path}: the files are {shorten_list(self.names())}")
+        where, title = self._places[path]
+        return load_array(path, title, where.read(path) if isinstance(where, ArchiveFiles) else where, array)
+
+
+def split_array_path(reference: str) -> tuple[str, str]:
+    """Split a reference such as "data.npz:images" into the path and the array's name."""
+    match = _WITH_ARRAY.fullmatch(reference)
+    return (match[1] or match[3], match[2] or match[4]) if match else (reference, "")

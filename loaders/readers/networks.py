@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData
 from ._arrow_types import to_tensor_column
-from ._matlab import read_matlab
+from .arrays import read_matlab
 
 
 def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:
