@@ -123,6 +123,12 @@ def find_input(files: Files, name: str) -> Input:
     raise BadData(f"no file {name}{hint}: the files are {shorten_list(known_names) or 'none'}")
 
 
+def read_content(name: str, path: Path) -> bytes:
+    """Read a file, decompressed if it is compressed."""
+    with _from_path(name, path).opened() as file:
+        return file.read()
+
+
 def is_archived(name: str, path: Path) -> bool:
     """Whether a file is a zip or tar archive, by its name or content; .npz files do not count."""
     if is_archive(Path(name)) or name.lower().endswith(".npz"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import math
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, get_first_line
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
-from ._rdata import read_rdata
+from ._inputs import read_content
+from ._layout import iterate_file_tables, read_filled_lines
 
 
 def idx(files: dict[str, Path], *, image: str, label: str, origin: str, parts: dict[str, list[str]]) -> pa.Table:
@@ -29,10 +30,6 @@ def idx(files: dict[str, Path], *, image: str, label: str, origin: str, parts: d
     images, labels, number = read_images_and_labels(files, list(parts.values()))
     names = np.array(list(parts))[number]
     return pa.table({image: to_tensor_column(images), label: labels, origin: pa.array(names.tolist())})
-
-
-_INTEGERS_2D = b"\0\0\x0c\x02"
-"""The magic number of an IDX file of 32-bit integers with two axes."""
 
 
 def qmnist(files: dict[str, Path], *, images: str, labels: str, extended: str) -> pa.Table:
@@ -47,7 +44,7 @@ def qmnist(files: dict[str, Path], *, images: str, labels: str, extended: str) -
     digits differ.
     """
     pixels, digits, _ = read_images_and_labels(files, [[images, labels]])
-    known = _read_extended_labels(files[extended], extended)
+    known = read_idx(extended, files[extended], ">i4").astype(np.int64)
     if known.shape != (len(digits), 8):
         raise BadData(f"{extended} has shape {known.shape}, but {images} has {len(digits)} digits")
     if wrong := int((known[:, 0] != digits).sum()):
@@ -60,17 +57,6 @@ def qmnist(files: dict[str, Path], *, images: str, labels: str, extended: str) -
             "writer": pa.array(known[:, 2].astype(str).tolist()),
         }
     )
-
-
-def _read_extended_labels(path: Path, name: str) -> NDArray[np.int64]:
-    try:
-        content = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError) as error:
-        raise BadData(f"{name}: a damaged gzip file: {error}") from error
-    rows, columns = np.frombuffer(content[4:12], ">u4").tolist() if content.startswith(_INTEGERS_2D) else (0, 0)
-    if not rows or len(content) != 12 + 4 * rows * columns:
-        raise BadData(f"{name}: not an IDX file of 32-bit integers with two axes, or cut off")
-    return np.frombuffer(content[12:], ">i4").reshape(rows, columns).astype(np.int64)
 
 
 _COLOURS = np.array(["red", "green"])
@@ -237,49 +223,39 @@ def digit_domains(
     """
     for part, pair in mnist.items():
         images, digits, _ = read_images_and_labels(files, [pair])
-        yield from _iterate_tables(_add_frame(images), digits, "mnist", part)
+        frame = [((SIDE - side) // 2,) * 2 for side in images.shape[1:]]
+        yield from _iterate_tables(np.pad(images, ((0, 0), *frame)), digits, "mnist", part)
     for part, (file, name) in usps.items():
         images, digits = _read_usps(files[file], file, name)
         yield from _iterate_tables(np.repeat(np.repeat(images, 2, axis=1), 2, axis=2), digits, "usps", part)
     for part, (folder, labels) in mnist_m_parts.items():
-        yield from _read_mnist_m(files[mnist_m], folder, labels, part)
-
-
-def _add_frame(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    height, width = images.shape[1:]
-    return np.pad(images, ((0, 0), *(((SIDE - side) // 2,) * 2 for side in (height, width))))
+        yield from iterate_file_tables(_iterate_mnist_m(files[mnist_m], folder, labels, part))
 
 
 def _read_usps(path: Path, file: str, name: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    objects = read_rdata(path, file)
-    if name not in objects:
-        raise BadData(f"{file} has no object {name} (it has {', '.join(sorted(objects))})")
-    table = objects[name].matrix()
+    objects = read_rdata(file, path)
+    if not isinstance(table := objects.get(name), np.ndarray):
+        raise BadData(f"{file} has no matrix {name} (it has {', '.join(sorted(objects))})")
     if table.ndim != 2 or table.shape[1] != 257 or not (np.abs(table[:, 1:]) <= 1).all():
         raise BadData(f"{file}: {name} has shape {table.shape}, not a digit and 256 numbers from -1 to 1 per row")
     pixels = np.rint((table[:, 1:] + 1) * 127.5).astype(np.uint8).reshape(-1, 16, 16)
     return pixels, table[:, 0].astype(np.int64)
 
 
-def _read_mnist_m(tree: ArchiveFiles, folder: str, labels: str, part: str) -> Iterator[pa.Table]:
-    listed = dict(line.split() for line in tree.read(labels).decode().splitlines() if line.strip())
-    images: list[NDArray[np.uint8]] = []
-    digits: list[int] = []
+def _iterate_mnist_m(
+    tree: ArchiveFiles, folder: str, labels: str, part: str
+) -> Iterator[tuple[str, NDArray[np.uint8], dict[str, Any]]]:
+    listed = dict(line.split() for line in read_filled_lines(tree, labels))
     seen = 0
     for name, content in tree.walk(lambda name: name.startswith(f"{folder}/")):
         short = name.rpartition("/")[2]
         if short not in listed:
             raise BadData(f"{tree.where}: {labels} has no label for {name}")
-        images.append(_decode_pixels(content, f"{tree.where}: {name}"))
-        digits.append(int(listed[short]))
+        pixels = _decode_pixels(content, f"{tree.where}: {name}")
+        yield "image", pixels, {"digit": int(listed[short]), "domain": "mnist_m", "published": part}
         seen += 1
-        if len(images) == _PIECE:
-            yield from _iterate_tables(np.stack(images), np.array(digits), "mnist_m", part)
-            images, digits = [], []
     if seen != len(listed):
         raise BadData(f"{tree.where}: {labels} has {len(listed)} labels, but {folder} has {seen} images")
-    if images:
-        yield from _iterate_tables(np.stack(images), np.array(digits), "mnist_m", part)
 
 
 def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
@@ -302,33 +278,28 @@ def _decode_pixels(content: bytes, where: str) -> NDArray[np.uint8]:
 
 def _iterate_tables(images: NDArray[np.uint8], digits: NDArray[np.int64], domain: str, part: str) -> Iterator[pa.Table]:
     for start in range(0, len(images), _PIECE):
-        some = images[start : start + _PIECE]
-        pixels = some if some.ndim == 4 else np.repeat(some[..., None], 3, axis=3)
-        constant = {name: pa.repeat(value, len(some)) for name, value in (("domain", domain), ("published", part))}
-        columns = {"image": to_tensor_column(pixels), "digit": digits[start : start + _PIECE].astype(np.int64)}
-        yield pa.table(columns | constant)
+        pixels = np.repeat(images[start : start + _PIECE, ..., None], 3, axis=3)
+        constants = {name: pa.repeat(value, len(pixels)) for name, value in (("domain", domain), ("published", part))}
+        yield pa.table({"image": to_tensor_column(pixels), "digit": digits[start : start + _PIECE]} | constants)
 
 
-_GZIP = b"\x1f\x8b"
-_UNSIGNED_BYTE = 8
+_ITEMS = {"u1": 8, ">i4": 12}
+"""The codes of IDX for unsigned bytes and 32-bit integers."""
 
 
-def read_idx(name: str, path: Path) -> NDArray[np.uint8]:
-    """Read an IDX file of unsigned bytes. Raises `BadData` if the file has another format or is cut off."""
-    content = path.read_bytes()
-    if content.startswith(_GZIP):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError) as error:
-            raise BadData(f"{name}: a damaged gzip file: {error}") from error
-    if len(content) < 4 or content[:2] != b"\0\0" or content[2] != _UNSIGNED_BYTE or not content[3]:
-        raise BadData(f"{name}: not an IDX file of unsigned bytes")
+def read_idx(name: str, path: Path, item: str = "u1") -> NDArray[Any]:
+    """Read a file in the IDX format of the MNIST family, perhaps compressed: a magic number, the sizes, then values in
+    C order. Raises `BadData` if the file has another format or other items, or is cut off."""
+    content = read_content(name, path)
+    if len(content) < 4 or content[:3] != bytes((0, 0, _ITEMS[item])) or not content[3]:
+        raise BadData(f"{name}: not an IDX file of {'unsigned bytes' if item == 'u1' else '32-bit integers'}")
     start = 4 + 4 * content[3]
     shape = tuple(int(size) for size in np.frombuffer(content[4:start], ">u4"))
-    values = np.frombuffer(content[start:], np.uint8)
-    if len(shape) != content[3] or values.size != np.prod(shape, dtype=np.int64):
-        raise BadData(f"{name}: its header says {'x'.join(map(str, shape))} bytes, but it holds {values.size}")
-    return values.reshape(shape)
+    if len(shape) != content[3] or len(content) - start != np.prod(shape, dtype=np.int64) * np.dtype(item).itemsize:
+        raise BadData(
+            f"{name}: its header says {'x'.join(map(str, shape))} values, but it holds {len(content) - start} bytes"
+        )
+    return np.frombuffer(content[start:], item).reshape(shape)
 
 
 def read_images_and_labels(
@@ -346,3 +317,103 @@ def read_images_and_labels(
     origin = np.repeat(np.arange(len(read)), [len(labels) for _, labels in read])
     images = np.concatenate([images for images, _ in read])
     return images, np.concatenate([labels for _, labels in read]).astype(np.int64), origin
+
+
+_SYMBOL, _PAIRLIST, _LOGICALS, _INTEGERS, _REALS, _STRINGS, _LIST, _NULL, _REFERENCE = (
+    1,
+    2,
+    10,
+    13,
+    14,
+    16,
+    19,
+    254,
+    255,
+)
+"""Types of R's serialisation."""
+_VECTORS = {_LOGICALS: ">i4", _INTEGERS: ">i4", _REALS: ">f8"}
+_HAS_ATTRIBUTES, _HAS_TAG, _DEEPEST = 0x200, 0x400, 100
+
+
+def read_rdata(name: str, path: Path) -> dict[str, Any]:
+    """Read the objects of an RData file by name, without R: arrays of numbers, and lists of texts or objects.
+
+    The format is R's serialisation in XDR (big-endian), versions 2 and 3, after the header "RDX2" or "RDX3" (R
+    Internals, section 1.8). Functions, environments and other language objects are refused; no code of the file is run.
+    Raises `BadData` for these, and if the file has another format or is cut off.
+    """
+    content = read_content(name, path)
+    if content[:7] not in (b"RDX2\nX\n", b"RDX3\nX\n"):
+        raise BadData(f"{name}: not a file that R saved in its binary format")
+    try:
+        return _RObjects(content, name).read_all()
+    except (struct.error, ValueError, IndexError) as error:
+        raise BadData(f"{name}: cut off, or not what R writes") from error
+
+
+class _RObjects:
+    def __init__(self, content: bytes, name: str) -> None:
+        self._content, self._name, self._at = content, name, 7
+        self._symbols: list[str] = []
+
+    def read_all(self) -> dict[str, Any]:
+        version = self._read_integer()
+        self._at += 8  # the versions of R that wrote it and that it needs
+        if version == 3:
+            self._at += self._read_integer()  # the native encoding
+        return self._read_pairs(self._read_integer(), 0)
+
+    def _read_integer(self) -> int:
+        (value,) = struct.unpack_from(">i", self._content, self._at)
+        self._at += 4
+        return int(value)
+
+    def _read_text(self) -> str:
+        self._read_integer()  # the flags of its characters
+        length = max(0, self._read_integer())  # NA has a negative length
+        self._at += length
+        return self._content[self._at - length : self._at].decode("utf-8", "replace")
+
+    def _read_pairs(self, flags: int, depth: int) -> dict[str, Any]:
+        """Read a pairlist from its first flags on: values by tag."""
+        pairs: dict[str, Any] = {}
+        while flags & 255 == _PAIRLIST:
+            if flags & _HAS_ATTRIBUTES:
+                self._read_pairs(self._read_integer(), depth + 1)
+            tag = self._read_symbol(self._read_integer()) if flags & _HAS_TAG else ""
+            pairs[tag] = self._read_value(self._read_integer(), depth + 1)
+            flags = self._read_integer()
+        if flags & 255 != _NULL:
+            raise BadData(f"{self._name}: holds an R language object (type {flags & 255}), not data")
+        return pairs
+
+    def _read_symbol(self, flags: int) -> str:
+        if flags & 255 == _REFERENCE:
+            return self._symbols[(flags >> 8 or self._read_integer()) - 1]
+        if flags & 255 != _SYMBOL:
+            raise BadData(f"{self._name}: expected a name, found type {flags & 255}")
+        self._symbols.append(self._read_text())
+        return self._symbols[-1]
+
+    def _read_value(self, flags: int, depth: int) -> Any:
+        kind = flags & 255
+        if depth > _DEEPEST:
+            raise BadData(f"{self._name}: lists are nested deeper than {_DEEPEST}")
+        if kind in (_NULL, _PAIRLIST):
+            return self._read_pairs(flags, depth)
+        if kind not in (*_VECTORS, _STRINGS, _LIST):
+            raise BadData(f"{self._name}: holds an R language object (type {kind}), not data")
+        count = self._read_integer()
+        value: Any
+        if count < 0:
+            raise ValueError("a vector of more than 2^31 values")
+        if kind in _VECTORS:
+            value = np.frombuffer(self._content, _VECTORS[kind], count, self._at)
+            self._at += value.nbytes
+        elif kind == _STRINGS:
+            value = [self._read_text() for _ in range(count)]
+        else:
+            value = [self._read_value(self._read_integer(), depth + 1) for _ in range(count)]
+        attributes = self._read_pairs(self._read_integer(), depth + 1) if flags & _HAS_ATTRIBUTES else {}
+        # R stores matrices in column-major order.
+        return value.reshape(attributes["dim"], order="F") if kind in _VECTORS and "dim" in attributes else value

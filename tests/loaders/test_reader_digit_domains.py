@@ -12,8 +12,7 @@ import pytest
 from encoded_files import folder
 from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.readers._rdata import read_rdata
-from farshift.loaders.readers.digits import digit_domains
+from farshift.loaders.readers.digits import digit_domains, read_rdata
 from PIL import Image
 
 
@@ -95,9 +94,9 @@ def test_a_file_of_r_that_holds_a_function_or_is_cut_off_is_refused(digits, tmp_
     for content, output in (
         (saved("f", struct.pack(">i", 3)), r"holds an R language object \(type 3\), not data"),
         (gzip.compress(full[:200]), "cut off, or not what R writes"),
-        (files["zip.RData"].read_bytes()[:100], "damaged or cut off"),
+        (files["zip.RData"].read_bytes()[:100], "cannot be read, or is cut off"),
         (b"RDA2\nA\n", "not a file that R saved in its binary format"),
     ):
         (tmp_path / "bad.RData").write_bytes(content)
         with pytest.raises(BadData, match=output):
-            read_rdata(tmp_path / "bad.RData", "bad.RData")
+            read_rdata("bad.RData", tmp_path / "bad.RData")

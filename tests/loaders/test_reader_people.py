@@ -107,7 +107,7 @@ def test_labels_in_another_order_and_cut_off_ones_are_refused(digits, tmp_path):
     with pytest.raises(BadData, match="is in another order than labels: 2 of 4 digits differ"):
         qmnist(files, images="images", labels="labels", extended="extended.gz")
     (tmp_path / "extended.gz").write_bytes(gzip.compress(idx(known, 12)[:-4]))
-    with pytest.raises(BadData, match="not an IDX file of 32-bit integers with two axes, or cut off"):
+    with pytest.raises(BadData, match="its header says 4x8 values, but it holds 124 bytes"):
         qmnist(files, images="images", labels="labels", extended="extended.gz")
 
 

@@ -31,10 +31,10 @@ def test_images_labels_and_the_published_part_are_read_zipped_or_not(tmp_path):
         (b"", "not an IDX file"),
         (b"PK\x03\x04", "not an IDX file"),
         (b"\0\0\x0d\x01\0\0\0\x01\0", "not an IDX file of unsigned bytes"),
-        (idx(np.zeros((3, 2), np.uint8))[:-1], "says 3x2 bytes, but it holds 5"),
-        (idx(np.zeros((3, 2), np.uint8)) + b"\0", "says 3x2 bytes, but it holds 7"),
+        (idx(np.zeros((3, 2), np.uint8))[:-1], "says 3x2 values, but it holds 5"),
+        (idx(np.zeros((3, 2), np.uint8)) + b"\0", "says 3x2 values, but it holds 7"),
         (b"\0\0\x08\x03\0\0\0\x01", "header says"),
-        (b"\x1f\x8b\x08\0", "a damaged gzip file"),
+        (b"\x1f\x8b\x08\0", "cannot be read, or is cut off"),
     ],
 )
 def test_a_file_that_is_no_idx_file_is_refused(tmp_path, content, complaint):
