@@ -39,7 +39,7 @@ def test_images_labels_and_the_published_part_are_read_zipped_or_not(tmp_path):
 )
 def test_a_file_that_is_no_idx_file_is_refused(tmp_path, content, complaint):
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(BadData, match=f"x: .*{complaint}"):
+    with pytest.raises(BadData, match=f"x.*{complaint}"):
         read_idx("x", tmp_path / "x")
 
 
