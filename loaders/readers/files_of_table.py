@@ -21,7 +21,7 @@ from ..acquire.archive_files import ArchiveFiles
 from ..files.patterns import choose_paths
 from ._file_checks import find_audio_problem, find_image_problem
 from ._inputs import open_archives
-from ._layout import iterate_file_tables
+from ._layout import attach_files
 from .table import read as table_read
 
 _CHECKS: dict[str, Callable[[bytes], str]] = {
@@ -69,13 +69,19 @@ def pieces(
         archives = open_archives(files, stack)
         options = {**table, "texts": {**table.get("texts", {}), path_field: file}}
         rows = table_read(archives, schema=_drop_fields(schema, {field, path_field}), **options).combine_chunks()
-        places: dict[str, list[int]] = {}
-        for row, file_path in enumerate(rows[path_field].to_pylist()):
-            places.setdefault(file_path, []).append(row)
+        paths = rows[path_field].to_pylist()
         folders = [where.subdir(folder) for where in archives.values() if isinstance(where, ArchiveFiles)]
-        _refuse_absent(table["file"], places, folders)
+        _refuse_absent(table["file"], dict.fromkeys(paths), folders)
         for where in folders:
-            for piece in iterate_file_tables(_iterate_contents(where, places, field, kind, accept or [])):
+            names = set(where.names())
+            own = [row for row, file_path in enumerate(paths) if file_path in names]
+
+            def check_file(content: bytes, path: str, where: ArchiveFiles = where) -> bytes:
+                if (wrong := _CHECKS[kind](content)) and not choose_paths([path], accept or []):
+                    raise BadData(f"{where.where}: {path} {wrong}")
+                return content
+
+            for piece in attach_files(where, [paths[row] for row in own], {_ROW: own}, field=field, convert=check_file):
                 yield rows.take(piece[_ROW]).append_column(field, piece[field])
 
 
@@ -89,7 +95,7 @@ def _drop_fields(schema: Schema | None, added_fields: Container[str]) -> Schema 
     return Schema(tuple(fields)) if fields else None
 
 
-def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequence[ArchiveFiles]) -> None:
+def _refuse_absent(table: str, places: Mapping[str, None], folders: Sequence[ArchiveFiles]) -> None:
     names = [name for where in folders for name in where.names()]
     there = set(names)
     if len(there) < len(names):
@@ -105,14 +111,3 @@ def _refuse_absent(table: str, places: Mapping[str, list[int]], folders: Sequenc
         f"{table} names {len(absent):,} of {len(places):,} files that are not in "
         f"{', '.join(where.where for where in folders) or 'any archive'}: {shorten_list(absent)}{hint}"
     )
-
-
-def _iterate_contents(
-    where: ArchiveFiles, places: Mapping[str, list[int]], field: str, kind: str, accept: Sequence[str]
-) -> Iterator[tuple[str, bytes, dict[str, int]]]:
-    """Yield each row's file and the row's index in the table, in the order in which the files are packed."""
-    for path, content in where.walk(places.__contains__):
-        if (wrong := _CHECKS[kind](content)) and not choose_paths([path], accept):
-            raise BadData(f"{where.where}: {path} {wrong}")
-        for row in places[path]:
-            yield field, content, {_ROW: row}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from ...core.errors import BadData
 from ._arrow_types import to_tensor_column
 from .arrays import read_matlab
+
+Nodes = list[NDArray[np.int64]]
 
 
 def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], label: str, most: int) -> pa.Table:
@@ -28,27 +31,76 @@ def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], lab
     among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`. Raises
     `BadData` if the matrices differ in their number of nodes.
     """
-    return pa.concat_tables([_make_matrix_table(files, name, title, label, most) for name, title in networks.items()])
+    tables = []
+    for name, title in networks.items():
+        where = f"{name}.mat"
+        try:
+            matrices = read_matlab(files[where])
+            edges, has, groups = matrices["network"], matrices["attrb"], matrices["group"]
+        except (KeyError, ValueError) as error:
+            raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
+        if edges.shape != (len(has), len(has)) or len(groups) != len(has):
+            raise BadData(
+                f"{where}: {edges.shape} edges, {len(has)} nodes with attributes and {len(groups)} with groups"
+            )
+        features = [np.flatnonzero(own).tolist() for own in has]
+        near = list_neighbours(np.argwhere(edges), len(has), where)
+        labels = to_tensor_column((groups > 0).astype(np.float32))
+        tables.append(_make_node_table(features, near, most, {label: labels, "network": [title] * len(has)}))
+    return pa.concat_tables(tables)
 
 
-def _make_matrix_table(files: dict[str, Path], name: str, title: str, label: str, most: int) -> pa.Table:
-    where = f"{name}.mat"
-    try:
-        matrices = read_matlab(files[where])
-        edges, has, groups = matrices["network"], matrices["attrb"], matrices["group"]
-    except (KeyError, ValueError) as error:
-        raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
-    if edges.shape != (len(has), len(has)) or len(groups) != len(has):
-        raise BadData(f"{where}: {edges.shape} edges, {len(has)} nodes with attributes and {len(groups)} with groups")
-    features = [np.flatnonzero(own).tolist() for own in has]
-    near = list_neighbours(np.argwhere(edges), len(has), where)
+def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most: int) -> pa.Table:
+    """Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021), each with edges, features of nodes, and targets.
+
+    A row for each node of the networks, in the order of `networks` (from a name to the value of the field `network`)
+    and of the nodes' numbers. The files of the network DE are DE_edges.csv (from, to), DE.json (the features of each
+    node) and DE_target.csv (new_id and the column `target`, True or False).
+
+    Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
+    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. A node may be listed twice only
+    with the same target. Raises `BadData` if the files differ in their nodes.
+    """
+    tables = []
+    for name, title in networks.items():
+        try:
+            own = {int(node): sorted(known) for node, known in json.loads(files[f"{name}.json"].read_bytes()).items()}
+            targets = _read_targets(files[f"{name}_target.csv"], target, f"{name}_target.csv")
+            edges = [(int(row["from"]), int(row["to"])) for row in _iterate_rows(files[f"{name}_edges.csv"])]
+        except (KeyError, ValueError) as error:
+            raise BadData(f"{name}: not the edges, features and targets of a network: {error}") from error
+        if set(own) != set(range(len(own))) or set(targets) != set(own):
+            raise BadData(
+                f"{name}: {len(own)} nodes have features but {len(targets)} have a target: they must be the same"
+            )
+        near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
+        values = np.array([targets[node] for node in range(len(own))], np.int64)
+        features = [own[node] for node in range(len(own))]
+        tables.append(_make_node_table(features, near, most, {target: values, "network": [title] * len(own)}))
+    return pa.concat_tables(tables)
+
+
+def _iterate_rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file)
+
+
+def _read_targets(path: Path, target: str, where: str) -> dict[int, int]:
+    targets: dict[int, int] = {}
+    for row in _iterate_rows(path):
+        node, value = int(row["new_id"]), {"True": 1, "False": 0}[row[target]]
+        if targets.setdefault(node, value) != value:
+            raise BadData(f"{where}: node {node} has two values of {target}")
+    return targets
+
+
+def _make_node_table(features: list[list[int]], near: Nodes, most: int, columns: dict[str, Any]) -> pa.Table:
     return pa.table(
         {
             "features": [" ".join(f"f{feature}" for feature in own) for own in features],
             "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
             "degree": count_degrees(near),
-            label: to_tensor_column((groups > 0).astype(np.float32)),
-            "network": [title] * len(has),
+            **columns,
         }
     )
 
@@ -107,63 +159,6 @@ def _compute_structure(near: Nodes) -> dict[str, np.ndarray]:
         "clustering": np.divide(triangles, pairs, out=np.zeros(len(near)), where=pairs > 0),
         "share": degree / (len(near) - 1),
     }
-
-
-def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most: int) -> pa.Table:
-    """Networks of MUSAE (Rozemberczki, Allen and Sarkar 2021), each with edges, features of nodes, and targets.
-
-    A row for each node of the networks, in the order of `networks` (from a name to the value of the field `network`)
-    and of the nodes' numbers. The files of the network DE are DE_edges.csv (from, to), DE.json (the features of each
-    node) and DE_target.csv (new_id and the column `target`, True or False).
-
-    Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
-    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. A node may be listed twice only
-    with the same target. Raises `BadData` if the files differ in their nodes.
-    """
-    tables = [_make_network_table(files, name, title, target, most) for name, title in networks.items()]
-    return pa.concat_tables(tables)
-
-
-def _make_network_table(files: dict[str, Path], name: str, title: str, target: str, most: int) -> pa.Table:
-    try:
-        own = {
-            int(node): sorted(node_features)
-            for node, node_features in json.loads(files[f"{name}.json"].read_text("utf-8")).items()
-        }
-        targets = dict(_iterate_targets(_read_table(files[f"{name}_target.csv"]), target, f"{name}_target.csv"))
-        edges = [(int(row["from"]), int(row["to"])) for row in _read_table(files[f"{name}_edges.csv"])]
-    except (KeyError, ValueError) as error:
-        raise BadData(f"{name}: not the edges, features and targets of a network: {error}") from error
-    if set(own) != set(range(len(own))) or set(targets) != set(own):
-        raise BadData(f"{name}: {len(own)} nodes have features but {len(targets)} have a target: they must be the same")
-    features = [own[node] for node in range(len(own))]
-    near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
-    return pa.table(
-        {
-            "features": [" ".join(f"f{feature}" for feature in node_features) for node_features in features],
-            "neighbours": pa.array(list_common_features(near, features, most, "f"), pa.string()),
-            "degree": count_degrees(near),
-            target: np.array([targets[node] for node in range(len(own))], np.int64),
-            "network": [title] * len(own),
-        }
-    )
-
-
-def _read_table(path: Path) -> Iterable[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        yield from csv.DictReader(file)
-
-
-def _iterate_targets(rows: Iterable[dict[str, str]], target: str, where: str) -> Iterable[tuple[int, int]]:
-    seen: dict[int, int] = {}
-    for row in rows:
-        node, value = int(row["new_id"]), {"True": 1, "False": 0}[row[target]]
-        if seen.setdefault(node, value) != value:
-            raise BadData(f"{where}: node {node} has two values of {target}")
-        yield node, value
-
-
-Nodes = list[NDArray[np.int64]]
 
 
 def list_neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:

@@ -30,6 +30,7 @@ from ._cells import (
     Cells,
     convert_field,
     describe_missing,
+    find_column,
     find_columns,
     find_missing,
     format_field,
@@ -39,9 +40,8 @@ from ._cells import (
     to_text,
 )
 from ._inputs import Files, Input, find_input, iterate_inputs
-from ._join import LookupTable
 from ._table_files import read_cells
-from ._table_options import TableOptions, Value, check_options
+from ._table_options import Join, TableOptions, Value, check_options
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """A column in a template, and the name of the row's index in a template."""
@@ -129,27 +129,57 @@ def _iterate_fields(source: Input, maker: _FieldMaker) -> Iterator[tuple[pa.Tabl
     read = 0
     for cells in read_cells(source, maker.options, maker.select_columns):
         read += len(cells.rows)
-        table, rows = maker.fields(cells)
-        yield table, rows, read
+        yield *maker.make_fields(cells), read
 
 
 def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> pa.Table:
     """Draw a sample of all rows that are kept, by their indices over all files."""
     assert options.sample
-    tables, places, before = [], [], 0
+    tables, places, before = [], [np.empty(0, np.int64)], 0
     for source, maker in sorted(_iterate_makers(files, options, schema), key=lambda pair: pair[0].path):
         read = 0
         for table, rows, read in _iterate_fields(source, maker):  # noqa: B007
             tables.append(table)
             places.append(rows + before)
         before += read
-    every = np.concatenate([np.empty(0, np.int64), *places])
+    every = np.concatenate(places)
     if options.sample.rows > len(every):
         raise BadDefinition(
             f"{', '.join(files)}: cannot sample {options.sample.rows} of {len(every)} rows: lower `rows` of `sample`"
         )
     sample = np.sort(draw_permutation(options.sample.seed, every.astype(np.uint64))[: options.sample.rows])
     return pa.concat_tables(tables).take(sample)
+
+
+class LookupTable:
+    """Another table in memory, whose columns are joined to each row by a key. `names` are its other columns, `source`
+    is its file."""
+
+    def __init__(self, files: Files, join: Join) -> None:
+        source = find_input(files, join.file)
+        self.own_key, its_key = join.keys
+        blocks = list(read_cells(source, join.form, lambda names: range(len(names))))
+        if not blocks:
+            raise BadData(f"{source.name} has no rows")
+        names, self.source = blocks[0].names, source.name
+        table = pa.concat_tables([block.table for block in blocks], promote_options="permissive")
+        at = find_column(names, its_key, source.name)
+        self._keys = to_text(table[str(at)]).combine_chunks()
+        others = [number for number in range(len(names)) if number != at]
+        self.names = [join.prefix + names[number] for number in others]
+        self._columns = [to_text(table[str(number)]).combine_chunks() for number in others]
+        counts = pc.value_counts(self._keys)
+        if len(counts) < len(self._keys):
+            twice = next(entry["values"].as_py() for entry in counts if entry["counts"].as_py() > 1)
+            raise BadData(
+                f"{self.source} has several rows whose {its_key!r} is {twice!r}: join by a column with unique values "
+                "(`on` of `join`), or remove all but one of these rows from the file"
+            )
+
+    def find_columns(self, cells: Cells) -> list[pa.Array]:
+        """Return its columns for some rows; null for rows whose key it does not have."""
+        indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()
+        return [column.take(indices) for column in self._columns]
 
 
 class _FieldMaker:
@@ -211,7 +241,7 @@ class _FieldMaker:
             every += added_names
         return every
 
-    def fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
+    def make_fields(self, cells: Cells) -> tuple[pa.Table, NDArray[np.int64]]:
         """Convert a block of rows to fields; return them and the indices of the rows that are kept."""
         options = self.options
         cells = self._filtered(self._prepared(cells))
@@ -253,7 +283,7 @@ class _FieldMaker:
         parts = [repeat_value(text, len(cells.rows)) for text in self.parts.values()]
         cells = cells.with_columns(list(self.parts), parts)
         for joined in self.joined:
-            cells = cells.with_columns(joined.names, joined.columns(cells))
+            cells = cells.with_columns(joined.names, joined.find_columns(cells))
         return cells
 
     def _filtered(self, cells: Cells) -> Cells:
