@@ -52,7 +52,6 @@ def pieces(
     only: Mapping[str, Sequence[str]] | None = None,
     constants: Mapping[str, bool | int | float | str] | None = None,
     blocks: Mapping[str, Sequence[int | float | str]] | None = None,
-    ranges: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
     row_axis: Mapping[str, int] | None = None,
     axes: Mapping[str, Sequence[int]] | None = None,
     replace: Mapping[str, Mapping[str, int | float | str]] | None = None,
@@ -64,10 +63,9 @@ def pieces(
     name if a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
     see `files/patterns.py`): there is one set of rows for each file that fits the first such path, and the parts are
     fields; `only` keeps some values of a part. `constants` are fields with one value. `blocks` are fields whose values
-    each cover an equal run of rows, in order; `ranges` ({ field = { text = [first, end] } }) are for runs of any
-    length. `row_axis` is the axis of rows if it is not the first; `axes` is the order of a row's axes ([2, 0, 1] puts
-    channels first). `replace` substitutes single values ({ label = { "10" = 0 } }), and `row_number` is the field of
-    the row's index.
+    each cover an equal run of rows, in order. `row_axis` is the axis of rows if it is not the first; `axes` is the
+    order of a row's axes ([2, 0, 1] puts channels first). `replace` substitutes single values ({ label = { "10" = 0 }
+    }), and `row_number` is the field of the row's index.
 
     Raises `BadData` if parallel arrays differ in length, or if a file holds Python objects: nothing is unpickled.
     """
@@ -94,7 +92,6 @@ def pieces(
                 columns |= {
                     name: _make_block_column(name, values, rows, first, end) for name, values in (blocks or {}).items()
                 }
-                columns |= {name: _make_range_column(name, named, first, end) for name, named in (ranges or {}).items()}
                 if row_number:
                     columns[row_number] = np.arange(first, end)
                 yield pa.table(columns)
@@ -157,15 +154,6 @@ def _make_block_column(name: str, values: Sequence[Any], rows: int, first: int, 
     if not values or rows % len(values):
         raise BadData(f"{rows:,} rows cannot be divided into {len(values)} equal blocks of {name!r}")
     return pa.array(list(values)).take(pa.array(np.arange(first, end) // (rows // len(values))))
-
-
-def _make_range_column(name: str, named: Mapping[str, Sequence[int]], first: int, end: int) -> pa.Array:
-    indices = np.full(end - first, -1)
-    for number, (start, stop) in enumerate(named.values()):
-        indices[max(0, start - first) : max(0, stop - first)] = number
-    if (indices < 0).any():
-        raise BadData(f"no range of {name!r} holds row {first + int(np.argmin(indices))}")
-    return pa.array(list(named)).take(pa.array(indices))
 
 
 def _refuse_shapes(arrays: Mapping[str, Array], schema: Schema | None) -> None:

@@ -111,17 +111,14 @@ def test_colours_come_first_where_axes_say_so_and_a_wrong_order_is_refused(tmp_p
     assert len(rows(flat, schema, fields={"image": "flat.npy"})) == 10
 
 
-def test_ranges_and_places_of_rows_are_fields_and_tables_are_of_bounded_size(tmp_path, monkeypatch):
+def test_the_place_of_a_row_is_a_field_and_tables_are_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "_PIECE", 100)
-    options = {"fields": {"image": "x.npy"}, "ranges": {"half": {"a": [0, 5], "b": [5, 10]}}, "row_number": "place"}
+    options = {"fields": {"image": "x.npy"}, "row_number": "place"}
     locked = files(tmp_path, x=IMAGES)
     tables = list(pieces(locked, **options))
     assert len(tables) == 5
     result = read(locked, **options)
-    assert result["half"].to_pylist() == ["a"] * 5 + ["b"] * 5
     assert result["place"].to_pylist() == list(range(10))
-    with pytest.raises(BadData, match="no range of 'half' holds row 9"):
-        read(locked, **options | {"ranges": {"half": {"a": [0, 9]}}})
 
 
 def test_text_big_endian_and_sparse_arrays_are_read(tmp_path):
