@@ -164,7 +164,7 @@ def _to_float(column: pa.ChunkedArray, rounded: bool) -> pa.ChunkedArray:
                 raise NotExact(
                     pc.index(column, pa.scalar(value, column.type)).as_py(),
                     str(value),
-                    _describe_column_type(column),
+                    describe_type(column.type),
                     "float64",
                 )
     return floats
@@ -178,7 +178,7 @@ def _to_integer(column: pa.ChunkedArray, item: str) -> pa.ChunkedArray:
         low, high = (-(2**63), 2**63) if item == "int64" else (0, 2**64)
         for index, value in enumerate(column.to_pylist()):
             if value is not None and not (low <= value < high and value == int(value)):
-                raise NotExact(index, str(value), _describe_column_type(column), item) from None
+                raise NotExact(index, str(value), describe_type(column.type), item) from None
         raise
 
 
@@ -193,11 +193,7 @@ def _format_seconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _refuse_first(column: pa.ChunkedArray, wrong: Any, item: str) -> None:
     index = pc.index(wrong, True).as_py()
     if index >= 0:
-        raise NotExact(index, str(column[index]), _describe_column_type(column), item)
-
-
-def _describe_column_type(column: pa.ChunkedArray) -> str:
-    return describe_type(column.type)
+        raise NotExact(index, str(column[index]), describe_type(column.type), item)
 
 
 def to_tensor_column(values: NDArray[Any]) -> pa.FixedSizeListArray:

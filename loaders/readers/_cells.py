@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field
-from ._arrow_types import NotExact, Ragged, describe_remedy, find_item_type, is_list, to_item, to_tensors
+from ._arrow_types import (
+    NotExact,
+    Ragged,
+    describe_remedy,
+    find_item_type,
+    is_list,
+    to_item,
+    to_tensor_column,
+    to_tensors,
+)
 
 Column = str | int
 """A column: its name, or its index from 0."""
@@ -186,27 +195,24 @@ def to_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_string(kind):
         return column
     if pa.types.is_nested(kind):
-        texts = [None if value is None else _format_json(value) for value in column.to_pylist()]
+        encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str).encode
+        texts = [None if value is None else encode(value) for value in column.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.string())])
     return to_item(column, "string")
 
 
-def _format_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+def index_levels(meaning: Mapping[str, Any] | Levels) -> Mapping[str, Any]:
+    """Return the value of each text: as given, or its index in a list (whose items are texts, or lists of texts with
+    the same meaning)."""
+    if isinstance(meaning, Mapping):
+        return meaning
+    levels = [[level] if isinstance(level, str) else level for level in meaning]
+    return {text: index for index, level in enumerate(levels) for text in level}
 
 
 def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any] | Levels, title: str) -> pa.Array:
-    """Map each cell to its value in a mapping, or to its index in a list (whose items are texts, or lists of texts with
-    the same meaning). Raises `BadData` for a cell that is not in it."""
-    if isinstance(meaning, list):
-        known: dict[str, Any] = {
-            text: position
-            for position, level in enumerate(meaning)
-            for text in ([level] if isinstance(level, str) else level)
-        }
-    else:
-        known = dict(meaning)
-    column = to_text(column)
+    """Map each cell to its value; see `index_levels`. Raises `BadData` for a cell without one."""
+    known, column = index_levels(meaning), to_text(column)
     indices = pc.index_in(column, pa.array(list(known), pa.string()))
     if indices.null_count:
         index = pc.index(indices.is_null(), True).as_py()
@@ -224,19 +230,17 @@ def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.Chun
     return places, absent[0].as_py() if len(absent) else None
 
 
-def parse_numbers(
-    cells: Cells, column: pa.ChunkedArray, title: str, decimal: str = ".", rounded: bool = False
-) -> NDArray[np.float64]:
-    """Convert cells to float64. Raises `BadData` with the line of a cell that is not a number or, unless `rounded`, is
-    not exact in float64."""
-    values: NDArray[np.float64] = _cast_column(cells, column, "float64", title, decimal, rounded).to_numpy()
+def parse_numbers(cells: Cells, column: pa.ChunkedArray, title: str, decimal: str) -> NDArray[np.float64]:
+    """Convert cells to float64. Raises `BadData` with the line of a cell that is not a number, or not exact in
+    float64."""
+    values: NDArray[np.float64] = _cast_column(cells, column, "float64", title, decimal, rounded=False).to_numpy()
     return values
 
 
 def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str = ".") -> Any:
     """Convert one column, or several for a tensor, to a field's values. Numbers with too many digits for float64 are
     rounded. Raises `BadData` with the line of a cell that is not valid."""
-    if len(columns) > 1 or (field.shape and not _is_nested(columns[0])):
+    if len(columns) > 1 or (field.shape and not pa.types.is_nested(columns[0].type)):
         return _make_tensor(cells, columns, field, title, decimal)
     if field.shape:
         try:
@@ -246,10 +250,6 @@ def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, ti
     if len(columns) != 1:
         raise BadDefinition(f"the field {field.name!r} has no column")
     return _cast_column(cells, columns[0], field.item, title, decimal, rounded=True)
-
-
-def _is_nested(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_nested(column.type))
 
 
 def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:
@@ -273,7 +273,7 @@ def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, tit
     if field.item != "float32" and (wrong := (cast_values != values) | inexact).any():
         index = int(np.flatnonzero(wrong.any(axis=1))[0])
         raise cells.wrong(index, f"{title} has a value that does not fit {field.item}")
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(cast_values).ravel()), size)
+    return to_tensor_column(cast_values)
 
 
 def _split_numbers(cells: Cells, column: pa.ChunkedArray, size: int, title: str) -> NDArray[np.float64]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...core.errors import BadDefinition, suggest_names
 from ..files.patterns import PathPattern, choose_paths
 
-M = TypeVar("M", bound=BaseModel)
 Value = bool | int | float | str
 Columns = str | int | list[str | int] | dict[Literal["first", "last"], str | int]
 """A column by name or index (from 0); for a tensor several columns, or all from the first to the last."""
@@ -27,6 +26,42 @@ _FORMATS = {
     ".json": "json",
     ".parquet": "parquet",
 }
+
+
+class ReaderOptions(BaseModel):
+    """Options of a reader of several files. `each` has other options for one of them, by its name or a pattern."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    READER: ClassVar[str]
+
+    constants: dict[str, Value] = {}
+    each: dict[str, dict[str, Any]] = {}
+
+    @classmethod
+    def parse(cls, options: Mapping[str, Any]) -> Self:
+        """Parse the options. Raises `BadDefinition` with the first that is unknown, with similar names, or not
+        valid."""
+        try:
+            return cls(**options)
+        except ValidationError as error:
+            first = error.errors()[0]
+            at = ".".join(map(str, first["loc"]))
+            complaint = f"option {at}: {first['msg']}"
+            if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+                complaint = f"no option named {at!r}: {suggest_names(at, cls.model_fields)}"
+            raise BadDefinition(f"{cls.READER}: {complaint}") from error
+
+    def of_file(self, path: str) -> Self:
+        """Return the options of one file; options in `each` whose name or pattern fits it take precedence."""
+        changes: dict[str, Any] = {}
+        for pattern, options in self.each.items():
+            if choose_paths([path], [pattern]):
+                changes |= options
+        if not changes:
+            return self
+        base_options = self.model_dump(exclude_defaults=True, exclude={"each"})
+        constants = {**self.constants, **changes.get("constants", {})}
+        return self.parse({**base_options, **changes, "constants": constants})
 
 
 class Sample(BaseModel):
@@ -58,17 +93,16 @@ class Join(BaseModel):
     @property
     def form(self) -> TableOptions:
         """The options for reading the other table."""
-        return check_options(**(self.model_extra or {}))
+        return TableOptions.parse(self.model_extra or {})
 
 
-class TableOptions(BaseModel):
+class TableOptions(ReaderOptions):
     """Options of the reader `table`; `table.pieces` documents them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    READER = "table"
 
     columns: dict[str, Columns] = {}
     texts: dict[str, str] = {}
-    constants: dict[str, Value] = {}
     join: list[Join] = []
     from_name: str = ""
     row_number: str = ""
@@ -101,25 +135,9 @@ class TableOptions(BaseModel):
     between: dict[str, tuple[float, float]] = {}
     sample: Sample | None = None
 
-    each: dict[str, dict[str, Any]] = {}
-
     @cached_property
     def name_parts(self) -> PathPattern | None:
         return PathPattern(self.from_name) if self.from_name else None
-
-    def of_file(self, path: str) -> TableOptions:
-        """Return the options of one file; options in `each` whose name or pattern fits it take precedence."""
-        changes = {
-            key: value
-            for pattern, options in self.each.items()
-            if choose_paths([path], [pattern])
-            for key, value in options.items()
-        }
-        if not changes:
-            return self
-        base_options = self.model_dump(exclude_defaults=True, exclude={"each"})
-        constants = {**self.constants, **changes.get("constants", {})}
-        return check_options(**{**base_options, **changes, "constants": constants})
 
     def format_of(self, path: str) -> str:
         """Return the option `format`, or the format that the file's name implies."""
@@ -133,22 +151,3 @@ class TableOptions(BaseModel):
                 f"{', '.join(sorted({*_FORMATS.values(), 'lines'}))}"
             )
         return file_format
-
-
-def check_options(**options: Any) -> TableOptions:
-    """Parse the options. Raises `BadDefinition` if one is unknown or not valid."""
-    return parse_options(TableOptions, "table", options)
-
-
-def parse_options(model: type[M], reader: str, options: Mapping[str, Any]) -> M:
-    """Parse the options of a reader. Raises `BadDefinition` with the first that is unknown, with similar names, or not
-    valid."""
-    try:
-        return model(**options)
-    except ValidationError as error:
-        first = error.errors()[0]
-        at = ".".join(map(str, first["loc"]))
-        complaint = f"option {at}: {first['msg']}"
-        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
-            complaint = f"no option named {at!r}: {suggest_names(at, model.model_fields)}"
-        raise BadDefinition(f"{reader}: {complaint}") from error

@@ -17,17 +17,17 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
+from ._cells import index_levels
 from ._file_checks import find_image_problem
 from ._layout import iterate_file_tables
-from ._table_options import parse_options
+from ._table_options import ReaderOptions, Value
 
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp")
-Value = bool | int | float | str
 Parts = dict[str, str]
 
 _Damaged = tuple[str, str, str]
@@ -57,51 +57,33 @@ def pieces(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **
     Raises `BadData` for files that neither fit `pattern` nor `ignore`, and for files that are cut off, damaged or not
     images; files that fit `accept` (patterns as in `ignore`) are not checked.
     """
-    yield from read_folder_tables(
-        files, parse_options(FolderOptions, "a folder of files", options), image, SUFFIXES, find_image_problem
-    )
+    yield from read_folder_tables(files, FolderOptions.parse(options), image, SUFFIXES, find_image_problem)
 
 
 def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict[str, str]]:
     """Return the parts of the path of each image that would be read, without reading the images."""
-    return list_folder_parts(files, parse_options(FolderOptions, "a folder of files", options), SUFFIXES)
+    return list_folder_parts(files, FolderOptions.parse(options), SUFFIXES)
 
 
-class FolderOptions(BaseModel):
+class FolderOptions(ReaderOptions, BaseModel):
     """Options of the readers of folders; `image_folder.pieces` documents them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    READER = "a folder of files"
 
     pattern: str
     folder: str = ""
     fields: dict[str, str] = {}
     maps: dict[str, dict[str, Value] | list[str | list[str]] | Literal["sorted"]] = {}
-    constants: dict[str, Value] = {}
     path: str = ""
     suffixes: list[str] = []
     ignore: list[str] = []
     accept: list[str] = []
     where: dict[str, str | list[str]] = {}
     without: dict[str, str | list[str]] = {}
-    each: dict[str, dict[str, Any]] = {}
 
     @cached_property
     def paths(self) -> PathPattern:
         return PathPattern(self.pattern)
-
-    def of_file(self, name: str) -> FolderOptions:
-        """Return the options of one archive or tree; those of `each` whose name or pattern fits take precedence."""
-        changes: dict[str, Any] = {}
-        for pattern, options in self.each.items():
-            if choose_paths([name], [pattern]):
-                changes |= options
-        base_options = self.model_dump(exclude_defaults=True, exclude={"each"})
-        constants = {**self.constants, **changes.get("constants", {})}
-        return (
-            parse_options(FolderOptions, "a folder of files", base_options | changes | {"constants": constants})
-            if changes
-            else self
-        )
 
     def includes(self, parts: Parts) -> bool:
         """Whether `where` and `without` keep a file."""
@@ -125,14 +107,10 @@ def read_folder_tables(
     of its path. `problem` returns what is wrong with a file's bytes, or ""."""
     wrong: list[_Damaged] = []
     with ExitStack() as stack:
-        folders = _open_folders(files, options, suffixes, stack)
-        every = [parts for _, _, parts_by_path in folders for parts in parts_by_path.values()]
-        for archive, own, parts_by_path in folders:
-            yield from iterate_file_tables(
-                _iterate_rows(
-                    archive, own, field, parts_by_path, _Fields(archive, own, parts_by_path, every), problem, wrong
-                )
-            )
+        folders = [_Folder(name, where, options, suffixes, stack) for name, where in files.items()]
+        every = [parts for folder in folders for parts in folder.parts.values()]
+        for folder in folders:
+            yield from iterate_file_tables(folder.iterate_rows(every, field, problem, wrong))
     if wrong:
         raise BadData(_describe_damaged(wrong, len(every)))
 
@@ -142,45 +120,108 @@ def list_folder_parts(
 ) -> list[Parts]:
     """Return the parts of the path of each file that would be read."""
     with ExitStack() as stack:
-        return [
-            parts
-            for _, _, parts_by_path in _open_folders(files, options, suffixes, stack)
-            for parts in parts_by_path.values()
-        ]
+        folders = [_Folder(name, where, options, suffixes, stack) for name, where in files.items()]
+        return [parts for folder in folders for parts in folder.parts.values()]
 
 
-def _open_folders(
-    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str], stack: ExitStack
-) -> list[tuple[ArchiveFiles, FolderOptions, dict[str, Parts]]]:
-    """Open each archive or folder; return it with its options and the files to read."""
-    folders = []
-    for name, where in files.items():
-        own = options.of_file(name)
-        archive = (stack.enter_context(open_archive(where, name)) if isinstance(where, Path) else where).subdir(
-            own.folder
-        )
+class _Folder:
+    """A folder or archive, with the files to read and the parts of their paths."""
+
+    def __init__(
+        self,
+        name: str,
+        where: Path | ArchiveFiles,
+        options: FolderOptions,
+        suffixes: Sequence[str],
+        stack: ExitStack,
+    ) -> None:
+        self.options = options.of_file(name)
+        archive = stack.enter_context(open_archive(where, name)) if isinstance(where, Path) else where
+        archive = archive.subdir(self.options.folder)
         archive.announce_hidden()
-        archive = archive.visible()
-        folders.append((archive, own, _select_files(archive, own, own.suffixes or suffixes)))
-    return folders
+        self.archive = archive.visible()
+        self.part_of = self.options.fields or {part: part for part in self.options.paths.parts}
+        """The part of the path that each field is taken from."""
+        self.parts = self._select_files(self.options.suffixes or suffixes)
 
+    def _select_files(self, suffixes: Sequence[str]) -> dict[str, Parts]:
+        """Return the files to read, with the parts of their paths. Raises `BadData` for files that neither fit nor are
+        to be ignored."""
+        pattern, names, where = self.options.pattern, self.archive.names(), self.archive.where
+        endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
+        with_suffix = f"{pattern!r} with the suffix {' or '.join(sorted(endings))}"
+        ignored = choose_paths(names, self.options.ignore)
+        paths = PathPattern(escape_literal_folders(pattern, names))
+        every = {
+            path: paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None
+            for path in names
+            if path not in ignored
+        }
+        if others := [path for path, parts in every.items() if parts is None]:
+            raise BadData(
+                f"{where}: {len(others):,} of {len(every):,} files do not fit {with_suffix}: {shorten_list(others)}; "
+                f"leave them out with {format_ignore_option(others)}"
+            )
+        fitting = {path: parts for path, parts in every.items() if parts is not None}
+        self._refuse_case_clashes(fitting)
+        selected_files = {path: parts for path, parts in fitting.items() if self.options.includes(parts)}
+        if not selected_files:
+            rest = ", and that `where` and `without` of `options` keep" if fitting else ""
+            raise BadData(f"{where} has no file that fits {with_suffix} (options = {{ suffixes = [..] }}){rest}")
+        return selected_files
 
-def _iterate_rows(
-    archive: ArchiveFiles,
-    options: FolderOptions,
-    field: str,
-    parts_by_path: Mapping[str, Parts],
-    fields: _Fields,
-    problem: Callable[[bytes], str],
-    wrong: list[_Damaged],
-) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
-    """Yield the field, the bytes and the other fields of each file. Damaged files are added to `wrong`; after the first
-    one nothing more is yielded."""
-    for path, content in archive.walk(parts_by_path.__contains__):
-        if (reason := problem(content)) and not choose_paths([path], options.accept):
-            wrong.append((archive.where, path, reason))
-        if not wrong:
-            yield field, content, fields.of(path)
+    def _refuse_case_clashes(self, fitting: Mapping[str, Parts]) -> None:
+        """Refuse folders that differ by case only: on a case-insensitive file system they would be one folder."""
+        mapped_parts = {part for field, part in self.part_of.items() if field in self.options.maps}
+        for part in self.options.paths.parts:
+            if part in mapped_parts or f"/{{{part}}}/" not in f"/{self.options.pattern}":
+                continue
+            first: dict[str, str] = {}
+            for parts in fitting.values():
+                if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
+                    raise BadData(
+                        f"{self.archive.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case "
+                        "only: rename one, or give each a value with options = "
+                        f"{{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. }} }} }}"
+                    )
+
+    def iterate_rows(
+        self, every: Sequence[Parts], field: str, problem: Callable[[bytes], str], wrong: list[_Damaged]
+    ) -> Iterator[tuple[str, bytes, dict[str, Any]]]:
+        """Yield the field, the bytes and the other fields of each file. `every` has the parts of all files, including
+        those of other archives. Damaged files are added to `wrong`; after the first one nothing more is yielded."""
+        maps = self._make_maps(every)
+        for path, content in self.archive.walk(self.parts.__contains__):
+            if (reason := problem(content)) and not choose_paths([path], self.options.accept):
+                wrong.append((self.archive.where, path, reason))
+            if not wrong:
+                yield field, content, self._make_fields(path, maps)
+
+    def _make_maps(self, every: Sequence[Parts]) -> dict[str, Mapping[str, Any]]:
+        if unknown := sorted(set(self.part_of.values()) - set(self.options.paths.parts)):
+            raise BadDefinition(f"the pattern {self.options.pattern!r} has no part {{{unknown[0]}}}")
+        if unknown := sorted(set(self.options.maps) - set(self.part_of)):
+            raise BadDefinition(
+                f"maps.{unknown[0]}: no field has this name (the fields are {shorten_list(list(self.part_of))})"
+            )
+        return {
+            field: index_levels(
+                sorted({parts[self.part_of[field]] for parts in every}) if meaning == "sorted" else meaning
+            )
+            for field, meaning in self.options.maps.items()
+        }
+
+    def _make_fields(self, path: str, maps: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        fields: dict[str, Any] = {field: self.parts[path][part] for field, part in self.part_of.items()}
+        for field, known in maps.items():
+            if fields[field] not in known:
+                raise BadData(
+                    f"{self.archive.where}: {path} has the {self.part_of[field]} {fields[field]!r}, which is not one "
+                    f"of {shorten_list(sorted(known))}: add it to `maps`, or leave the file out with `without` or "
+                    "`ignore`"
+                )
+            fields[field] = known[fields[field]]
+        return fields | self.options.constants | ({self.options.path: path} if self.options.path else {})
 
 
 def _describe_damaged(wrong: Sequence[_Damaged], count: int) -> str:
@@ -201,104 +242,3 @@ def format_ignore_option(paths: Sequence[str]) -> str:
     """Format the option that leaves files out, with at most the first few of them."""
     shown = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths[:_SHOWN])
     return f"options = {{ ignore = [{shown}{', ..' if len(paths) > _SHOWN else ''}] }}"
-
-
-def _select_files(archive: ArchiveFiles, options: FolderOptions, suffixes: Sequence[str]) -> dict[str, Parts]:
-    """Return the files to read, with the parts of their paths. Raises `BadData` for files that neither fit nor are to
-    be ignored."""
-    endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
-    parts_by_path, others = {}, []
-    ignored = choose_paths(archive.names(), options.ignore)
-    paths = PathPattern(escape_literal_folders(options.pattern, archive.names()))
-    for path in archive.names():
-        if path in ignored:
-            continue
-        parts = paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None
-        if parts is None:
-            others.append(path)
-        else:
-            parts_by_path[path] = parts
-    if others:
-        raise BadData(
-            f"{archive.where}: {len(others):,} of {len(others) + len(parts_by_path):,} files do not fit "
-            f"{options.pattern!r} with "
-            f"the suffix {' or '.join(sorted(endings))}: {shorten_list(others)}; leave them out with "
-            f"{format_ignore_option(others)}"
-        )
-    _refuse_case_clashes(archive, options, parts_by_path)
-    selected_files = {path: parts for path, parts in parts_by_path.items() if options.includes(parts)}
-    if not selected_files:
-        rest = "" if not parts_by_path else ", and that `where` and `without` of `options` keep"
-        raise BadData(
-            f"{archive.where} has no file that fits {options.pattern!r} with the suffix {' or '.join(sorted(endings))} "
-            f"(options = {{ suffixes = [..] }}){rest}"
-        )
-    return selected_files
-
-
-def _refuse_case_clashes(archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts]) -> None:
-    """Refuse folders that differ by case only: on a case-insensitive file system they would be one folder."""
-    mapped_parts = {part for field, part in _map_fields_to_parts(options).items() if field in options.maps}
-    for part in options.paths.parts:
-        if part in mapped_parts or f"/{{{part}}}/" not in f"/{options.pattern}":
-            continue
-        first: dict[str, str] = {}
-        for parts in parts_by_path.values():
-            if (other := first.setdefault(parts[part].lower(), parts[part])) != parts[part]:
-                raise BadData(
-                    f"{archive.where}: the {part} {other!r} and the {part} {parts[part]!r} differ by case only: rename "
-                    "one, or give each a value with options = "
-                    f"{{ maps = {{ {part} = {{ {other} = .., {parts[part]} = .. }} }} }}"
-                )
-
-
-def _map_fields_to_parts(options: FolderOptions) -> dict[str, str]:
-    """Return the part of the path that each field is taken from."""
-    return options.fields or {part: part for part in options.paths.parts}
-
-
-class _Fields:
-    """The fields of a file's path. `every` has the parts of all files, including those of other archives."""
-
-    def __init__(
-        self, archive: ArchiveFiles, options: FolderOptions, parts_by_path: Mapping[str, Parts], every: Sequence[Parts]
-    ) -> None:
-        self._where, self._options, self._parts_by_path, self._named = (
-            archive.where,
-            options,
-            parts_by_path,
-            _map_fields_to_parts(options),
-        )
-        if unknown := sorted(set(self._named.values()) - set(options.paths.parts)):
-            raise BadDefinition(f"the pattern {options.pattern!r} has no part {{{unknown[0]}}}")
-        if unknown := sorted(set(options.maps) - set(self._named)):
-            raise BadDefinition(
-                f"maps.{unknown[0]}: no field has this name (the fields are {shorten_list(list(self._named))})"
-            )
-        self._maps = {
-            field: _map_texts(
-                sorted({parts[self._named[field]] for parts in every}) if meaning == "sorted" else meaning
-            )
-            for field, meaning in options.maps.items()
-        }
-
-    def of(self, path: str) -> dict[str, Any]:
-        parts, options = self._parts_by_path[path], self._options
-        fields: dict[str, Any] = {field: parts[part] for field, part in self._named.items()}
-        for field, known in self._maps.items():
-            if fields[field] not in known:
-                raise BadData(
-                    f"{self._where}: {path} has the {self._named[field]} {fields[field]!r}, which is not one of "
-                    f"{shorten_list(sorted(known))}: add it to `maps`, or leave the file out with `without` or `ignore`"
-                )
-            fields[field] = known[fields[field]]
-        fields |= options.constants
-        return fields | ({options.path: path} if options.path else {})
-
-
-def _map_texts(spec: Mapping[str, Value] | Sequence[str | list[str]] | str) -> Mapping[str, Value]:
-    """Return the value of each text: as given, or its index in a list."""
-    if isinstance(spec, Mapping):
-        return spec
-    levels = [[level] if isinstance(level, str) else level for level in spec]
-    return {text: index for index, level in enumerate(levels) for text in level}

@@ -41,7 +41,7 @@ from ._cells import (
 )
 from ._inputs import Files, Input, find_input, iterate_inputs
 from ._table_files import read_cells
-from ._table_options import Join, TableOptions, Value, check_options
+from ._table_options import Join, TableOptions, Value
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """A column in a template, and the name of the row's index in a template."""
@@ -88,7 +88,7 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
 
     Raises `BadData` with file and line if a cell is not valid, and if a column is missing.
     """
-    table_options = check_options(**options)
+    table_options = TableOptions.parse(options)
     if table_options.sample:
         yield _draw_sample(files, schema, table_options)
         return
@@ -102,7 +102,7 @@ def iterate_stored_pieces(
     the name of its file, and whether that format has types. Rows with missing values are left out, except for the
     fields in `unfilled`, which are null there."""
     for maker, table in _iterate_blocks(
-        _iterate_makers(files, check_options(**options, if_missing="drop"), None, unfilled)
+        _iterate_makers(files, TableOptions.parse({**options, "if_missing": "drop"}), None, unfilled)
     ):
         yield maker.source.name, maker.options.format_of(maker.source.path) == "parquet", table
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from ..acquire.archive_files import ArchiveFiles
 from ._file_checks import find_audio_problem
-from ._table_options import parse_options
 from .image_folder import FolderOptions, list_folder_parts, read_folder_tables
 
 SUFFIXES = ("wav",)
@@ -30,11 +29,9 @@ def pieces(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **
     """Yield a row for each audio file, with its bytes in the field `audio` and the fields of its path; about 32 MB per
     table. The options are those of `image_folder`; FLAC, Ogg and MP3 are read if `suffixes` has them. Raises `BadData`
     for files that are cut off, damaged or not audio."""
-    yield from read_folder_tables(
-        files, parse_options(FolderOptions, "a folder of files", options), audio, SUFFIXES, find_audio_problem
-    )
+    yield from read_folder_tables(files, FolderOptions.parse(options), audio, SUFFIXES, find_audio_problem)
 
 
 def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict[str, str]]:
     """Return the parts of the path of each audio file that would be read, without reading the files."""
-    return list_folder_parts(files, parse_options(FolderOptions, "a folder of files", options), SUFFIXES)
+    return list_folder_parts(files, FolderOptions.parse(options), SUFFIXES)
