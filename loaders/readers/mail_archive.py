@@ -15,6 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...core.errors import BadData, BadDefinition
+from ._layout import get_only_file
 
 # The header lines with the date of arrival, most reliable first: the sender's own date may be wrong.
 _WITNESSES = tuple(
@@ -39,9 +40,7 @@ def read(
     collections with hardness 1; the others have 0. Bodies are cut at `longest` characters. Of mails that differ only in
     case and white space, the first is kept, in the order of collections and file names.
     """
-    if len(files) != 1:
-        raise BadDefinition("mail_archive reads one archive")
-    ((name, path),) = files.items()
+    name, path = get_only_file("mail_archive", files)
     columns: dict[str, list[str | int]] = {"mail": [], "spam": [], "collection": [], "hardness": [], "month": []}
     seen: set[str] = set()
     for collection, text in _read_mails(name, path, folder):
