@@ -157,7 +157,7 @@ class _DelimitedFile:
         quote, done = self.options.quote, 0
         try:
             reader = pa.csv.open_csv(
-                pa.PythonFile(io.BufferedReader(_BlockStream(blocks)), "r"),  # type: ignore[arg-type]
+                pa.PythonFile(io.BufferedReader(_BlockStream(blocks)), "r"),
                 read_options=pa.csv.ReadOptions(column_names=keys, block_size=_BLOCK),
                 parse_options=pa.csv.ParseOptions(
                     delimiter=self._cut,
@@ -378,8 +378,8 @@ def _read_pattern_lines(source: Input, options: TableOptions, select_columns: Co
         raise BadDefinition("table: the format lines needs a `pattern` with named groups: (?P<name>..)")
     done = before = 0
     for block in _iterate_text(source, options):
-        lines = [line.removesuffix(b"\r") for line in block.removesuffix(b"\n").split(b"\n")]
-        numbers = range(before + 1, before + 1 + len(lines))
+        lines: Sequence[bytes] = [line.removesuffix(b"\r") for line in block.removesuffix(b"\n").split(b"\n")]
+        numbers: Sequence[int] = range(before + 1, before + 1 + len(lines))
         before += len(lines)
         if options.comment or options.skip:  # these lines are empty
             filled = [(number, line) for number, line in zip(numbers, lines, strict=True) if line]

@@ -192,9 +192,10 @@ def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
 
 def _read_numpy(raw: Path | bytes) -> Mapping[str, Array]:
     """Read .npy (its array is called "") or .npz."""
-    opened = raw if isinstance(raw, Path) else io.BytesIO(raw)
+    opened: Any = raw if isinstance(raw, Path) else io.BytesIO(raw)
     stored: Any = np.load(opened, mmap_mode="r" if opened is raw else None, allow_pickle=False)
-    return {"": stored} if isinstance(stored, np.ndarray) else stored
+    arrays: Mapping[str, Array] = {"": stored} if isinstance(stored, np.ndarray) else stored
+    return arrays
 
 
 def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:

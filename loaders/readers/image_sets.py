@@ -63,6 +63,7 @@ def celeba(
     faces, attributes, parts: the names of the files. inside: whether the lists are CSV members of `faces`.
     """
     archive = get_archive(files, faces)
+    pairs: list[tuple[str, ...]]
     if inside:
         table = Columns(archive.read(attributes), attributes, ("image_id", label, attribute))
         values = {name: tuple(own) for name, *own in table.rows()}

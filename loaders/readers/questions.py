@@ -161,7 +161,8 @@ def arc_tasks(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any
     for task_set in sets:
         if task_set["file"] not in files:
             raise BadDefinition(f"the distribution has no file {task_set['file']}")
-        source, folders = files[task_set["file"]], {}
+        source = files[task_set["file"]]
+        folders: dict[str, str] = {}
         if isinstance(source, ArchiveFiles):
             tasks, folders = _read_task_folder(source)
         else:
