@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING
 
 import typer
 
 from ..core.listings.plural import format_count
-from . import paging
-from .finding import Words
-from .runs import Caption, Label, Latex, Runs, refuse_latex_options
-from .terminal import (
-    Json,
+from .options import Runs, command, refuse_latex_options
+from .output import (
+    NARROW,
+    count_terminal_columns,
     emit_json,
     format_estimate,
     print_block,
     print_catalogue,
     print_line,
     print_table,
-    show_progress,
 )
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..baselines.running.listing import BaselineEntry
@@ -34,30 +33,21 @@ app = typer.Typer(
 )
 
 
-@app.command("list")
+@command(app, "list")
 def baselines_list(
-    search: Words = None,
-    kind: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--kind",
-            metavar="KIND",
-            help="Kind of shift that the baseline targets: domain, length, compositional, easy-to-hard, "
-            "corrupted-label, or any (not specific to one).",
-        ),
-    ] = None,
-    budgets: Annotated[
-        bool,
-        typer.Option(
-            "--budgets", help="Show the number of training steps under each budget and in the original papers."
-        ),
-    ] = False,
-    published: Annotated[
-        bool, typer.Option("--published", help="List published training settings and search ranges instead.")
-    ] = False,
-    json: Json = False,
+    search: list[str] | None = None,
+    kind: str | None = None,
+    budgets: bool = False,
+    published: bool = False,
+    json: bool = False,
 ) -> None:
-    """List the baselines, or those that match the search words and options."""
+    """List the baselines, or those that match the search words and options.
+
+    --kind KIND: Kind of shift that the baseline targets: domain, length, compositional, easy-to-hard,
+        corrupted-label, or any (not specific to one).
+    --budgets: Show the number of training steps under each budget and in the original papers.
+    --published: List published training settings and search ranges instead.
+    """
     from ..baselines.running.listing import baselines
     from ..core.errors import FarshiftError
 
@@ -82,8 +72,8 @@ def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
     print_catalogue(["baseline", "quick", "full", "paper or its code"], rows, format_count(len(entries), "baseline"))
 
 
-@app.command("algorithms")
-def baselines_algorithms(json: Json = False) -> None:
+@command(app, "algorithms")
+def baselines_algorithms(json: bool = False) -> None:
     """List the training algorithms: kind of shift, data used, citation."""
     from ..baselines.running.listing import list_algorithms
 
@@ -94,8 +84,8 @@ def baselines_algorithms(json: Json = False) -> None:
     print_catalogue(["algorithm", "kind", "data used", "citation", "description"], rows, f"{len(records):,} algorithms")
 
 
-@app.command("networks")
-def baselines_networks(json: Json = False) -> None:
+@command(app, "networks")
+def baselines_networks(json: bool = False) -> None:
     """List the networks: task and description."""
     from ..baselines.running.listing import list_networks
 
@@ -128,16 +118,12 @@ def _print_published_settings(json: bool) -> None:
     print_table("", columns, rows, ". ".join(f"{name}: {source}" for name, source in sources.items()))
 
 
-@app.command("record")
-def baselines_record(
-    runs: Runs,
-    to: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--to", metavar="DIR", help="Output folder (default: the results folder of the package)."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Record finished baseline runs as results: their predictions, in a compact form, and their scores."""
+@command(app, "record")
+def baselines_record(runs: Runs, to: Path | None = None, json: bool = False) -> None:
+    """Record finished baseline runs as results: their predictions, in a compact form, and their scores.
+
+    --to DIR: Output folder (default: the results folder of the package).
+    """
     from ..baselines.running.recorded_scores import rescore_recorded, write_recorded_score
     from ..baselines.running.results import get_results_home, record_run
     from ..benchmarks.runs.run import read_run
@@ -174,9 +160,7 @@ _LONG = 34
 
 def _wrap_name(name: str) -> str:
     """A benchmark's name; a long one in two lines where the screen is narrow, so that its score is not squeezed out."""
-    return (
-        name.replace("/", "/\n  ", 1) if len(name) > _LONG and paging.count_terminal_columns() < paging.NARROW else name
-    )
+    return name.replace("/", "/\n  ", 1) if len(name) > _LONG and count_terminal_columns() < NARROW else name
 
 
 def _format_ood(score: RecordedScore, marked: str) -> str:
@@ -184,27 +168,27 @@ def _format_ood(score: RecordedScore, marked: str) -> str:
     return format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0] + ("*" if marked else "")
 
 
-@app.command("results")
+@command(app, "results")
 def baselines_results(
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Only results on this benchmark.")] = "",
-    rescore: Annotated[
-        bool, typer.Option("--rescore", help="Rescore the predictions; exit code 1 if a score differs.")
-    ] = False,
-    each: Annotated[
-        bool, typer.Option("--all", help="List every result, not only the best on each benchmark.")
-    ] = False,
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="quick|full", help="Training budget of the results: quick or full.")
-    ] = "quick",
-    latex: Latex = False,
-    caption: Caption = "",
-    label: Label = "",
-    json: Json = False,
+    on: str = "",
+    rescore: bool = False,
+    all_: bool = False,
+    budget: str = "quick",
+    latex: bool = False,
+    caption: str = "",
+    label: str = "",
+    json: bool = False,
 ) -> None:
     """List the best recorded result on each benchmark, or every result on one, best OOD score first.
 
     Results recorded with another version of the scorer are rescored from their predictions, which requires the
-    benchmark's data."""
+    benchmark's data.
+
+    --on BENCHMARK: Only results on this benchmark.
+    --rescore: Rescore the predictions; exit code 1 if a score differs.
+    --all: List every result, not only the best on each benchmark.
+    --budget quick|full: Training budget of the results: quick or full.
+    """
     from ..baselines.running.recorded_scores import (
         RecordedScore,
         read_recorded_scores,
@@ -253,7 +237,7 @@ def baselines_results(
         from ..baselines.running.results_table import format_latex as written
 
         print_block(written(scores, caption, label).rstrip())
-    elif not (on or each):
+    elif not (on or all_):
         first = {r.benchmark: r for r in reversed(scores)}
         counts = Counter(r.benchmark for r in scores)
         rows = [

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from farshift.cli import _doctor
+from farshift.cli import machine
 from support import ROOT, parse_file
 
 FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
@@ -114,10 +114,10 @@ def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():
 
 
 def test_doctor_looks_for_what_is_declared():
-    assert {name.replace("-", "_") for name in _doctor._CORE} == declared()
+    assert {name.replace("-", "_") for name in machine._CORE} == declared()
     of_use = PROJECT["project"]["optional-dependencies"].keys() - {"all", "quickstart", "docs", "dev"}
-    assert _doctor._EXTRAS.keys() == of_use
-    for extra, names in _doctor._EXTRAS.items():
+    assert machine._EXTRAS.keys() == of_use
+    for extra, names in machine._EXTRAS.items():
         assert {IN_CODE.get(name, name) for name in names} == declared(extra)
 
 

@@ -1,4 +1,4 @@
-"""Commands for the operator of a board server: access tokens, the queue and its workers."""
+"""Commands of `farshift board` for a server: access tokens, the queue, its workers and the pages behind HTTP."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.listings.plural import format_count
-from .terminal import Json, emit_json, print_line, print_note, print_table, show_progress
+from .options import command
+from .output import emit_json, print_line, print_note, print_table
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger.store import Store
@@ -17,37 +19,20 @@ app = typer.Typer()
 token_app = typer.Typer(help="Manage the access tokens of a board server.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")]
 
-
-@token_app.command("create")
+@command(token_app, "create")
 def token_create(
-    folder: Folder,
-    team: Annotated[str, typer.Option("--team", metavar="NAME", help="Team that the token is for.")],
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key",
-            metavar="HEX",
-            help="Public key of the team; submissions must be signed with it (default: any key).",
-        ),
-    ] = "",
-    scope: Annotated[
-        str,
-        typer.Option(
-            "--scope",
-            metavar="S,S",
-            help="Scopes, separated by commas: submit (submissions), hand-in (answers to sealed tests).",
-        ),
-    ] = "submit,hand-in",
-    expires: Annotated[
-        str, typer.Option("--expires", metavar="DAYS", help="Lifetime in days, such as 90d (default: no expiry).")
-    ] = "",
-    json: Json = False,
+    folder: Path, team: str, key: str = "", scope: str = "submit,hand-in", expires: str = "", json: bool = False
 ) -> None:
     """Create an access token and print it.
 
-    The board stores only the SHA-256 digest of the token."""
+    The board stores only the SHA-256 digest of the token.
+
+    --team NAME: Team that the token is for.
+    --key HEX: Public key of the team; submissions must be signed with it (default: any key).
+    --scope S,S: Scopes, separated by commas: submit (submissions), hand-in (answers to sealed tests).
+    --expires DAYS: Lifetime in days, such as 90d (default: no expiry).
+    """
     from ..leaderboard.server.accounts.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
@@ -58,8 +43,8 @@ def token_create(
     print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")
 
 
-@token_app.command("list")
-def token_list(folder: Folder, json: Json = False) -> None:
+@command(token_app, "list")
+def token_list(folder: Path, json: bool = False) -> None:
     """List the access tokens of a board: team, state, scopes, dates."""
     from time import time
 
@@ -82,14 +67,13 @@ def token_list(folder: Folder, json: Json = False) -> None:
     print_table("", ["token", "team", "state", "scopes", "created", "expires"], rows)
 
 
-@token_app.command("revoke")
-def token_revoke(
-    folder: Folder,
-    token: Annotated[str, typer.Argument(metavar="ID", help="Token id, as printed by token list.")],
-    reason: Annotated[str, typer.Option("--reason", help="Reason, written to the audit log.")] = "",
-    json: Json = False,
-) -> None:
-    """Revoke a token."""
+@command(token_app, "revoke")
+def token_revoke(folder: Path, token: str, reason: str = "", json: bool = False) -> None:
+    """Revoke a token.
+
+    token ID: Token id, as printed by token list.
+    --reason: Reason, written to the audit log.
+    """
     from ..leaderboard.server.accounts.tokens import revoke_token
 
     revoked = revoke_token(_open_store(folder), token, reason)
@@ -124,21 +108,22 @@ def _describe_outcome(job: dict[str, Any]) -> str:
     return ", ".join(job["entries"]) or str(job["reason"])[:200]
 
 
-@app.command()
+@command(app)
 def work(
-    folder: Folder,
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, max=64, help="Number of submissions scored at the same time.")
-    ] = 1,
-    once: Annotated[bool, typer.Option("--once", help="Exit when no queued submission is ready to be scored.")] = False,
-    queue: Annotated[
-        bool, typer.Option("--queue", help="Print the queued and finished submissions with their states, and exit.")
-    ] = False,
-    json: Json = False,
+    folder: Path,
+    workers: Annotated[int, typer.Option(min=1, max=64)] = 1,
+    once: bool = False,
+    queue: bool = False,
+    json: bool = False,
 ) -> None:
     """Score queued submissions until stopped (Ctrl-C or SIGTERM).
 
-    Several of these processes can serve one board at the same time."""
+    Several of these processes can serve one board at the same time.
+
+    --workers: Number of submissions scored at the same time.
+    --once: Exit when no queued submission is ready to be scored.
+    --queue: Print the queued and finished submissions with their states, and exit.
+    """
     import signal
 
     from ..leaderboard.board import Board
@@ -163,8 +148,8 @@ def work(
     print_line(f"{folder}: {format_count(started_workers.ended, 'submission')} scored or refused")
 
 
-@token_app.command("audit")
-def token_audit(folder: Folder, json: Json = False) -> None:
+@command(token_app, "audit")
+def token_audit(folder: Path, json: bool = False) -> None:
     """Show the audit log: tokens, exceeded quotas, removed entries."""
     from ..leaderboard.server.accounts.audit import read_events
 
@@ -187,3 +172,57 @@ def _open_store(folder: Path) -> Store:
     from ..leaderboard.board import Board
 
     return Board(folder).ledger.store
+
+
+@command(app)
+def serve(
+    location: str,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    servers: Annotated[int, typer.Option(min=1, max=64)] = 1,
+    workers: Annotated[int | None, typer.Option(min=0, max=64)] = None,
+    url_prefix: str = "",
+    proxy_headers: bool = False,
+    open: bool = False,
+) -> None:
+    """Serve a board over HTTP: pages, API and submissions.
+
+    Ctrl-C stops the server.
+
+    location DIR|EXPORT|URL: Board folder; an export or a URL is served read-only.
+    --host: Address to listen on; 0.0.0.0 for all network interfaces.
+    --port: Port to listen on; 0 for any free port.
+    --servers: Number of server processes.
+    --workers: Number of submissions scored at the same time, in a separate process; 0 if farshift board work
+        scores them (default: workers in the settings.toml of the board, else 1).
+    --url-prefix PATH: Path prefix of the public URL, such as /board.
+    --proxy-headers: Trust proxy headers (X-Forwarded-For) from localhost.
+    --open: Open the board in a browser.
+    """
+    import webbrowser
+
+    from ..core.plugins import read_toml
+    from ..leaderboard.server.serving import serve_board as go
+    from ..leaderboard.server.settings import read_server_settings
+    from ..leaderboard.storage.readers import CARD
+
+    card = Path(location) / CARD
+    own = card.is_file() and "store" in read_toml(card)
+    if workers is None:
+        workers = read_server_settings(Path(location)).workers if own else 0
+
+    def announce_address(address: str) -> None:
+        print_line(f"{location} is served at {address} (Ctrl-C ends it)")
+        if open:
+            webbrowser.open(address)
+
+    go(
+        location,
+        host,
+        port,
+        servers=servers,
+        workers=workers if own else 0,
+        url_prefix=url_prefix,
+        proxy_headers=proxy_headers,
+        on_ready=announce_address,
+    )
