@@ -37,7 +37,7 @@ board.app.add_typer(sealed.app, name="sealed")
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from ..core.version import get_version
+        from ..core.settings import get_version
 
         print_line(get_version())
         raise typer.Exit

@@ -189,7 +189,7 @@ def _summarise_run(plan: Plan, run: Run) -> dict[str, Any]:
     }
 
 
-def print_result(result: Result, out: Path) -> None:
+def print_quickstart(result: Result, out: Path) -> None:
     """Print the table of the quickstart, and where to find its runs and its board."""
     columns = ["kind", "benchmark", "baseline", "role", "id", "ood", "gap", "memorised"]
     estimates = columns[4:]

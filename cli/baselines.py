@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import Runs, command, refuse_latex_options
 from .output import (
     NARROW,
+    Columns,
     count_terminal_columns,
     emit_json,
     format_estimate,
     print_block,
     print_catalogue,
-    print_line,
+    print_records,
+    print_result,
     print_table,
 )
 from .progress import show_progress
@@ -65,11 +67,14 @@ def baselines_list(
 
 
 def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
-    if json:
-        keys = ("name", "quick", "full", "reference")
-        return emit_json([{key: getattr(entry, key) for key in keys} for entry in entries])
-    rows = [[entry.name, str(entry.quick), str(entry.full), entry.reference or "not recorded"] for entry in entries]
-    print_catalogue(["baseline", "quick", "full", "paper or its code"], rows, format_count(len(entries), "baseline"))
+    records = [{key: getattr(entry, key) for key in ("name", "quick", "full", "reference")} for entry in entries]
+    columns: Columns = {
+        "baseline": "name",
+        "quick": lambda entry: str(entry["quick"]),
+        "full": lambda entry: str(entry["full"]),
+        "paper or its code": lambda entry: entry["reference"] or "not recorded",
+    }
+    print_records(json, records, columns, format_count(len(entries), "baseline"), print_catalogue)
 
 
 @command(app, "algorithms")
@@ -78,10 +83,10 @@ def baselines_algorithms(json: bool = False) -> None:
     from ..baselines.running.listing import list_algorithms
 
     records = list_algorithms()
-    if json:
-        return emit_json(records)
-    rows = [[a["name"], a["kind"], ", ".join(a["touches"]), a["citation"], a["title"]] for a in records]
-    print_catalogue(["algorithm", "kind", "data used", "citation", "description"], rows, f"{len(records):,} algorithms")
+    columns = {"algorithm": "name", "kind": "kind", "data used": "touches", "citation": "citation"}
+    print_records(
+        json, records, columns | {"description": "title"}, format_count(len(records), "algorithm"), print_catalogue
+    )
 
 
 @command(app, "networks")
@@ -89,33 +94,29 @@ def baselines_networks(json: bool = False) -> None:
     """List the networks: task and description."""
     from ..baselines.running.listing import list_networks
 
-    records = list_networks()
-    if json:
-        return emit_json(records)
-    print_catalogue(["network", "task", "description"], [[n["name"], n["task"], n["title"]] for n in records])
+    columns = {"network": "name", "task": "task", "description": "title"}
+    print_records(json, list_networks(), columns, show=print_catalogue)
 
 
 def _print_published_settings(json: bool) -> None:
     from ..baselines.running.published import list_published
 
     settings = list_published()
-    if json:
-        return emit_json(settings)
-    columns = ["published", "benchmarks", "setting", "value", "search", "location"]
-    rows = [
-        [
-            setting["published"],
-            ", ".join(setting["benchmarks"])
-            + (f" ({', '.join(setting['algorithms'])})" if setting["algorithms"] else ""),
-            setting["setting"],
-            "" if setting["value"] is None else str(setting["value"]),
-            "" if setting["search"] is None else " ".join(map(str, setting["search"])),
-            setting["where"],
-        ]
-        for setting in settings
-    ]
+
+    def list_benchmarks(setting: dict[str, Any]) -> str:
+        algorithms = f" ({', '.join(setting['algorithms'])})" if setting["algorithms"] else ""
+        return ", ".join(setting["benchmarks"]) + algorithms
+
+    columns: Columns = {
+        "published": "published",
+        "benchmarks": list_benchmarks,
+        "setting": "setting",
+        "value": lambda setting: "" if setting["value"] is None else str(setting["value"]),
+        "search": lambda setting: " ".join(map(str, setting["search"] or ())),
+        "location": "where",
+    }
     sources = {setting["published"]: setting["source"] for setting in settings}
-    print_table("", columns, rows, ". ".join(f"{name}: {source}" for name, source in sources.items()))
+    print_records(json, settings, columns, ". ".join(f"{name}: {source}" for name, source in sources.items()))
 
 
 @command(app, "record")
@@ -135,10 +136,8 @@ def baselines_record(runs: Runs, to: Path | None = None, json: bool = False) -> 
             home = to or get_results_home(run.budget)
             files.append(record_run(run, home))
             write_recorded_score(rescore_recorded(run.benchmark, run.model, home), home)
-    if json:
-        return emit_json([{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)])
-    for file in files:
-        print_line(f"{file}: {file.stat().st_size:,} bytes")
+    records = [{"run": str(path), "file": str(file)} for path, file in zip(runs, files, strict=True)]
+    print_result(json, records, *(f"{file}: {file.stat().st_size:,} bytes" for file in files))
 
 
 _UNDERTRAINED_NOTE = (

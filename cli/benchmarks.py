@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import command
-from .output import emit_json, print_catalogue, print_line, print_wrapped
+from .output import Columns, emit_json, print_catalogue, print_line, print_records, print_result, print_wrapped
 from .progress import show_progress
 from .run import print_scores
 
@@ -73,14 +73,14 @@ def benchmarks_metrics(json: bool = False) -> None:
     """List the metrics: tasks, whether higher or lower is better, options, definition."""
     from ..benchmarks.listing import list_metrics
 
-    records = list_metrics()
-    if json:
-        return emit_json(records)
-    rows = [
-        [f"{m['name']}@{m['version']}", ", ".join(m["tasks"]), m["better"], ", ".join(m["options"]), m["title"]]
-        for m in records
-    ]
-    print_catalogue(["metric", "task", "better", "options", "definition"], rows)
+    columns: Columns = {
+        "metric": lambda metric: f"{metric['name']}@{metric['version']}",
+        "task": "tasks",
+        "better": "better",
+        "options": "options",
+        "definition": "title",
+    }
+    print_records(json, list_metrics(), columns, show=print_catalogue)
 
 
 @command(app, "show")
@@ -113,7 +113,7 @@ def benchmarks_export(name: str, to: str, out: Path, json: bool = False) -> None
 
     with show_progress():
         record = export_benchmark(name, to, out)
-    emit_json(record) if json else print_line(f"{out}: {format_count(record['rows'], 'row')}. {record['command']}")
+    print_result(json, record, f"{out}: {format_count(record['rows'], 'row')}. {record['command']}")
 
 
 @command(app, "import")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import Count, command, refuse_latex_options
-from .output import emit_json, exit_if, print_block, print_line, print_table
+from .output import emit_json, exit_if, print_block, print_line, print_result, print_table
 from .progress import show_progress
 from .sealed import find_named_model
 
@@ -48,12 +48,9 @@ def board_init(
     if reason:
         raise FarshiftError("init: --reason goes with --new-key")
     board = Board.init(folder, name, store, files)
-    if json:
-        return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
-    print_line(
-        f"{board.path}: a new board, {name!r}. Its private key is {get_key_path(board.path)}: back it up, keep it "
-        "secret"
-    )
+    key = f"Its private key is {get_key_path(board.path)}: back it up, keep it secret"
+    record = {"board": str(board.path), "name": board.name, "key": board.ledger.key}
+    print_result(json, record, f"{board.path}: a new board, {name!r}. {key}")
 
 
 @command(app, "site")
@@ -69,7 +66,7 @@ def board_site(location: str, out: Path | None = None, json: bool = False) -> No
         raise FarshiftError(f"site: name an output folder for the pages of {location} (--out DIR)")
     with show_progress(), open_board_view(location) as board:
         page = build_site(board, out)
-    emit_json({"page": str(page)}) if json else print_line(f"open {page.resolve()}")
+    print_result(json, {"page": str(page)}, f"open {page.resolve()}")
 
 
 @command(app, "verify")
@@ -163,7 +160,7 @@ def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False
     else:
         withdraw_entry(Board(folder), entry, reason)
     state = "removed" if by_board else "withdrawn"
-    emit_json({"entry": entry, state: reason}) if json else print_line(f"{folder}: {entry} is {state}: {reason}")
+    print_result(json, {"entry": entry, state: reason}, f"{folder}: {entry} is {state}: {reason}")
 
 
 def _rotate_key(folder: Path, reason: str, json: bool) -> None:
@@ -173,9 +170,12 @@ def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     board = Board(folder)
     record, old = rotate_key(board, reason)
     key, file = record.body["key"], get_key_path(board.path)
-    if json:
-        return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
-    print_line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} is no longer used")
+    signed = f"records after {record.seq} are signed by {key}"
+    print_result(
+        json,
+        {"seq": record.seq, "key": key, "file": str(file), "old": str(old)},
+        f"{folder}: {signed}. Back up {file}; {old} is no longer used",
+    )
 
 
 @command(app, "standings")
@@ -308,9 +308,8 @@ def board_export(
             print_line(text)
         return exit_if(bool(wrong))
     files = go(snapshot, as_, out, options)
-    if json:
-        return emit_json({"format": as_, "files": [str(path) for path in files]})
-    print_line(f"{out}: {len(files)} {'file' if len(files) == 1 else 'files'}")
+    record = {"format": as_, "files": [str(path) for path in files]}
+    print_result(json, record, f"{out}: {format_count(len(files), 'file')}")
 
 
 def _export_board(folder: Path, out: Path, json: bool) -> None:
@@ -319,10 +318,9 @@ def _export_board(folder: Path, out: Path, json: bool) -> None:
 
     with show_progress():
         summary = go(Board(folder), out)
-    if json:
-        return emit_json(summary.__dict__ | {"out": str(out)})
     records, files = format_count(summary.records, "record"), format_count(summary.files, "file")
-    print_line(f"{out}: {records}, {files} ({summary.new} new), head {summary.head}")
+    text = f"{out}: {records}, {files} ({summary.new} new), head {summary.head}"
+    print_result(json, vars(summary) | {"out": str(out)}, text)
 
 
 @command(app, "build")

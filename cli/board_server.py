@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import command
-from .output import emit_json, print_line, print_note, print_table
+from .output import emit_json, print_line, print_note, print_records, print_result
 from .progress import show_progress
 
 if TYPE_CHECKING:
@@ -37,10 +37,9 @@ def token_create(
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
     token, token_info = create_token(_open_store(folder), team, key, scopes, expires)
-    if json:
-        return emit_json({"token": token, **token_info.record()})
-    print_line(token)
-    print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")
+    print_result(json, {"token": token, **token_info.record()}, token)
+    if not json:
+        print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")
 
 
 @command(token_app, "list")
@@ -51,20 +50,8 @@ def token_list(folder: Path, json: bool = False) -> None:
     from ..leaderboard.server.accounts.tokens import list_tokens
 
     records = [token.record() | {"state": token.state(time())} for token in list_tokens(_open_store(folder))]
-    if json:
-        return emit_json(records)
-    rows = [
-        [
-            token["id"],
-            token["team"],
-            token["state"],
-            ", ".join(token["scopes"]),
-            token["created"],
-            token["expires"] or "never",
-        ]
-        for token in records
-    ]
-    print_table("", ["token", "team", "state", "scopes", "created", "expires"], rows)
+    columns = {"token": "id"} | {name: name for name in ("team", "state", "scopes", "created")}
+    print_records(json, records, columns | {"expires": lambda token: token["expires"] or "never"})
 
 
 @command(token_app, "revoke")
@@ -77,7 +64,7 @@ def token_revoke(folder: Path, token: str, reason: str = "", json: bool = False)
     from ..leaderboard.server.accounts.tokens import revoke_token
 
     revoked = revoke_token(_open_store(folder), token, reason)
-    emit_json(revoked.record()) if json else print_line(f"token {revoked.id} of {revoked.team} is revoked")
+    print_result(json, revoked.record(), f"token {revoked.id} of {revoked.team} is revoked")
 
 
 def _print_queue(folder: Path, json: bool) -> None:
@@ -88,24 +75,14 @@ def _print_queue(folder: Path, json: bool) -> None:
     records = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
     if json:
         return emit_json({"counts": queue.counts(), "submissions": records})
-    rows = [
-        [
-            record["id"][:12],
-            record["owner"],
-            record["state"],
-            record["attempts"],
-            record["received"],
-            _describe_outcome(record),
-        ]
-        for record in records
-    ]
-    print_table("", ["submission", "owner", "state", "attempts", "received", "outcome"], rows)
 
+    def describe_outcome(job: dict[str, Any]) -> str:
+        return f"position {job['position']}" if job["state"] == "queued" else ", ".join(job["entries"]) or job["reason"]
 
-def _describe_outcome(job: dict[str, Any]) -> str:
-    if job["state"] == "queued":
-        return f"position {job['position']}"
-    return ", ".join(job["entries"]) or str(job["reason"])[:200]
+    columns = {"submission": lambda job: job["id"][:12]} | {
+        name: name for name in ("owner", "state", "attempts", "received")
+    }
+    print_records(False, records, columns | {"outcome": lambda job: str(describe_outcome(job))[:200]})
 
 
 @command(app)
@@ -143,9 +120,8 @@ def work(
             started_workers.wait()
         except KeyboardInterrupt:
             started_workers.stop()
-    if json:
-        return emit_json({"ended": started_workers.ended, **started_workers.queue.counts()})
-    print_line(f"{folder}: {format_count(started_workers.ended, 'submission')} scored or refused")
+    record = {"ended": started_workers.ended, **started_workers.queue.counts()}
+    print_result(json, record, f"{folder}: {format_count(started_workers.ended, 'submission')} scored or refused")
 
 
 @command(token_app, "audit")
@@ -154,18 +130,9 @@ def token_audit(folder: Path, json: bool = False) -> None:
     from ..leaderboard.server.accounts.audit import read_events
 
     records = [vars(event) for event in read_events(_open_store(folder))]
-    if json:
-        return emit_json(records)
-    rows = [
-        [
-            record["time"],
-            record["what"],
-            record["who"],
-            ", ".join(f"{name} {value}" for name, value in record["detail"].items()),
-        ]
-        for record in records
-    ]
-    print_table("", ["time", "event", "by", "detail"], rows)
+    columns = {"time": "time", "event": "what", "by": "who"}
+    details = {"detail": lambda event: [f"{name} {value}" for name, value in event["detail"].items()]}
+    print_records(json, records, columns | details)
 
 
 def _open_store(folder: Path) -> Store:

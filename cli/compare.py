@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import Runs, command, parse_run_path, refuse_figure_options, refuse_latex_options
 from .output import emit_json, print_block, print_line, print_table
 from .progress import show_progress

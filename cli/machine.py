@@ -15,7 +15,7 @@ import typer
 
 from ..core.errors import FarshiftError
 from ..core.files import get_cache_root, is_offline, write_atomically
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import command
 from .output import emit_json, exit_if, forbid_network, print_line, print_table, print_wrapped
 from .progress import show_progress
@@ -36,12 +36,12 @@ def quickstart(
     --out DIR: Output folder for the runs and the board.
     --engine ENGINE: Execution engine: processes or local.
     """
-    from ._quickstart import print_result, run_quickstart
+    from ._quickstart import print_quickstart, run_quickstart
 
     forbid_network(offline)
     with show_progress():
         result = run_quickstart(out, engine)
-    emit_json(result.record()) if json else print_result(result, out)
+    emit_json(result.record()) if json else print_quickstart(result, out)
 
 
 @command(app)
@@ -62,15 +62,16 @@ def doctor(sources: bool = False, json: bool = False) -> None:
     exit_if(any(check["ok"] is False for check in checks))
 
 
-_CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "httpx2", "filelock", "tomli-w")
+_CORE = (
+    *("numpy", "scipy", "pyarrow", "pydantic", "typer", "rich"),
+    *("huggingface-hub", "httpx2", "fsspec", "filelock", "tomli-w"),
+)
+_BOARD = ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml")
 _EXTRAS = {
-    "train": ("torch", "scikit-learn", "pillow", "scipy"),
+    "train": ("torch", "scikit-learn", "pillow"),
     "stream": ("datasets",),
-    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
-    "server": (
-        *("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
-        *("fastapi", "starlette", "uvicorn"),
-    ),
+    "board": _BOARD,
+    "server": (*_BOARD, "fastapi", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
     "s3": ("s3fs",),
     "plot": ("matplotlib",),
@@ -89,8 +90,7 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
 
     each_source: also a record per source; else one that counts them."""
     from ..loaders.acquire.source import load_sources
-    from ..splits.catalogue import list_split_records
-    from ..splits.families import format_headline
+    from ..splits.catalogue import format_headline, list_split_records
 
     checks = [
         _make_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")
@@ -244,7 +244,8 @@ def cache_clear(
 ) -> None:
     """Remove cached data, selected with --older-than, --kind or --all.
 
-    Responses of language models are removed only with --kind responses or --all; everything else is downloaded or computed again when needed.
+    Responses of language models are removed only with --kind responses or --all; everything else is downloaded or
+    computed again when needed.
 
     --older-than DAYS: Remove only entries last used more than this many days ago.
     --kind KIND: Remove only this kind of entry: files (downloads), trees (downloaded folders), sources (decoded data),

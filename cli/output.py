@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from io import StringIO
@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.untrusted_text import LINES, escape_untrusted, escape_untrusted_json
+from ..core.settings import read_settings
+from ..core.text import LINES, escape_untrusted, escape_untrusted_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,6 +59,38 @@ def print_wrapped(text: str, indent: int = 0) -> None:
             or [""]
         )
     write_text(text)
+
+
+Columns = Mapping[str, str | Callable[[Any], Any]]
+"""A table's columns by heading: a key of its records, or a function of one."""
+
+
+def print_result(json: bool, record: Any, *lines: str) -> None:
+    """What a command did: its record as one JSON document, or lines of text."""
+    if json:
+        return emit_json(record)
+    for text in lines:
+        print_line(text)
+
+
+def print_records(
+    json: bool,
+    records: Sequence[Any],
+    columns: Columns,
+    caption: str = "",
+    show: Callable[..., None] | None = None,
+) -> None:
+    """Records as one JSON document, or as a table (or by `show`, such as `print_catalogue`). A list in a cell is joined
+    by commas; None is empty."""
+    if json:
+        return emit_json(records)
+
+    def read(record: Any, column: str | Callable[[Any], Any]) -> Any:
+        value = column(record) if callable(column) else record[column]
+        return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    rows = [[read(record, column) for column in columns.values()] for record in records]
+    show(list(columns), rows, caption) if show else print_table("", list(columns), rows, caption)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
@@ -207,7 +240,7 @@ def exit_with_error(message: str) -> None:
 
 def is_debugging() -> bool:
     """Whether `FARSHIFT_DEBUG` is set, which shows tracebacks."""
-    return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
+    return read_settings().debug
 
 
 def print_note(text: str) -> None:

@@ -12,8 +12,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.clock import format_duration
-from ..core.listings.untrusted_text import LINES, escape_untrusted
 from ..core.progress import report_to
+from ..core.text import LINES, escape_untrusted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID

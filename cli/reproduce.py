@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import OptionalCount, command
 from .output import emit_json, exit_if, print_line, print_note, print_table
 from .progress import show_progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import Count, Natural, OptionalCount, Runs, command, read_settings
 from .output import (
     choose_columns,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import OptionalCount, command, read_settings
-from .output import emit_json, exit_if, exit_with_error, print_line, print_table
+from .output import Columns, emit_json, exit_if, exit_with_error, print_line, print_records, print_result, print_table
 from .progress import show_progress
 
 if TYPE_CHECKING:
@@ -56,10 +56,8 @@ def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
 
     with show_progress(), open_board_view(board) as board_view:
         folder = export_draw(board_view, window, out)
-    emit_json({"draw": str(folder)}) if json else print_line(
-        f"{folder}: inputs without labels. "
-        f"Answer them: farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
-    )
+    answer = f"farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
+    print_result(json, {"draw": str(folder)}, f"{folder}: inputs without labels. Answer them: {answer}")
 
 
 @command(app, "answer")
@@ -120,9 +118,9 @@ def sealed_answer(
             ),
         )
         file = pack_answers(run, out, sealed_test, team, card, signing)
-    if json:
-        return emit_json({"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team})
-    print_line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
+    record = {"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team}
+    submit = f"farshift board sealed submit {file} --board DIR"
+    print_result(json, record, f"{file}: answers of {run.model}. Submit them: {submit}")
 
 
 def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
@@ -163,14 +161,14 @@ def sealed_submit(
     with show_progress():
         signed_receipt = submit_to_board(board, window, file, token)
         signed_receipt.write(out)
-    if json:
-        return emit_json({**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)})
     again = "" if signed_receipt.new else " (already on the board)"
-    print_line(
-        f"{signed_receipt.window}: answers of {signed_receipt.team} received at {signed_receipt.time}, record "
-        f"{signed_receipt.seq}{again}"
+    received = f"answers of {signed_receipt.team} received at {signed_receipt.time}, record {signed_receipt.seq}{again}"
+    print_result(
+        json,
+        {**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)},
+        f"{signed_receipt.window}: {received}",
+        f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD",
     )
-    print_line(f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD")
 
 
 @command(app, "verify")
@@ -245,20 +243,14 @@ def sealed_list(folder: Path, window: str = "", json: bool = False) -> None:
     if window:
         window_results = make_window_results(Board(folder), window)
         return emit_json(window_results) if json else print_results(window_results)
-    every = list_window_results(Board(folder))
-    if json:
-        return emit_json(every)
-    rows = [
-        [
-            record["terms"]["window"],
-            record["state"],
-            record["terms"]["opens"],
-            record["terms"]["closes"],
-            record["answers"],
-        ]
-        for record in every
-    ]
-    print_table("", ["window", "state", "opens", "closes", "answers"], rows)
+    columns: Columns = {
+        "window": lambda record: record["terms"]["window"],
+        "state": "state",
+        "opens": lambda record: record["terms"]["opens"],
+        "closes": lambda record: record["terms"]["closes"],
+        "answers": "answers",
+    }
+    print_records(json, list_window_results(Board(folder)), columns)
 
 
 def print_window(window: Any, board: Path, json: bool) -> None:
@@ -284,16 +276,8 @@ def _print_profile(profile: dict[str, Any]) -> None:
             f"{name} D = {measure['distance']:.3f}, p = {measure['p']:.2f}"
             for name, measure in counts["measures"].items()
         ]
-        rows.append(
-            [
-                view,
-                counts["rows"],
-                len(counts["cells"]),
-                "yes" if counts["equal"] else "NO",
-                left,
-                ", ".join(measures),
-            ]
-        )
+        equal = "yes" if counts["equal"] else "NO"
+        rows.append([view, counts["rows"], len(counts["cells"]), equal, left, ", ".join(measures)])
     columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
     print_table("", columns, rows)
 

@@ -10,9 +10,10 @@ from typing import Any
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import command
 from .output import (
+    Columns,
     emit_json,
     exit_if,
     forbid_network,
@@ -20,6 +21,8 @@ from .output import (
     print_catalogue,
     print_error,
     print_line,
+    print_records,
+    print_result,
     print_table,
     print_table_on_stderr,
 )
@@ -50,7 +53,7 @@ def splits_list(
     """
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     from ..loaders.listing import splits
-    from ..splits.families import format_family_name, format_headline, group_by_family
+    from ..splits.catalogue import format_family_name, format_headline, group_by_family
 
     records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
     if json:
@@ -137,7 +140,7 @@ def splits_pull(
     --data DIR: Folder with your copy of the published data. May be repeated.
     --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
     """
-    from ..core.accepted_licences import accept_licences
+    from ..core.files import accept_licences
     from ..loaders.split import open_split
 
     forbid_network(offline)
@@ -147,11 +150,11 @@ def splits_pull(
             split = open_split(name, (*_check_folders(data, "--data"), *_check_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
-    if json:
-        return emit_json(done)
+    lines = []
     for item in done:
         counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
-        print_line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+        lines.append(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+    print_result(json, done, *lines)
 
 
 @command(app, "verify")
@@ -169,12 +172,13 @@ def splits_verify(
 
     with show_progress():
         verdicts = verify_each([find_manifest(name) for name in _resolve_names(names, all_)], _check_folders(mirror))
-    if json:
-        emit_json([verdict.__dict__ for verdict in verdicts])
-    else:
-        print_table(
-            "", ["split", "state", "identity", "reason"], [[v.name, v.state, v.identity[:16], v.why] for v in verdicts]
-        )
+    columns: Columns = {
+        "split": "name",
+        "state": "state",
+        "identity": lambda verdict: verdict["identity"][:16],
+        "reason": "why",
+    }
+    print_records(json, [vars(verdict) for verdict in verdicts], columns)
     exit_if(any(verdict.state != "verified" for verdict in verdicts))
 
 
@@ -206,12 +210,13 @@ def splits_audit(
         raise FarshiftError("--plot draws the audit of one split: name one, without --write")
     with show_progress():
         audits = audit_each([find_manifest(name) for name in split_names], _check_folders(mirror), write)
-    if json:
-        emit_json([audit.__dict__ for audit in audits])
-    else:
-        answers = {True: "yes", False: "no"}
-        rows = [[audit.name, answers[audit.holds], answers[audit.agrees], audit.why] for audit in audits]
-        print_table("", ["split", "holds", "agrees with the published one", "reason"], rows)
+    columns: Columns = {
+        "split": "name",
+        "holds": lambda audit: "yes" if audit["holds"] else "no",
+        "agrees with the published one": lambda audit: "yes" if audit["agrees"] else "no",
+        "reason": "why",
+    }
+    print_records(json, [vars(audit) for audit in audits], columns)
     exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
@@ -340,10 +345,9 @@ def splits_export(
     forbid_network(offline)
     with show_progress():
         done = export_part(name, part, to, out, shard_bytes, _check_folders(mirror))
-    if json:
-        return emit_json(done)
     rows, files = format_count(done["rows"], "row"), format_count(len(done["files"]), "file")
-    print_line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
+    size = f"{rows} in {done['out']}, {files}, {done['bytes']:,} bytes"
+    print_result(json, done, f"{done['split']}, {done['part']}: {size}")
 
 
 def _print_home_hint(out: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
+from ..core.text import format_count
 from .options import command
 from .output import emit_json, print_block, print_error, print_line
 from .progress import show_progress

@@ -106,8 +106,8 @@ def test_what_only_tests_import_is_for_development():
 
 def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():
     names = {re.match(r"[a-z0-9-]+", item)[0] for item in PROJECT["project"]["dependencies"]}
-    promised = {"numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub"}
-    assert names == promised | {"filelock", "httpx2", "tomli-w"}
+    promised = {"numpy", "scipy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub"}
+    assert names == promised | {"filelock", "fsspec", "httpx2", "tomli-w"}
     assert {"train", "stream", "board", "ray", "all", "dev"} <= PROJECT["project"]["optional-dependencies"].keys()
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().splitlines()
     assert "torchvision" not in (ROOT / "pyproject.toml").read_text()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadRun, FarshiftError, UnknownName
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.coverage import read_limit

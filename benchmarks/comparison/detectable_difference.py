@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..benchmark import Benchmark, find_benchmark
 from ..runs.run import Run, read_run
 from ..scoring.score import compute_entry_identity

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...core.listings.frame import to_data_frame
-from ...core.listings.html import render_table
+from ...core.listings import render_table, to_data_frame
 from ..statistics.not_available import NotAvailable, read_available
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from statistics import stdev
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..runs.run import Run, read_run
 from ..statistics.variance_estimate import compute_average
 from .compare import Side

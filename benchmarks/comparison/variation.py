@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError
-from ...splits.families import strip_draw
+from ...splits.catalogue import strip_draw
 from ..runs.run import Run, read_run
 from ..scoring.answered_rows import RunPredictions, get_cluster_names
 from ..scoring.score import get_run_benchmark

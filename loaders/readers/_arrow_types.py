@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ...splits.measures.times import convert_to_utc
+from ...splits.measures.words import convert_to_utc
 from ._tensors import find_item_type
 
 if TYPE_CHECKING:
