@@ -148,23 +148,8 @@ _UNDERTRAINED_NOTE = (
 
 _UNIT = "in percent, or in the metric's unit if it is not within [0, 1]"
 
-
-def _format_views(score: RecordedScore) -> list[str]:
-    return [format_estimate(estimate.to_dict(), score.in_percent) for estimate in (score.id, score.ood, score.gap)]
-
-
 _LONG = 34
 """The longest benchmark name that leaves room for the other columns on a narrow screen."""
-
-
-def _wrap_name(name: str) -> str:
-    """A benchmark's name; a long one in two lines where the screen is narrow, so that its score is not squeezed out."""
-    return name.replace("/", "/\n  ", 1) if len(name) > _LONG and count_terminal_columns() < NARROW else name
-
-
-def _format_ood(score: RecordedScore, marked: str) -> str:
-    """The OOD score without its interval, with a star where the result is marked."""
-    return format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0] + ("*" if marked else "")
 
 
 @command(app, "results")
@@ -196,72 +181,67 @@ def baselines_results(
     )
     from ..baselines.running.results import get_results_home, list_results
     from ..baselines.running.undertrained import find_undertrained
-    from ..benchmarks.scoring.trained_check import MARK
     from ..core.errors import UnknownName
     from ..core.progress import log_message, report_progress
 
     refuse_latex_options(latex, json, caption, label)
     home = get_results_home(budget)
     known = list_results(home)
-    if on and on not in {benchmark for benchmark, _ in known}:
-        raise UnknownName("benchmark with recorded results", on, {benchmark for benchmark, _ in known})
-    selected = [pair for pair in known if on in ("", pair[0])]
-    stored_scores = {
-        benchmark: read_recorded_scores(benchmark, home)
-        for benchmark in sorted({benchmark for benchmark, _ in selected})
-    }
-    lacking = [(benchmark, name) for benchmark, name in selected if rescore or name not in stored_scores[benchmark]]
-    scores = [stored_scores[benchmark][name] for benchmark, name in selected if (benchmark, name) not in set(lacking)]
+    benchmarks = {benchmark for benchmark, _ in known}
+    if on and on not in benchmarks:
+        raise UnknownName("benchmark with recorded results", on, benchmarks)
+    stored = {name: read_recorded_scores(name, home) for name in benchmarks if on in ("", name)}
+    selected = [(benchmark, name) for benchmark, name in known if benchmark in stored]
+    lacking = [(benchmark, name) for benchmark, name in selected if rescore or name not in stored[benchmark]]
+    scores = [stored[benchmark][name] for benchmark, name in selected if (benchmark, name) not in lacking]
     differ = []
     with show_progress():
         for index, (benchmark, name) in enumerate(lacking):
             report_progress("scoring", index, len(lacking))
             scores.append(now := RecordedScore.of(rescore_recorded(benchmark, name, home)))
-            before = stored_scores[benchmark].get(name, now)
+            before = stored[benchmark].get(name, now)
             if before.to_dict() != now.to_dict():
                 differ.append(f"{name} on {benchmark}: OOD {now.ood.value:.6f}, recorded as {before.ood.value:.6f}")
         report_progress("scoring", len(lacking), len(lacking))
     scores = sort_best_first(scores)
-    marked = {
-        name: find_undertrained(name, read_recorded_scores(name) | read_recorded_scores(name, home))
-        for name in {r.benchmark for r in scores}
-    }
-
-    def mark(score: RecordedScore) -> str:
-        return MARK if score.model in marked[score.benchmark] else ""
-
+    undertrained = {name: find_undertrained(name, read_recorded_scores(name) | stored[name]) for name in stored}
+    marks = [undertrained[score.benchmark].get(score.model, "") for score in scores]
     if json:
-        emit_json([r.to_dict() | {"not_learnt": marked[r.benchmark].get(r.model, "")} for r in scores])
+        emit_json([score.to_dict() | {"not_learnt": mark} for score, mark in zip(scores, marks, strict=True)])
     elif latex:
-        from ..baselines.running.results_table import format_latex as written
+        from ..baselines.running.results_table import format_latex
 
-        print_block(written(scores, caption, label).rstrip())
-    elif not (on or all_):
-        first = {r.benchmark: r for r in reversed(scores)}
-        counts = Counter(r.benchmark for r in scores)
-        rows = [
-            [_wrap_name(name), first[name].model, _format_ood(first[name], mark(first[name])), counts[name]]
-            for name in sorted(first)
-        ]
-        summary = (
-            f"{format_count(len(scores), 'result')}, OOD {_UNIT} (*: undertrained); "
-            "--on BENCHMARK lists its results, --all all."
-        )
-        print_table("", ["benchmark", "best baseline", "OOD", "runs"], rows, summary)
+        print_block(format_latex(scores, caption, label).rstrip())
+    elif on or all_:
+        _print_all_results(scores, marks)
     else:
-        rows = [
-            [
-                r.benchmark,
-                r.model,
-                *(format_estimate(estimate.to_dict(), r.in_percent) for estimate in (r.id, r.ood, r.gap)),
-                len(r.seeds),
-                mark(r),
-            ]
-            for r in scores
-        ]
-        columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
-        summary = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
-        print_table("", columns, rows, f"{summary}{_UNDERTRAINED_NOTE if any(map(mark, scores)) else ''}")
+        _print_best_results(scores, marks)
     if differ:
         log_message("\n".join(differ))
         raise typer.Exit(1)
+
+
+def _print_best_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
+    """The first score of each benchmark, without its interval, and a star where it is marked."""
+    counts, best = Counter(score.benchmark for score in scores), {}
+    for score, mark in zip(scores, marks, strict=True):
+        name, narrow = score.benchmark, count_terminal_columns() < NARROW
+        # A long name has two lines where the screen is narrow, so that its score is not squeezed out.
+        cell = name.replace("/", "/\n  ", 1) if len(name) > _LONG and narrow else name
+        ood = format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0]
+        best.setdefault(name, [cell, score.model, ood + ("*" if mark else ""), counts[name]])
+    count = format_count(len(scores), "result")
+    caption = f"{count}, OOD {_UNIT} (*: undertrained); --on BENCHMARK lists its results, --all all."
+    print_table("", ["benchmark", "best baseline", "OOD", "runs"], [best[name] for name in sorted(best)], caption)
+
+
+def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
+    from ..benchmarks.scoring.trained_check import MARK
+
+    rows = []
+    for score, mark in zip(scores, marks, strict=True):
+        views = [format_estimate(view.to_dict(), score.in_percent) for view in (score.id, score.ood, score.gap)]
+        rows.append([score.benchmark, score.model, *views, len(score.seeds), MARK if mark else ""])
+    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
+    caption = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
+    print_table("", columns, rows, caption + (_UNDERTRAINED_NOTE if any(marks) else ""))

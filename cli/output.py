@@ -270,13 +270,9 @@ def format_estimate(estimate: dict[str, Any] | None, percent: bool = True) -> st
     if estimate is None:
         return ""
     numbers = (estimate[key] for key in ("value", "low", "high"))
-    value, low, high = (_drop_zero_sign(f"{100 * number:.1f}" if percent else f"{number:.3f}") for number in numbers)
+    # z: zero has no sign.
+    value, low, high = (f"{100 * number:z.1f}" if percent else f"{number:z.3f}" for number in numbers)
     return f"{value} [{low}, {high}]"
-
-
-def _drop_zero_sign(number: str) -> str:
-    """Zero has no sign."""
-    return number.lstrip("-") if float(number) == 0 else number
 
 
 _buffered_lines: list[str] | None = None

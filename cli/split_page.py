@@ -9,6 +9,7 @@ from typing import Any
 
 from ..benchmarks.benchmark import load_benchmarks
 from ..core.errors import FarshiftError, UnknownName, shorten_list
+from ..core.text import format_count
 from ..loaders.acquire.source import Distribution, find_source
 from ..loaders.cache.limit import format_size
 from ..loaders.listing import has_local_rows
@@ -202,29 +203,22 @@ def print_rules(words: Sequence[str], json: bool) -> None:
         rule = find_rule(words[0])
         return emit_json(rule.to_dict()) if json else _print_rule(rule)
     of_file = {name for name in every if len(words) == 1 and name.partition("/")[0] == words[0]}
-    matches = [
-        rule
-        for rule in every.values()
-        if rule.name in of_file or (not of_file and all(word.lower() in _make_search_text(rule) for word in words))
-    ]
+    matches = []
+    for rule in every.values():
+        names = (parameter.name for parameter in rule.parameters)
+        text = " ".join([rule.name, *rule.kinds, rule.what, *names]).lower()
+        if rule.name in of_file or (not of_file and all(word.lower() in text for word in words)):
+            matches.append(rule)
     if not matches:
         raise FarshiftError(f"no rule has {' and '.join(map(repr, words))} in its name, kinds or description")
     if json:
         return emit_json([rule.to_dict() for rule in matches])
-    rows = [
-        [rule.name, ", ".join(rule.kinds) or "any", str(len(rule.splits)), _shorten_description(rule)]
-        for rule in matches
-    ]
-    count = "1 rule" if len(matches) == 1 else f"{len(matches)} rules"
-    return print_catalogue(["rule", "kinds", "splits", "description"], rows, f"{count}; NAME shows one in full")
-
-
-def _shorten_description(rule: Rule) -> str:
-    return textwrap.shorten(rule.title, _LONGEST, placeholder=" ..")
-
-
-def _make_search_text(rule: Rule) -> str:
-    return " ".join([rule.name, *rule.kinds, rule.what, *(parameter.name for parameter in rule.parameters)]).lower()
+    rows = []
+    for rule in matches:
+        title = textwrap.shorten(rule.title, _LONGEST, placeholder=" ..")
+        rows.append([rule.name, ", ".join(rule.kinds) or "any", str(len(rule.splits)), title])
+    caption = f"{format_count(len(matches), 'rule')}; NAME shows one in full"
+    return print_catalogue(["rule", "kinds", "splits", "description"], rows, caption)
 
 
 def _print_rule(rule: Rule) -> None:
