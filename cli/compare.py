@@ -11,7 +11,7 @@ import typer
 from ..core.errors import FarshiftError, UnknownName
 from ..core.text import format_count
 from .options import Runs, command, parse_run_path, refuse_figure_options, refuse_latex_options
-from .output import emit_json, print_block, print_line, print_table
+from .output import emit_json, print_block, print_line, print_result, print_table
 from .progress import show_progress
 
 app = typer.Typer()
@@ -157,11 +157,8 @@ def _print_robustness(paths: Sequence[Path], json: bool) -> None:
     _require_runs("robustness", paths, "a run and at least three baselines (RUN BASELINE BASELINE BASELINE ..)", 4)
     with show_progress():
         record = measure_effective_robustness(paths[0], paths[1:])
-    if json:
-        return emit_json(record)
-    above = format_estimate(read_interval(record["robustness"]))
-    print_line(f"{record['model']} on {record['benchmark']}: {above} above the line of {record['line']}")
-    print_line(record["interval"])
+    above = f"{format_estimate(read_interval(record['robustness']))} above the line of {record['line']}"
+    print_result(json, record, f"{record['model']} on {record['benchmark']}: {above}", record["interval"])
 
 
 def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
@@ -173,11 +170,9 @@ def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
     run, floor, ceiling = paths
     with show_progress():
         record = measure_gap_recovered(run, floor, ceiling, view)
-    if json:
-        return emit_json(record)
-    share = format_estimate(read_interval(record["recovered"]))
-    print_line(f"{record['model']} recovers {share} of the gap from {record['floor']} to {record['ceiling']}")
-    print_line(record["interval"])
+    share = f"{format_estimate(read_interval(record['recovered']))} of the gap"
+    text = f"{record['model']} recovers {share} from {record['floor']} to {record['ceiling']}"
+    print_result(json, record, text, record["interval"])
 
 
 def _print_replicates(paths: Sequence[Path], json: bool) -> None:
@@ -208,17 +203,16 @@ def _print_variance(paths: Sequence[Path], json: bool) -> None:
         return emit_json(record)
     parts = {view: item["components"] for view, item in record["views"].items()}
     rows = [
-        [name.replace("_", " "), *map(_format_share, (parts["id"][name], parts["ood"][name]))]
+        [
+            name.replace("_", " "),
+            *(f"{part['share']:.1%}" if part else "" for part in (parts["id"][name], parts["ood"][name])),
+        ]
         for name in parts["id"]
         if parts["id"][name] or parts["ood"][name]
     ]
     rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
     heading = f"{record['model']} on {record['benchmark']} ({record['metric']})"
     print_table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
-
-
-def _format_share(component: dict[str, Any] | None) -> str:
-    return "" if component is None else f"{component['share']:.1%}"
 
 
 def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:

@@ -46,18 +46,16 @@ def print_wrapped(text: str, indent: int = 0) -> None:
     """A line on stdout, broken at its spaces where the screen ends; what follows is indented by so many columns."""
     text = escape_untrusted(text, LINES)
     if has_screen_width():
-        text = "\n".join(
-            wrap(
-                text,
-                count_terminal_columns(),
-                subsequent_indent=" " * indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-                drop_whitespace=True,
-                replace_whitespace=False,
-            )
-            or [""]
+        columns, rest = count_terminal_columns(), " " * indent
+        pieces = wrap(
+            text,
+            columns,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
         )
+        text = "\n".join(pieces)
     write_text(text)
 
 
