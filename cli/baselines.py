@@ -223,7 +223,8 @@ def baselines_results(
 
 def _print_best_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
     """The first score of each benchmark, without its interval, and a star where it is marked."""
-    counts, best = Counter(score.benchmark for score in scores), {}
+    counts = Counter(score.benchmark for score in scores)
+    best: dict[str, list[Any]] = {}
     for score, mark in zip(scores, marks, strict=True):
         name, narrow = score.benchmark, count_terminal_columns() < NARROW
         # A long name has two lines where the screen is narrow, so that its score is not squeezed out.
