@@ -87,7 +87,7 @@ def __getattr__(name: str) -> Any:
     if name in ("baselines", "benchmarks", "splits"):  # packages that are called
         return import_module(f".{name}", __name__)
     if name == "__version__":
-        return import_module(".core.version", __name__).get_version()
+        return import_module(".core.settings", __name__).get_version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module_path, attribute = _HOMES[name]

@@ -7,6 +7,6 @@ The package is callable: `farshift.baselines()` lists the recipes (`running/list
 ['fishr']
 """
 
-from ..core.listings.callable import make_callable
+from ..core.listings import make_callable
 
 make_callable(__name__, "baselines.running.listing", "baselines")

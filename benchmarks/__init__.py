@@ -7,6 +7,6 @@ The package is callable: `farshift.benchmarks()` lists the benchmarks (`listing.
 ['scan/length']
 """
 
-from ..core.listings.callable import make_callable
+from ..core.listings import make_callable
 
 make_callable(__name__, "benchmarks.listing", "benchmarks")

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..core.canonical import compute_identity
 from ..core.draws import draw_permutation
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
-from ..core.family import read_family
-from ..core.plugins import read_all_definitions
+from ..core.plugins import read_all_definitions, read_family
 from ..loaders.acquire.source import read_categories
 from ..loaders.part import Part
 from ..loaders.split import Split, open_split

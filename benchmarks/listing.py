@@ -8,12 +8,12 @@ from math import isfinite
 from typing import Any
 
 from ..core.errors import UnknownName
-from ..core.listings.listing import Listing, has_words
+from ..core.listings import Listing, has_words
 from ..core.plugins import find_files_by_name, load_module
 from ..loaders.acquire.source import find_source
 from ..loaders.listing import MODALITIES, STATES, SourceTraits, check_known_name, has_local_rows, list_source_traits
+from ..splits.catalogue import get_family
 from ..splits.catalogue import get_state as state_of
-from ..splits.families import get_family
 from ..splits.manifest import check_kind
 from ..splits.schema import Field
 from .benchmark import Benchmark, find_benchmark

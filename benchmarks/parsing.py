@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, ModelError, get_first_line, shorten_list
-from ..core.listings.plural import format_count
 from ..core.plugins import PACKAGE
+from ..core.text import format_count
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .boxes import BadBoxes, read_boxes, write_boxes
 from .limits import MAX_TEXT

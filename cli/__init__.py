@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import sysconfig
+import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from . import streams
-from .baselines import app as baselines_app
-from .benchmarks import app as benchmarks_app
-from .board import app as submissions_app
-from .board import board_app
-from .cache import app as cache_app
-from .compare import app as compare_app
-from .contamination import app as contamination_app
-from .intake import app as intake_app
-from .paging import page_output
-from .plot import app as plot_app
-from .reproduce import app as reproduce_app
-from .run import run
-from .runs import app as runs_app
-from .sealed import app as sealed_app
-from .serve import app as serve_app
-from .splits import app as splits_app
-from .standings import app as standings_app
-from .team import app as team_app
-from .terminal import (
-    Json,
-    emit_json,
-    exit_if,
-    forbid_network,
-    format_estimate,
-    is_debugging,
-    print_error,
-    print_line,
-    print_table,
-    show_progress,
-)
+from ..core.errors import FarshiftError, get_first_line, shorten_list
+from ..core.plugins import PACKAGE
+from . import baselines, benchmarks, board, board_server, compare, machine, reproduce, run, sealed, splits, submissions
+from .output import configure_streams, discard_output, is_debugging, page_output, print_error, print_line
 
 app = typer.Typer(
     name="farshift",
@@ -49,110 +24,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(splits_app, name="splits")
-app.add_typer(benchmarks_app, name="benchmarks")
-app.add_typer(runs_app)
-app.add_typer(compare_app)
-app.add_typer(plot_app)
-app.add_typer(cache_app, name="cache")
-app.add_typer(baselines_app, name="baselines")
-app.command()(run)
-app.add_typer(reproduce_app)
-app.add_typer(submissions_app)
-board_app.add_typer(sealed_app, name="sealed")
-board_app.add_typer(contamination_app)
-board_app.add_typer(standings_app)
-board_app.add_typer(intake_app)
-board_app.add_typer(serve_app)
-app.add_typer(board_app, name="board")
-app.add_typer(team_app)
-
-
-@app.command()
-def quickstart(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder for the runs and the board.")] = Path(
-        "farshift-quickstart"
-    ),
-    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
-    engine: Annotated[
-        str, typer.Option("--engine", metavar="ENGINE", help="Execution engine: processes or local.")
-    ] = "processes",
-    json: Json = False,
-) -> None:
-    """Download one split of each kind of shift, train two baselines on each, score them and build a board."""
-    from ._quickstart import run_quickstart as go
-
-    forbid_network(offline)
-    with show_progress():
-        result = go(out, engine)
-    if json:
-        return emit_json(result.record())
-    columns = ["kind", "benchmark", "baseline", "role", "ID", "OOD", "gap = ID - OOD", "memorised"]
-    rows = [
-        [
-            row["kind"],
-            row["benchmark"],
-            row["baseline"],
-            row["role"],
-            *_format_scores(row),
-            format_estimate(row["memorised"]),
-        ]
-        for row in result.rows
-    ]
-    print_table(
-        f"Quick budget: {_describe_budget(result.rows)}. Scores in percent.",
-        columns,
-        rows,
-        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
-        "wrongly labelled training rows predicted correctly, memorised the share predicted with the wrong label.",
-    )
-    for name, audit in dict((row["benchmark"], row["audit"]) for row in result.rows if "weak" in row["audit"]).items():
-        print_line(f"{name}: {audit}.")
-    for item in result.left_out:
-        print_line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
-    print_line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")
-
-
-def _describe_budget(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The training budget of the rows, in words."""
-    seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in rows}))
-    short = sorted({(row["steps"], row["benchmark"]) for row in rows if row["steps"] is not None})
-    steps = ", ".join(f"{steps} on {benchmark}" for steps, benchmark in short)
-    return f"fewer steps than a full run{f' ({steps})' if steps else ''}, {seeds} seeds"
-
-
-@app.command()
-def doctor(
-    sources: Annotated[
-        bool,
-        typer.Option(
-            "--sources",
-            help="List each data source and how it is available: cached, generated, downloaded, or from your own copy.",
-        ),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Check the installation: packages, cache, device.
-
-    Exit code 1 if something required is missing."""
-    from ._doctor import check_machine, summarise_checks
-
-    checks = check_machine(sources)
-    if json:
-        emit_json(checks)
-    else:
-        state_names = {True: "ok", False: "MISSING", None: "optional"}
-        print_table(
-            "",
-            ["check", "state", "detail"],
-            [[c["check"], state_names[c["ok"]], c["detail"]] for c in summarise_checks(checks)],
-        )
-    exit_if(any(check["ok"] is False for check in checks))
+for module in (machine, run, compare, reproduce, submissions):
+    app.add_typer(module.app)
+app.add_typer(splits.app, name="splits")
+app.add_typer(benchmarks.app, name="benchmarks")
+app.add_typer(baselines.app, name="baselines")
+app.add_typer(machine.cache_app, name="cache")
+app.add_typer(board.app, name="board")
+board.app.add_typer(board_server.app)
+board.app.add_typer(sealed.app, name="sealed")
 
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from ..core.version import get_version
+        from ..core.settings import get_version
 
         print_line(get_version())
         raise typer.Exit
@@ -165,10 +50,6 @@ def _declare_global_options(
     ] = False,
 ) -> None:
     pass
-
-
-def _format_scores(row: dict[str, Any]) -> list[str]:
-    return [format_estimate(row[name]) for name in ("id", "ood", "gap")]
 
 
 _INTERRUPTED = "interrupted; finished work is kept, and repeating the command resumes"
@@ -212,8 +93,6 @@ MOVED = {
 
 def _suggest_next(error: Any, message: str) -> str:
     """The available commands after an unknown one, and the usage of a command that got too many arguments."""
-    from ..core.errors import shorten_list
-
     context = getattr(error, "ctx", None)
     if context is None:
         return ""
@@ -242,9 +121,7 @@ def build_command() -> Any:
 def main() -> None:
     """The entry point: an error that a user can cause is printed as one line, with exit code 2; any other too, with
     exit code 70."""
-    from ..core.errors import FarshiftError
-
-    streams.configure_streams()
+    configure_streams()
     root = build_command()
     try:
         with page_output():
@@ -257,7 +134,7 @@ def main() -> None:
         # The command line library ends with 1 on a broken pipe, which is the code of a check that failed.
         if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
             raise
-        streams.discard_output()
+        discard_output()
         sys.exit(141)
     except (FarshiftError, OSError) as error:
         if is_debugging():
@@ -271,8 +148,6 @@ def main() -> None:
             print_error(f"error: {message}{_suggest_next(error, message)}")
         sys.exit(2)
     except Exception as error:
-        from ._defect import describe_unexpected
-
         if is_debugging():
             raise
         message, code = describe_unexpected(error, root, sys.argv[1:])
@@ -281,3 +156,47 @@ def main() -> None:
     if status == 130:
         print_error(_INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+DEFECT = 70
+"""The exit code of a bug in Farshift itself: EX_SOFTWARE of sysexits."""
+
+_TRACEBACK = "FARSHIFT_DEBUG=1 shows the traceback"
+
+
+def describe_unexpected(error: Exception, root: Any, arguments: Sequence[str]) -> tuple[str, int]:
+    """One line that names the command, what happened and where, and the exit code. An error raised in a file of the
+    user's (a model, a rule) is the user's; any other is a bug."""
+    names, command = ["farshift"], root
+    for argument in arguments:
+        if (command := getattr(command, "commands", {}).get(argument)) is None:
+            break
+        names.append(argument)
+    what = f"{' '.join(names)}: {type(error).__name__}"
+    if str(error).strip():
+        what += f": {get_first_line(error)}"
+    if isinstance(error, MemoryError):
+        return f"{' '.join(names)}: out of memory ({get_first_line(error)})", 2
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_user_file(frame.filename)]
+    if own:
+        return f"{what} ({own[-1].filename}, line {own[-1].lineno}); {_TRACEBACK}", 2
+    last_frame = next((frame for frame in reversed(frames) if _is_package_file(Path(frame.filename))), None)
+    at = f" ({Path(last_frame.filename).relative_to(PACKAGE)}, line {last_frame.lineno})" if last_frame else ""
+    return f"{what}{at}: this is a bug in Farshift, please report it; {_TRACEBACK}", DEFECT
+
+
+def _is_user_file(file: str) -> bool:
+    libraries = {Path(sys.prefix), Path(sys.base_prefix), *map(Path, sysconfig.get_paths().values())}
+    path = Path(file)
+    if not path.is_absolute() or not path.is_file() or _is_package_file(path):
+        return False
+    return not any(path.is_relative_to(folder) for folder in libraries)
+
+
+def _is_package_file(path: Path) -> bool:
+    """In a checkout the folder of the package has tests and files of the user's beside the package's own."""
+    if not path.is_relative_to(PACKAGE):
+        return False
+    first = path.relative_to(PACKAGE).parts[0]
+    return first in ("__init__.py", "__main__.py") or (PACKAGE / first / "__init__.py").is_file()

@@ -19,9 +19,8 @@ from ..benchmarks.benchmark import load_benchmarks, make_benchmark_on, read_benc
 from ..benchmarks.definition import BenchmarkDefinition
 from ..benchmarks.metrics import find_metric
 from ..core.errors import BadDefinition, FarshiftError, shorten_list
-from ..core.listings.inline import write_inline
-from ..core.listings.plural import format_count
 from ..core.progress import log_message
+from ..core.text import format_count, write_inline
 from ..loaders.acquire.labels import MOST_CLASSES, infer_task
 from ..loaders.acquire.source_file import is_unedited, mark_generated, strip_mark
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes

@@ -6,10 +6,11 @@ embedded board, with the protocol's quick budget.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..baselines.recipe import Recipe, load_recipes
 from ..baselines.running.plan import Plan, compute_code_digest
@@ -31,9 +32,7 @@ from ..leaderboard.operations.submit import submit_runs
 from ..leaderboard.publish.site import build_site
 from ..leaderboard.submission.pack import pack_runs
 from ..splits.manifest import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from .output import format_estimate, print_line, print_table
 
 BUDGET = "quick"
 SEQUENCE_STEPS = 500
@@ -54,14 +53,7 @@ class Result:
     seconds: float
 
     def record(self) -> dict[str, Any]:
-        return {
-            "budget": BUDGET,
-            "rows": self.rows,
-            "left_out": self.left_out,
-            "board": str(self.board),
-            "page": str(self.page),
-            "seconds": self.seconds,
-        }
+        return {"budget": BUDGET} | vars(self) | {"board": str(self.board), "page": str(self.page)}
 
 
 def run_quickstart(out: Path, engine: str = "processes", steps: int | None = None) -> Result:
@@ -195,3 +187,25 @@ def _summarise_run(plan: Plan, run: Run) -> dict[str, Any]:
         "audit": plan.benchmark.manifest.audit_summary(),
         "run": str(run.path),
     }
+
+
+def print_quickstart(result: Result, out: Path) -> None:
+    """Print the table of the quickstart, and where to find its runs and its board."""
+    columns = ["kind", "benchmark", "baseline", "role", "id", "ood", "gap", "memorised"]
+    estimates = columns[4:]
+    rows = [[format_estimate(row[name]) if name in estimates else row[name] for name in columns] for row in result.rows]
+    seeds = " or ".join(str(count) for count in sorted({row["seeds"] for row in result.rows}))
+    short = sorted({(row["steps"], row["benchmark"]) for row in result.rows if row["steps"] is not None})
+    steps = ", ".join(f"{steps} on {benchmark}" for steps, benchmark in short)
+    print_table(
+        f"Quick budget: fewer steps than a full run{f' ({steps})' if steps else ''}, {seeds} seeds. Scores in percent.",
+        [*columns[:4], "ID", "OOD", "gap = ID - OOD", "memorised"],
+        rows,
+        "Brackets are 95 % t intervals over test rows and training seeds. Corrupted-label: OOD is the share of\n"
+        "wrongly labelled training rows predicted correctly, memorised the share predicted with the wrong label.",
+    )
+    for name, audit in {row["benchmark"]: row["audit"] for row in result.rows if "weak" in row["audit"]}.items():
+        print_line(f"{name}: {audit}.")
+    for item in result.left_out:
+        print_line(f"skipped: {item['benchmark']} ({item['kind']}): {item['why']}")
+    print_line(f"{result.seconds:.0f} s. Runs: {out / 'runs'}. Board: {result.board}. Open {result.page.resolve()}")

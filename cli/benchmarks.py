@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.listings.plural import format_count
-from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
-from .runs import print_scores
-from .terminal import Json, emit_json, print_catalogue, print_line, print_wrapped, show_progress
+from ..core.text import format_count
+from .options import command
+from .output import Columns, emit_json, print_catalogue, print_line, print_records, print_result, print_wrapped
+from .progress import show_progress
+from .run import print_scores
 
 if TYPE_CHECKING:
     from ..benchmarks.listing import BenchmarkEntry
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Benchmark name, such as scan/length.")]
 
 app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_help=True)
 
 
-@app.command("list")
+@command(app, "list")
 def benchmarks_list(
-    search: Words = None,
-    kind: OfKind = None,
-    suite: Annotated[str | None, typer.Option("--suite", metavar="SUITE", help="Suite, such as core or full.")] = None,
-    source: OfSource = None,
-    modality: OfModality = None,
-    generated: Generated = None,
-    state: OfState = None,
-    licence: OfLicence = "",
-    all_: Annotated[bool, typer.Option("--all", help="List each benchmark on its own line.")] = False,
-    json: Json = False,
+    search: list[str] | None = None,
+    kind: str | None = None,
+    suite: str | None = None,
+    source: str | None = None,
+    modality: str | None = None,
+    generated: bool | None = None,
+    state: str | None = None,
+    licence: str = "",
+    all_: bool = False,
+    json: bool = False,
 ) -> None:
     """List the benchmarks, or those that match the search words and options.
 
     A family (the noise rates and random draws of one label-noise rule) takes one line; --all and --json list every
-    benchmark."""
+    benchmark.
+
+    --suite SUITE: Suite, such as core or full.
+    --all: List each benchmark on its own line.
+    """
     from ..benchmarks.listing import benchmarks
 
     matches = benchmarks(
@@ -64,24 +68,27 @@ def benchmarks_list(
     print_catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
 
 
-@app.command("metrics")
-def benchmarks_metrics(json: Json = False) -> None:
+@command(app, "metrics")
+def benchmarks_metrics(json: bool = False) -> None:
     """List the metrics: tasks, whether higher or lower is better, options, definition."""
     from ..benchmarks.listing import list_metrics
 
-    records = list_metrics()
-    if json:
-        return emit_json(records)
-    rows = [
-        [f"{m['name']}@{m['version']}", ", ".join(m["tasks"]), m["better"], ", ".join(m["options"]), m["title"]]
-        for m in records
-    ]
-    print_catalogue(["metric", "task", "better", "options", "definition"], rows)
+    columns: Columns = {
+        "metric": lambda metric: f"{metric['name']}@{metric['version']}",
+        "task": "tasks",
+        "better": "better",
+        "options": "options",
+        "definition": "title",
+    }
+    print_records(json, list_metrics(), columns, show=print_catalogue)
 
 
-@app.command("show")
-def benchmarks_show(name: Name, json: Json = False) -> None:
-    """Show a benchmark: task, rows, protocol, permitted data, prompt, published results."""
+@command(app, "show")
+def benchmarks_show(name: str, json: bool = False) -> None:
+    """Show a benchmark: task, rows, protocol, permitted data, prompt, published results.
+
+    name NAME: Benchmark name, such as scan/length.
+    """
     from ..benchmarks.listing import describe_benchmark
 
     with show_progress():
@@ -94,43 +101,33 @@ def benchmarks_show(name: Name, json: Json = False) -> None:
         print_wrapped(f"{key:>{width}}  {value}", width + 2)
 
 
-@app.command("export")
-def benchmarks_export(
-    name: Name,
-    to: Annotated[str, typer.Option("--to", metavar="TOOL", help="Target runner: lm-eval or inspect.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")],
-    json: Json = False,
-) -> None:
-    """Export a text benchmark as a task for another evaluation runner."""
+@command(app, "export")
+def benchmarks_export(name: str, to: str, out: Path, json: bool = False) -> None:
+    """Export a text benchmark as a task for another evaluation runner.
+
+    name NAME: Benchmark name, such as scan/length.
+    --to TOOL: Target runner: lm-eval or inspect.
+    --out DIR: Output folder.
+    """
     from ..benchmarks.interop import export_benchmark
 
     with show_progress():
         record = export_benchmark(name, to, out)
-    emit_json(record) if json else print_line(f"{out}: {format_count(record['rows'], 'row')}. {record['command']}")
+    print_result(json, record, f"{out}: {format_count(record['rows'], 'row')}. {record['command']}")
 
 
-@app.command("import")
-def benchmarks_import(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Per-sample log files of the runner; each invocation of the runner counts as one seed.",
-        ),
-    ],
-    source: Annotated[
-        str, typer.Option("--from", metavar="TOOL", help="Runner that wrote the logs: lm-eval or inspect.")
-    ],
-    on: Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark that was exported.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Run folder to write.")],
-    name: Annotated[
-        str, typer.Option("--name", help="Model name on the run card (default: the name in the logs).")
-    ] = "",
-    json: Json = False,
-) -> None:
-    """Import the logs of another evaluation runner as a run, and score it."""
+@command(app, "import")
+def benchmarks_import(files: list[Path], from_: str, on: str, out: Path, name: str = "", json: bool = False) -> None:
+    """Import the logs of another evaluation runner as a run, and score it.
+
+    files FILE...: Per-sample log files of the runner; each invocation of the runner counts as one seed.
+    --from TOOL: Runner that wrote the logs: lm-eval or inspect.
+    --on BENCHMARK: Benchmark that was exported.
+    --out DIR: Run folder to write.
+    --name: Model name on the run card (default: the name in the logs).
+    """
     from ..benchmarks.interop import import_run
 
     with show_progress():
-        run = import_run(files, source, on, out, name)
+        run = import_run(files, from_, on, out, name)
     print_scores(run, json)

@@ -1,178 +1,46 @@
-"""Commands for leaderboards: pack and submit, and `farshift board`."""
+"""`farshift board ..`: one short function a command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.listings.plural import format_count
-from .options import Token
-from .terminal import Json, emit_json, exit_if, print_block, print_error, print_line, show_progress
+from ..core.errors import FarshiftError, UnknownName
+from ..core.text import format_count
+from .options import Count, command, refuse_latex_options
+from .output import emit_json, exit_if, print_block, print_line, print_result, print_table
+from .progress import show_progress
+from .sealed import find_named_model
 
-app = typer.Typer()
-board_app = typer.Typer(help="Create, read, verify, export and serve leaderboards.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from ..leaderboard.operations.build import BuildReport
+    from ..leaderboard.tables.snapshot import Snapshot
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")]
-BoardLocation = Annotated[
-    str, typer.Argument(metavar="DIR|EXPORT|URL", help="Board folder, export (folder or zip) or URL.")
-]
-_ENTRY = "Entry id: 16 hexadecimal digits, as printed by farshift submit."
-Entry = Annotated[str, typer.Argument(metavar="ENTRY", help=_ENTRY)]
-Reason = Annotated[str, typer.Option("--reason", help="Reason, shown on the board.")]
+app = typer.Typer(help="Create, read, verify, export and serve leaderboards.", no_args_is_help=True)
 
 
-@app.command()
-def pack(
-    runs: Annotated[
-        Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Argument(metavar="RUN...", help="Folders of finished runs, each of one model on one benchmark."),
-    ] = None,
-    out: Annotated[Optional[Path], typer.Option("--out", metavar="FILE", help="Submission file to write.")] = None,  # noqa: UP045
-    team: Annotated[str, typer.Option("--team", help="Team name (default: from the model card or the team key).")] = "",
-    note: Annotated[str, typer.Option("--note", help="One-line note, shown on the board.")] = "",
-    name: Annotated[str, typer.Option("--name", help="Submission name (default: from the model card).")] = "",
-    card: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--card", metavar="FILE", help="Model card (TOML); options override its values."),
-    ] = None,
-    key: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--key", metavar="FILE", help="Team key to sign with (default: the key created by farshift team)."
-        ),
-    ] = None,
-    unsigned: Annotated[bool, typer.Option("--unsigned", help="Do not sign, even if there is a team key.")] = False,
-    template: Annotated[bool, typer.Option("--template", help="Print a model card template and exit.")] = False,
-    json: Json = False,
-) -> None:
-    """Pack finished runs into a submission file: predictions and cards, no code.
-
-    The file is validated with the same checks as on a board."""
-    from ..core.errors import FarshiftError
-    from ..leaderboard.submission.pack import pack_runs as go
-    from ..leaderboard.submission.team_key import find_default_key, read_team_name
-    from ..leaderboard.validation.card import TEMPLATE
-
-    if template:
-        return emit_json({"template": TEMPLATE}) if json else print_block(TEMPLATE.rstrip())
-    if not runs or out is None:
-        raise FarshiftError("pack: name at least one run folder, and the file to write (--out FILE)")
-    if unsigned and key is not None:
-        raise FarshiftError("pack: choose one of --key and --unsigned")
-    with print_friendly_errors(json), show_progress():
-        signing = None if unsigned else find_default_key(key)
-        default = read_team_name() if signing is not None and key is None else ""
-        file = go(runs, out, team, note, card, name, key=signing, default_team=default)
-    if json:
-        signed = {} if signing is None else {"team_key": signing.public}
-        return emit_json(
-            {"file": str(file), "bytes": file.stat().st_size, "runs": [str(path) for path in runs]} | signed
-        )
-    size = f"{format_count(len(runs), 'run')}, {file.stat().st_size:,} bytes" + (
-        "" if signing is None else f", signed by {signing.path}"
-    )
-    print_line(f"{file}: {size}. Submit it: farshift submit {file} --to BOARD")
-
-
-@app.command()
-def submit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Submission file written by farshift pack.")],
-    to: Annotated[str, typer.Option("--to", metavar="DIR|URL", help="Board folder, or URL of a board server.")],
-    token: Token = "",
-    wait: Annotated[
-        bool,
-        typer.Option(
-            "--wait/--no-wait", help="For a server: wait until the file is scored, or print its state at once."
-        ),
-    ] = True,
-    reference: Annotated[
-        bool,
-        typer.Option(
-            "--reference",
-            help="For a board folder: mark the entries as reference entries, such as baselines, which are always "
-            "ranked.",
-        ),
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Submit a file to a board, which validates it, scores its predictions and adds the entries to its ledger.
-
-    Submitting the same file again adds no entries: repeat the command to resume after an interruption, or, with
-    --no-wait, to print the state of a submission on a server."""
-    from ..core.errors import FarshiftError
-    from ..leaderboard.operations.locations import is_url, submit_at
-    from ..leaderboard.submission.remote import RemoteBoard
-
-    if reference and is_url(to):
-        raise FarshiftError(
-            "submit: --reference needs the board folder (--to DIR): only the operator can mark references"
-        )
-    with print_friendly_errors(json), show_progress():
-        if not wait and is_url(to):
-            remote = RemoteBoard(to, token)
-            upload = remote.hand_over(file)
-            if upload.state["state"] in ("refused", "failed"):
-                remote.entered(upload)
-        else:
-            upload = None
-            entries, new = submit_at(to, file, token)
-            if reference:
-                _declare_references(to, entries)
-    if upload is not None:
-        if json:
-            return emit_json({"board": to, **upload.state, "new": upload.new})
-        return print_line(_describe_state(to, upload.state))
-    if json:
-        return emit_json({"board": to, "entries": entries, "new": new})
-    print_line(
-        f"{format_count(len(entries), 'entry', 'entries')} on {to}: {', '.join(entries)}"
-        + ("" if new else " (already on the board)")
-    )
-
-
-def _describe_state(board: str, state: Mapping[str, Any]) -> str:
-    """The state of a submission to a board's server, as one line."""
-    if state["state"] == "entered":
-        return f"{format_count(len(state['entries']), 'entry', 'entries')} on {board}: {', '.join(state['entries'])}"
-    position = f", position {state['position']} in the queue" if "position" in state else ""
-    return f"{board}: submission {state['id']} is {state['state']}{position}"
-
-
-def _declare_references(folder: str, entries: list[str]) -> None:
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.reference import declare_references
-
-    declare_references(Board(folder), entries)
-
-
-@board_app.command("init")
+@command(app, "init")
 def board_init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="New or empty folder; with --new-key, a board folder.")],
-    name: Annotated[str, typer.Option("--name", help="Board title.")] = "Farshift board",
-    store: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--store", metavar="URL", help="PostgreSQL database for the ledger (default: an SQLite file in DIR)."
-        ),
-    ] = None,
-    files: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--files", metavar="URL", help="Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR)."
-        ),
-    ] = None,
-    new_key: Annotated[
-        bool, typer.Option("--new-key", help="Rotate the key of an existing board; the old key signs the new one.")
-    ] = False,
-    reason: Annotated[str, typer.Option("--reason", help="With --new-key: reason, shown on the board.")] = "",
-    json: Json = False,
+    folder: Path,
+    name: str = "Farshift board",
+    store: str | None = None,
+    files: str | None = None,
+    new_key: bool = False,
+    reason: str = "",
+    json: bool = False,
 ) -> None:
-    """Create a board with its own signing key in an empty folder."""
-    from ..core.errors import FarshiftError
+    """Create a board with its own signing key in an empty folder.
+
+    folder DIR: New or empty folder; with --new-key, a board folder.
+    --name: Board title.
+    --store URL: PostgreSQL database for the ledger (default: an SQLite file in DIR).
+    --files URL: Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR).
+    --new-key: Rotate the key of an existing board; the old key signs the new one.
+    --reason: With --new-key: reason, shown on the board.
+    """
     from ..leaderboard.board import Board, get_key_path
 
     if new_key:
@@ -180,25 +48,17 @@ def board_init(
     if reason:
         raise FarshiftError("init: --reason goes with --new-key")
     board = Board.init(folder, name, store, files)
-    if json:
-        return emit_json({"board": str(board.path), "name": board.name, "key": board.ledger.key})
-    print_line(
-        f"{board.path}: a new board, {name!r}. Its private key is {get_key_path(board.path)}: back it up, keep it "
-        "secret"
-    )
+    key = f"Its private key is {get_key_path(board.path)}: back it up, keep it secret"
+    record = {"board": str(board.path), "name": board.name, "key": board.ledger.key}
+    print_result(json, record, f"{board.path}: a new board, {name!r}. {key}")
 
 
-@board_app.command("site")
-def board_site(
-    location: BoardLocation,
-    out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="DIR", help="Output folder (default: DIR/site)."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Write the board as static web pages."""
-    from ..core.errors import FarshiftError
+@command(app, "site")
+def board_site(location: str, out: Path | None = None, json: bool = False) -> None:
+    """Write the board as static web pages.
+
+    --out DIR: Output folder (default: DIR/site).
+    """
     from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.publish.site import build_site
 
@@ -206,32 +66,28 @@ def board_site(
         raise FarshiftError(f"site: name an output folder for the pages of {location} (--out DIR)")
     with show_progress(), open_board_view(location) as board:
         page = build_site(board, out)
-    emit_json({"page": str(page)}) if json else print_line(f"open {page.resolve()}")
+    print_result(json, {"page": str(page)}, f"open {page.resolve()}")
 
 
-@board_app.command("verify")
+@command(app, "verify")
 def board_verify(
-    location: BoardLocation,
-    head: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--head",
-            metavar="HASH",
-            help="Hash of an earlier head (last record) of the ledger; verification fails if the ledger does not "
-            "contain it.",
-        ),
-    ] = None,
-    key: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--key", metavar="HEX", help="Expected public key of the board, in hexadecimal."),
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Number of processes; 0 for one per core.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ignore the results of earlier verifications.")] = False,
-    json: Json = False,
+    location: str,
+    head: str | None = None,
+    key: str | None = None,
+    workers: Annotated[int, typer.Option(min=0)] = 0,
+    fresh: bool = False,
+    json: bool = False,
 ) -> None:
     """Verify the ledger, and recompute every score from its predictions.
 
-    Exit code 1 if something differs or cannot be recomputed. An interrupted verification is resumed."""
+    Exit code 1 if something differs or cannot be recomputed. An interrupted verification is resumed.
+
+    --head HASH: Hash of an earlier head (last record) of the ledger; verification fails if the ledger does not
+        contain it.
+    --key HEX: Expected public key of the board, in hexadecimal.
+    --workers: Number of processes; 0 for one per core.
+    --fresh: Ignore the results of earlier verifications.
+    """
     from ..leaderboard.operations.locations import verify_at
 
     with show_progress():
@@ -258,8 +114,8 @@ def board_verify(
     exit_if(not verification.is_complete)
 
 
-@board_app.command("rescore")
-def board_rescore(folder: Folder, json: Json = False) -> None:
+@command(app, "rescore")
+def board_rescore(folder: Path, json: bool = False) -> None:
     """Upgrade a board to the installed version: its database schema and its scores.
 
     The database is migrated to the new schema (Alembic). Entries scored with an older version of the scorer are
@@ -286,22 +142,16 @@ def board_rescore(folder: Folder, json: Json = False) -> None:
     exit_if(bool(report.left))
 
 
-@board_app.command("withdraw")
-def board_withdraw(
-    folder: Folder,
-    entry: Entry,
-    reason: Reason,
-    by_board: Annotated[
-        bool,
-        typer.Option(
-            "--by-board", help="Record the entry as removed by the board operator instead of withdrawn by its team."
-        ),
-    ] = False,
-    json: Json = False,
-) -> None:
+@command(app, "withdraw")
+def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False, json: bool = False) -> None:
     """Withdraw an entry from the tables.
 
-    The entry stays in the ledger and is listed separately, with the reason."""
+    The entry stays in the ledger and is listed separately, with the reason.
+
+    entry ENTRY: Entry id: 16 hexadecimal digits, as printed by farshift submit.
+    --reason: Reason, shown on the board.
+    --by-board: Record the entry as removed by the board operator instead of withdrawn by its team.
+    """
     from ..leaderboard.board import Board
     from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
 
@@ -310,7 +160,7 @@ def board_withdraw(
     else:
         withdraw_entry(Board(folder), entry, reason)
     state = "removed" if by_board else "withdrawn"
-    emit_json({"entry": entry, state: reason}) if json else print_line(f"{folder}: {entry} is {state}: {reason}")
+    print_result(json, {"entry": entry, state: reason}, f"{folder}: {entry} is {state}: {reason}")
 
 
 def _rotate_key(folder: Path, reason: str, json: bool) -> None:
@@ -320,25 +170,238 @@ def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     board = Board(folder)
     record, old = rotate_key(board, reason)
     key, file = record.body["key"], get_key_path(board.path)
+    signed = f"records after {record.seq} are signed by {key}"
+    print_result(
+        json,
+        {"seq": record.seq, "key": key, "file": str(file), "old": str(old)},
+        f"{folder}: {signed}. Back up {file}; {old} is no longer used",
+    )
+
+
+@command(app, "standings")
+def board_standings(
+    location: str,
+    benchmark: str = "",
+    baseline: str | None = None,
+    csv: bool = False,
+    latex: bool = False,
+    markdown: bool = False,
+    caption: str = "",
+    label: str = "",
+    json: bool = False,
+) -> None:
+    """Print the tables of a board: rank confidence sets, tie groups, intervals, and aggregates over benchmarks.
+
+    --csv: Print comma-separated values.
+    --latex: Print LaTeX tables.
+    --markdown: Print Markdown tables.
+    """
+    from ..leaderboard.exports import make_export_files
+
+    formats = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
+    if len(formats) + json > 1:
+        raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
+    refuse_latex_options(latex, False, caption, label)
+    with show_progress():
+        snapshot = _compute_snapshot(location, benchmark, baseline)
     if json:
-        return emit_json({"seq": record.seq, "key": key, "file": str(file), "old": str(old)})
-    print_line(f"{folder}: records after {record.seq} are signed by {key}. Back up {file}; {old} is no longer used")
+        return emit_json(snapshot.record())
+    if formats:
+        (content,) = make_export_files(snapshot, formats[0], {"caption": caption, "label": label}).values()
+        return print_block(content.decode().rstrip())
+    _print_tables(snapshot)
 
 
-@contextmanager
-def print_friendly_errors(json: bool) -> Iterator[None]:
-    """Print the problems of a refused submission one by one: as objects on stdout, or one per line."""
-    from ..core.errors import BadSubmission, FarshiftError
-    from ..leaderboard.validation.problem import to_problem_records
+def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:
+    from ..leaderboard.operations.locations import open_board_view
+    from ..leaderboard.tables.snapshot import take_snapshot
 
-    try:
-        yield
-    except BadSubmission as error:
+    with open_board_view(location) as board:
+        return take_snapshot(board, benchmark, baseline)
+
+
+def _print_tables(snapshot: Snapshot) -> None:
+    from ..leaderboard.exports._table import make_grid
+
+    for table_view in snapshot.views:
+        grid = make_grid(table_view)
+        title = f"{table_view.table.heading}: {table_view.table.metric}"
+        print_table(title, grid.columns, grid.rows, grid.caption + "\n")
+    for suite in snapshot.suites:
+        _print_suite(suite)
+    for removed_entry in snapshot.apart:
+        score, removal = removed_entry.score, removed_entry.left
+        assert removal is not None
+        print_line(f"{removal.kind}: {score.model} on {score.benchmark} ({removed_entry.entry}): {removal.reason}")
+    if not snapshot.views:
+        print_line("no entries")
+
+
+def _print_suite(suite: Any) -> None:
+    from ..benchmarks.statistics.interval import NotAvailable, read_available
+
+    aggregate = suite.aggregates
+    rows = [[row.entry, _format_margin(row.mean), _format_margin(row.iqm)] for row in aggregate.rows]
+    over = format_count(len(aggregate.over), "benchmark")
+    title = f"Mean normalised OOD score over {over}, {suite.budget} budget (0 chance, 1 best)"
+    print_table(title, ["model", "mean", "interquartile mean"], rows, aggregate.interval)
+    for row in aggregate.incomplete:
+        print_line(f"not aggregated: {row.entry} lacks {', '.join(row.missing)}")
+    for pair in suite.concurrences:
+        tau = read_available(_format_tau, pair.to_dict())
+        shown_tau = tau.reason if isinstance(tau, NotAvailable) else tau
+        print_line(
+            f"concurrence {pair.left}, {pair.right}: {shown_tau} ({format_count(pair.entries, 'entry', 'entries')})"
+        )
+
+
+def _format_tau(record: Mapping[str, Any]) -> str:
+    return f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+
+
+def _format_margin(interval: Any) -> str:
+    return f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+@command(app, "export")
+def board_export(
+    location: str,
+    out: Path,
+    as_: str = "",
+    benchmark: str = "",
+    baseline: str | None = None,
+    dataset: str = "",
+    source: str = "",
+    caption: str = "",
+    label: str = "",
+    check: bool = False,
+    json: bool = False,
+) -> None:
+    """Export a board for verification, or its tables in another format.
+
+    Without --as, the ledger, submissions and scores of a board folder are exported. Table formats: CSV, LaTeX,
+    Markdown, Hugging Face Community Evals (hf), EveryEvalEver (eee).
+
+    --out PATH: Output folder or file; an existing one is updated.
+    --as FORMAT: Export only the tables: csv, latex, markdown, hf, eee, or the name of a plug-in format.
+    --dataset OWNER/NAME: For hf: Hub data set that hosts the benchmark.
+    --source URL: For hf and eee: public URL of the board.
+    --check: Write nothing; exit code 1 if a file differs from the board.
+    """
+    if not as_:
+        if benchmark or baseline or dataset or source or caption or label or check:
+            raise FarshiftError(
+                "export: without --as F the whole board is exported: leave out the options of tables, or add --as F"
+            )
+        return _export_board(Path(location), out, json)
+    from ..leaderboard.exports import list_differences
+    from ..leaderboard.exports import write_export as go
+
+    with show_progress():
+        snapshot = _compute_snapshot(location, benchmark, baseline)
+    options = {"dataset": dataset, "source": source, "caption": caption, "label": label}
+    if check:
+        wrong = list_differences(snapshot, as_, out, options)
         if json:
-            emit_json({"error": str(error), "problems": to_problem_records(error)})
-            raise typer.Exit(2) from error
-        if len(error.problems) < 2:
-            raise
-        for problem in error.problems:
-            print_error(str(problem))
-        raise FarshiftError(f"refused: {len(error.problems)} problems are listed above") from error
+            emit_json({"format": as_, "differences": wrong})
+        for text in () if json else wrong or [f"{out}: up to date"]:
+            print_line(text)
+        return exit_if(bool(wrong))
+    files = go(snapshot, as_, out, options)
+    record = {"format": as_, "files": [str(path) for path in files]}
+    print_result(json, record, f"{out}: {format_count(len(files), 'file')}")
+
+
+def _export_board(folder: Path, out: Path, json: bool) -> None:
+    from ..leaderboard.board import Board
+    from ..leaderboard.operations.export import export_board as go
+
+    with show_progress():
+        summary = go(Board(folder), out)
+    records, files = format_count(summary.records, "record"), format_count(summary.files, "file")
+    text = f"{out}: {records}, {files} ({summary.new} new), head {summary.head}"
+    print_result(json, vars(summary) | {"out": str(out)}, text)
+
+
+@command(app, "build")
+def board_build(
+    folder: Path,
+    suite: str = "",
+    benchmark: list[str] | None = None,
+    only: list[str] | None = None,
+    workers: Count = 2,
+    json: bool = False,
+) -> None:
+    """Build a board of the shipped baselines from their recorded predictions.
+
+    The predictions are packed, submitted and verified, and the web pages are written. An interrupted build is
+    resumed.
+
+    folder DIR: Board folder to create or to resume.
+    --suite SUITE: Only benchmarks of this suite.
+    --benchmark BENCHMARK: Only this benchmark. May be repeated.
+    --only NAME: Only this baseline. May be repeated.
+    --workers: Number of processes.
+    """
+    with show_progress():
+        built = build_board(folder, suite, benchmark or [], only or [], workers)
+    if json:
+        emit_json(built.record())
+    else:
+        print_block(str(built))
+    exit_if(bool(built.differences))
+
+
+def build_board(
+    folder: Path, suite: str = "", benchmarks: Sequence[str] = (), baselines: Sequence[str] = (), workers: int = 2
+) -> BuildReport:
+    """Build, or go on with, the board of all recorded results, or of those of a suite, of some benchmarks, of some
+    baselines. Entries are compared with the baseline that has the role plain on a benchmark, else with the multi-layer
+    perceptron.
+
+    Raises `UnknownName` for a benchmark or a baseline without a recorded result."""
+    from ..baselines.recipe import load_recipes
+    from ..baselines.running.results import digest_result, find_recorded_run, list_results
+    from ..benchmarks.benchmark import load_suite
+    from ..leaderboard.operations.build import Job, build
+
+    recorded = list_results()
+    known, names = {on for on, _ in recorded}, {name for _, name in recorded}
+    for what, selected, available in (("benchmark", benchmarks, known), ("baseline", baselines, names)):
+        for name in selected:
+            if name not in available:
+                raise UnknownName(f"{what} with recorded results", name, available)
+    members = set(benchmarks) or ({member.name for member in load_suite(suite)} if suite else known)
+    chosen = [(on, name) for on, name in recorded if on in members and (not baselines or name in baselines)]
+    if not chosen:
+        raise FarshiftError(f"no baseline has a recorded result on {', '.join(sorted(members))}")
+    jobs = [Job(digest_result(on, name), on, name, name) for on, name in chosen]
+    plain = {on: "mlp" for on in sorted({on for on, _ in chosen})}
+    plain |= {on: recipe.name for recipe in load_recipes().values() for on in plain if recipe.role_on(on) == "plain"}
+    return build(folder, "Farshift baselines", "Farshift", jobs, find_recorded_run, plain, workers)
+
+
+@command(app, "probe")
+def board_probe(
+    on: str, data: Path | None = None, card: Path | None = None, model: str = "", json: bool = False
+) -> None:
+    """Search your data, model card or model for a benchmark's test rows and canary.
+
+    A canary is a unique string that marks the benchmark's text. Exit code 1 if anything is found. No data leave this
+    machine unless --model is a remote model.
+
+    --on BENCHMARK: Benchmark whose test rows to search for.
+    --data PATH: Training data to search: a Parquet, text or JSON lines file, or a folder.
+    --card FILE: Model card (TOML) whose declared training data to check.
+    --model MODEL: Model to prompt for the canary, as for farshift evaluate.
+    """
+    from ..leaderboard.contamination.probing import describe_record, has_findings, probe
+
+    with show_progress():
+        findings = probe(on, data, card, find_named_model(model, on, [])[0] if model else None)
+    if json:
+        emit_json(findings)
+    else:
+        for record in findings:
+            print_line(describe_record(record))
+    exit_if(has_findings(findings))

@@ -1,97 +1,59 @@
-"""`farshift compare`: runs compared by one statistic."""
+"""`farshift compare`: runs compared by one statistic; `farshift plot`: runs as a figure or a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.listings.plural import format_count
-from .runs import (
-    NAMED_RUN,
-    Caption,
-    Label,
-    Latex,
-    NoNote,
-    Title,
-    parse_run_path,
-    refuse_figure_options,
-    refuse_latex_options,
-)
-from .terminal import Json, emit_json, print_block, print_line, print_table, show_progress
+from ..core.text import format_count
+from .options import Runs, command, parse_run_path, refuse_figure_options, refuse_latex_options
+from .output import emit_json, print_block, print_line, print_result, print_table
+from .progress import show_progress
 
 app = typer.Typer()
 
 STATISTICS = ("difference", "robustness", "recovered", "replicates", "variance", "detectable")
 
-ComparedRuns = Annotated[
-    Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(metavar="RUN", help=NAMED_RUN, parser=parse_run_path),
-]
-Statistic = Annotated[
-    str,
-    typer.Option(
-        "--statistic",
-        metavar="STATISTIC",
-        help="Statistic: difference (score of RUN minus score of OTHER on the same rows; arguments: RUN OTHER), "
-        "robustness (effective robustness of RUN relative to a line fitted to baselines; arguments: RUN and "
-        "three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers; "
-        "arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over the seeds of a RUN, or "
-        "over one RUN per fold of a data set), variance (variance components of a RUN, or of one RUN per draw "
-        "of the data), detectable (minimum detectable difference on a benchmark; needs --on).",
-    ),
-]
 
-
-@app.command()
+@command(app)
 def compare(
-    runs: ComparedRuns = None,
-    statistic: Statistic = "difference",
-    plot: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="FILE", help="Also plot the difference to a .png, .svg or .pdf file."),
-    ] = None,
-    title: Title = "",
-    no_note: NoNote = False,
-    full: Annotated[
-        bool,
-        typer.Option("--full", help="Also print the difference at each severity and in each group, and exact tests."),
-    ] = False,
-    latex: Latex = False,
-    caption: Caption = "",
-    label: Label = "",
-    view: Annotated[
-        str,
-        typer.Option(
-            "--view", metavar="VIEW", help="For recovered: view (group of test rows) to score, such as id or ood."
-        ),
-    ] = "ood",
-    on: Annotated[
-        str, typer.Option("--on", metavar="BENCHMARK", help="For detectable: benchmark name, such as scan/length.")
-    ] = "",
-    assumed: Annotated[
-        bool,
-        typer.Option(
-            "--assumed",
-            help="For detectable: assume that two models disagree on 10 % of the rows (default: measure it on the "
-            "RUNs, or on the recorded baselines).",
-        ),
-    ] = False,
-    seeds: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--seeds",
-            min=2,
-            help="For detectable: number of seeds per run to plan for (default: that of the RUNs or recorded "
-            "baselines).",
-        ),
-    ] = None,
-    json: Json = False,
+    runs: Annotated[list[Path] | None, typer.Argument(parser=parse_run_path)] = None,
+    statistic: str = "difference",
+    plot: Path | None = None,
+    title: str = "",
+    no_note: bool = False,
+    full: bool = False,
+    latex: bool = False,
+    caption: str = "",
+    label: str = "",
+    view: str = "ood",
+    on: str = "",
+    assumed: bool = False,
+    seeds: Annotated[int | None, typer.Option(min=2)] = None,
+    json: bool = False,
 ) -> None:
-    """Compare runs: the paired difference of two runs with its interval, or another statistic."""
+    """Compare runs: the paired difference of two runs with its interval, or another statistic.
+
+    runs RUN: Folder of a finished run, or a recorded result: baseline:NAME@BENCHMARK (quick budget) or
+        baseline:NAME:full@BENCHMARK (full budget).
+    --statistic STATISTIC: Statistic: difference (score of RUN minus score of OTHER on the same rows; arguments:
+        RUN OTHER), robustness (effective robustness of RUN relative to a line fitted to baselines; arguments:
+        RUN and three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers;
+        arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over the seeds of a RUN, or over
+        one RUN per fold of a data set), variance (variance components of a RUN, or of one RUN per draw of the
+        data), detectable (minimum detectable difference on a benchmark; needs --on).
+    --plot FILE: Also plot the difference to a .png, .svg or .pdf file.
+    --full: Also print the difference at each severity and in each group, and exact tests.
+    --view VIEW: For recovered: view (group of test rows) to score, such as id or ood.
+    --on BENCHMARK: For detectable: benchmark name, such as scan/length.
+    --assumed: For detectable: assume that two models disagree on 10 % of the rows (default: measure it on the
+        RUNs, or on the recorded baselines).
+    --seeds: For detectable: number of seeds per run to plan for (default: that of the RUNs or recorded baselines).
+    """
     paths = runs or []
     if statistic not in STATISTICS:
         raise UnknownName("statistic", statistic, STATISTICS)
@@ -194,11 +156,8 @@ def _print_robustness(paths: Sequence[Path], json: bool) -> None:
     _require_runs("robustness", paths, "a run and at least three baselines (RUN BASELINE BASELINE BASELINE ..)", 4)
     with show_progress():
         record = measure_effective_robustness(paths[0], paths[1:])
-    if json:
-        return emit_json(record)
-    above = format_estimate(read_interval(record["robustness"]))
-    print_line(f"{record['model']} on {record['benchmark']}: {above} above the line of {record['line']}")
-    print_line(record["interval"])
+    above = f"{format_estimate(read_interval(record['robustness']))} above the line of {record['line']}"
+    print_result(json, record, f"{record['model']} on {record['benchmark']}: {above}", record["interval"])
 
 
 def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
@@ -210,11 +169,9 @@ def _print_recovered(paths: Sequence[Path], view: str, json: bool) -> None:
     run, floor, ceiling = paths
     with show_progress():
         record = measure_gap_recovered(run, floor, ceiling, view)
-    if json:
-        return emit_json(record)
-    share = format_estimate(read_interval(record["recovered"]))
-    print_line(f"{record['model']} recovers {share} of the gap from {record['floor']} to {record['ceiling']}")
-    print_line(record["interval"])
+    share = f"{format_estimate(read_interval(record['recovered']))} of the gap"
+    text = f"{record['model']} recovers {share} from {record['floor']} to {record['ceiling']}"
+    print_result(json, record, text, record["interval"])
 
 
 def _print_replicates(paths: Sequence[Path], json: bool) -> None:
@@ -245,17 +202,16 @@ def _print_variance(paths: Sequence[Path], json: bool) -> None:
         return emit_json(record)
     parts = {view: item["components"] for view, item in record["views"].items()}
     rows = [
-        [name.replace("_", " "), *map(_format_share, (parts["id"][name], parts["ood"][name]))]
+        [
+            name.replace("_", " "),
+            *(f"{part['share']:.1%}" if part else "" for part in (parts["id"][name], parts["ood"][name])),
+        ]
         for name in parts["id"]
         if parts["id"][name] or parts["ood"][name]
     ]
     rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
     heading = f"{record['model']} on {record['benchmark']} ({record['metric']})"
     print_table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
-
-
-def _format_share(component: dict[str, Any] | None) -> str:
-    return "" if component is None else f"{component['share']:.1%}"
 
 
 def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int | None, json: bool) -> None:
@@ -294,3 +250,60 @@ def _format_detectable(record: dict[str, Any]) -> list[Any]:
         value += f" [{record['low']:.4f}, {record['high']:.4f}]"
     clusters = "" if record["clusters"] is None else f"{record['clusters']} ({record['clusters_are']})"
     return [value, record["rows"], clusters]
+
+
+@command(app)
+def plot(
+    runs: Runs,
+    what: str = "gap",
+    out: Path | None = None,
+    title: str = "",
+    no_note: bool = False,
+    table: str = "",
+    caption: str = "",
+    label: str = "",
+    json: bool = False,
+) -> None:
+    """Plot runs as a figure, or write their scores as a table.
+
+    --what FIGURE: Figure: gap (ID and OOD scores), severity (score by severity of the shift), id_ood (OOD
+        against ID scores), noise (memorised and corrected labels), calibration (reliability diagrams), or the
+        name of a plug-in.
+    --out FILE: Image to write: .png, .svg or .pdf; with --table, text file to write (default: print the table).
+    --table FORMAT: Write a table instead of a figure: latex, markdown, csv, or the name of a plug-in format.
+    """
+    from ..benchmarks.comparison.compare_full import find_leaders
+    from ..benchmarks.plot import draw_plot, get_plot_note
+    from ..benchmarks.scoring.score import score as go
+    from ..benchmarks.tables import render_table
+
+    if bool(table) == (out is not None and not table):
+        raise FarshiftError("plot: name an image file to write (--out FIGURE.png) or a table format (--table markdown)")
+    if table and out is not None and out.suffix in (".png", ".svg", ".pdf"):
+        raise FarshiftError(f"plot: {out} is an image file, and --table {table} writes text: leave out one of the two")
+    if table:
+        refuse_figure_options("plot", "--out FIGURE.png without --table", title, no_note)
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not table:
+            raise FarshiftError(f"plot: --{name} applies to tables: add --table latex, or leave it out")
+    with show_progress():
+        scores = [go(path) for path in runs]
+        leads = find_leaders(runs) if table == "latex" else None
+    if table:
+        text = render_table(scores, table, caption=caption, label=label, leaders=leads)
+        if out is not None:
+            from ..core.files import write_atomically
+
+            write_atomically(out, text.encode())
+        return (
+            emit_json({"table": text, "file": None if out is None else str(out)})
+            if json
+            else print_block(text.rstrip())
+        )
+    assert out is not None
+    file = draw_plot(scores, what, out, title=title, note=not no_note)
+    record = {"file": str(file), "what": what, "runs": len(runs)}
+    note = {"note": get_plot_note(scores, what)} if no_note else {}
+    if json:
+        return emit_json(record | note)
+    print_block("\n".join([str(file), *note.values()]))

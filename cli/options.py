@@ -1,71 +1,159 @@
-"""Options that several commands share: declared once, singly or as the fields of a dataclass."""
+"""Commands whose arguments and options are described in their docstrings, and those that several commands share."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import MISSING, fields
-from functools import wraps
-from inspect import Parameter, signature
-from typing import Annotated, Any, TypeVar, get_type_hints
+from copy import copy
+from inspect import cleandoc, signature
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
 import typer
 
-T = TypeVar("T")
+from ..core.errors import FarshiftError
 
-Token = Annotated[
-    str,
-    typer.Option(
-        "--token",
-        metavar="TOKEN",
-        help="Access token for a server (default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME).",
-    ),
-]
+F = TypeVar("F", bound=Callable[..., None])
+
+SHARED = """
+folder DIR: Board folder.
+location DIR|EXPORT|URL: Board folder, export (folder or zip) or URL.
+names NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+runs RUN...: Folder of a finished run, or a recorded result: baseline:NAME@BENCHMARK (quick budget) or
+    baseline:NAME:full@BENCHMARK (full budget).
+search WORD: Search words; all of them must occur in the name, title or another field of an entry.
+window WINDOW: Window name, or benchmark name for its latest window.
+--baseline MODEL: Model with which to compare every entry, with Holm-adjusted tests (default: the board's
+    baseline for each benchmark).
+--benchmark BENCHMARK: Only tables of this benchmark.
+--budget full|quick: Training budget of the protocol: full or quick.
+--caption TEXT: Caption of the LaTeX table.
+--device DEVICE: Device: cpu, cuda, cuda:1 ..
+--generated/--real: Only generated (synthetic) data, or only collected (real) data (default: both).
+--json: Print one JSON document to stdout instead of text.
+--kind KIND: Kind of shift: domain, length, compositional, easy-to-hard or corrupted-label.
+--label LABEL: Label of the LaTeX table, such as tab:results.
+--latex: Print a LaTeX table.
+--licence TEXT: Words that the licence must contain, such as CC0.
+--mirror DIR: Local folder in which to look for source files, by digest, before downloading them. May be
+    repeated.
+--modality MODALITY: Modality: text, image, audio, tabular or array.
+--no-note: Print the explanatory note to stdout instead of drawing it below the figure.
+--offline: Do not access the network.
+--on BENCHMARK: Benchmark name, such as scan/length.
+--option KEY=VALUE: Option of an hf:, openai: or cmd: model. May be repeated.
+--seeds: Number of seeds (default: the protocol's).
+--selection RULE: Rule that selects among checkpoints and settings, such as last or id_val (default: the
+    protocol's).
+--settings FILE: TOML file with one table of hyperparameters per setting, passed to the model factory; every
+    setting is trained.
+--source SOURCE: Name of the data source, such as scan.
+--state STATE: State: frozen (the package has the digests of all rows), definition (not frozen yet), or
+    pulled (a definition that was frozen on this machine).
+--steps: Number of optimiser steps (default: the budget's).
+--title TEXT: Title of the figure.
+--token TOKEN: Access token for a server (default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME).
+"""
+"""Arguments and options that several commands have. A command's docstring can describe one of them otherwise."""
+
+_ENTRY = re.compile(r"(?P<flags>--[\w/-]+|\w+)(?: (?P<metavar>[^:]+))?: (?P<help>.+)", re.DOTALL)
 
 
-def with_options(options: type[T]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command whose first parameter is a dataclass of options gets one option for each of its fields, whose types are
-    annotated as a command's parameters are; then its own parameters.
+def command(app: typer.Typer, name: str | None = None) -> Callable[[F], F]:
+    """Make a function a command of `app`. The last paragraph of its docstring describes its own parameters, an argument
+    by its name and an option by its flag, each with how its value is called in the help:
 
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Target:
-    ...     on: str = ""
-    >>> @with_options(Target)
-    ... def show(target: Target, loud: bool = False) -> None:
-    ...     print(target.on, loud)
-    >>> show(on="scan/length")
-    scan/length False
+        runs RUN...: Folders of finished runs.
+        --out FILE: Submission file to write.
     """
-    known = get_type_hints(options, include_extras=True)
-    shared = [
-        Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=known[field.name],
-        )
-        for field in fields(options)  # type: ignore[arg-type]
-    ]
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
-        _, *own = signature(command).parameters.values()
-        rest = [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]) for parameter in own]
-
-        @wraps(command)
-        def wrapper(**given: Any) -> None:
-            command(
-                options(
-                    **{parameter.name: given.pop(parameter.name) for parameter in shared if parameter.name in given}
-                ),
-                **given,
-            )
-
-        del wrapper.__wrapped__  # its signature is not this one's
-        wrapper.__signature__ = signature(wrapper).replace(parameters=[*shared, *rest])  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *rest)} | {
-            "return": None
+    def register(function: F) -> F:
+        text, _, described = cleandoc(function.__doc__ or "").rpartition("\n\n")
+        own = _parse_entries(described) if text else {}
+        function.__doc__ = text if own else function.__doc__
+        known = _parse_entries(SHARED) | own
+        hints = get_type_hints(function, include_extras=True)
+        function.__annotations__ = {"return": None} | {
+            parameter: _describe_parameter(hints[parameter], *known[parameter.rstrip("_")])
+            for parameter in signature(function).parameters
         }
-        return wrapper
+        app.command(name)(function)
+        return function
 
-    return decorate
+    return register
+
+
+def _parse_entries(text: str) -> dict[str, tuple[str, str | None, str]]:
+    """The flags (of an argument its name), the metavar and the help of each parameter that `text` describes."""
+    matches = [_ENTRY.fullmatch(entry) for entry in re.split(r"\n(?! )", text.strip())]
+    if None in matches:
+        return {}
+    entries = [(match["flags"], match["metavar"], " ".join(match["help"].split())) for match in matches if match]
+    return {re.split("/", entry[0])[0].lstrip("-").replace("-", "_"): entry for entry in entries}
+
+
+def _describe_parameter(hint: Any, flags: str, metavar: str | None, description: str) -> Any:
+    """The annotation of a parameter as typer reads it; its hint may have the limits of its values."""
+    is_option = flags.startswith("--")
+    info = (
+        copy(hint.__metadata__[0])
+        if hasattr(hint, "__metadata__")
+        else (typer.Option if is_option else typer.Argument)()
+    )
+    info.metavar, info.help = metavar, description
+    if is_option:
+        info.param_decls = (flags,)
+    return Annotated[get_args(hint)[0] if hasattr(hint, "__metadata__") else hint, info]
+
+
+_RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")
+
+
+def parse_run_path(text: str) -> Path:
+    """A run's folder as the command line names it: a path, or `baseline:NAME@BENCHMARK` for a recorded result, which
+    is `baseline:NAME:full@BENCHMARK` under the budget full."""
+    if not text.startswith("baseline:"):
+        return Path(text)
+    from ..baselines.running.results import find_recorded_run, list_results
+
+    if recorded := _RECORDED.fullmatch(text):
+        return find_recorded_run(recorded["benchmark"], recorded["name"], budget=recorded["budget"] or "quick").path
+    name = text.removeprefix("baseline:").strip("@")
+    on = next((benchmark for benchmark, recorded_name in list_results() if recorded_name == name), "")
+    example = f", such as baseline:{name}@{on}" if on else " (farshift baselines results lists them)"
+    raise FarshiftError(f"{text}: write baseline:NAME@BENCHMARK for a recorded result{example}")
+
+
+Runs = Annotated[list[Path], typer.Argument(parser=parse_run_path)]
+Natural = Annotated[int, typer.Option(min=0)]
+Count = Annotated[int, typer.Option(min=1)]
+OptionalCount = Annotated[int | None, typer.Option(min=1)]
+
+
+def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
+    """Refuse options of LaTeX tables without --latex."""
+    if latex and json:
+        raise FarshiftError("choose one of --json and --latex")
+    for name, value in (("caption", caption), ("label", label)):
+        if value and not latex:
+            raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
+
+
+def refuse_figure_options(command: str, needs: str, title: str, no_note: bool) -> None:
+    """Refuse options of figures without a figure."""
+    for name, value in (("--title", title), ("--no-note", no_note)):
+        if value:
+            raise FarshiftError(f"{command}: {name} applies to figures: add {needs}, or leave it out")
+
+
+def read_settings(path: Path | None) -> dict[str, Any] | None:
+    """Named settings from a TOML file; None where there is no file."""
+    from ..core.errors import BadDefinition
+    from ..core.plugins import read_toml
+
+    if path is None:
+        return None
+    settings = read_toml(path)
+    if not settings or not all(isinstance(values, dict) for values in settings.values()):
+        raise BadDefinition(f"{path}: write one table per setting, such as [small] with hidden = 64 under it")
+    return settings

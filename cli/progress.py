@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ..core.clock import format_duration
-from ..core.listings.untrusted_text import LINES, escape_untrusted
+from ..core.progress import report_to
+from ..core.text import LINES, escape_untrusted
 
 if TYPE_CHECKING:
     from rich.progress import Progress, Task, TaskID
@@ -139,3 +143,21 @@ def make_progress_bars(console: Any) -> Progress:
         console=console,
         transient=True,
     )
+
+
+@contextmanager
+def show_progress() -> Iterator[None]:
+    """Show the progress of long work on stderr within the context. stdout is for the result only: anything else that
+    is printed meanwhile, by a user's model or a worker process, goes to stderr too."""
+    screen = Screen()
+    sys.stdout.flush()
+    saved_stdout = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with report_to(screen):
+            yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(saved_stdout, 1)
+        os.close(saved_stdout)
+        screen.close()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.listings.plural import format_count
-from .finding import OfKind
-from .runs import Device
-from .terminal import Json, emit_json, exit_if, print_line, print_note, print_table, show_progress
+from ..core.errors import FarshiftError
+from ..core.text import format_count
+from .options import OptionalCount, command
+from .output import emit_json, exit_if, print_line, print_note, print_table
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..benchmarks.claims.claim import Claim
@@ -20,59 +21,46 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-@app.command()
+@command(app)
 def reproduce(
-    name: Annotated[Optional[str], typer.Argument(metavar="CLAIM", help="Claim name, as printed by --list.")] = None,  # noqa: UP045
-    listing: Annotated[bool, typer.Option("--list", help="List the claims with their recorded verdicts.")] = False,
-    every: Annotated[
-        bool, typer.Option("--all", help="Check as many claims as fit into the time --budget, cheapest first.")
-    ] = False,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick", help="Check only the direction of the effect, with short training (under a minute per claim)."
-        ),
-    ] = False,
-    rescore: Annotated[
-        bool, typer.Option("--rescore", help="Apply the decision rule to the recorded predictions, without training.")
-    ] = False,
-    budget: Annotated[
-        str, typer.Option("--budget", metavar="TIME", help="With --all: time budget, such as 90s, 30m or 2h.")
-    ] = "30m",
-    seeds: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--seeds", min=1, help="Number of seeds of each run (default: the claim's)."),
-    ] = None,
-    device: Device = "cpu",
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Output folder for the runs; unfinished runs are resumed.")
-    ] = Path("farshift-claims"),
-    kind: OfKind = None,
-    keep: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--keep",
-            metavar="DIR",
-            help="Folder in which to record the outcomes and their predictions (default: not recorded).",
-        ),
-    ] = None,
-    json: Json = False,
+    name: str | None = None,
+    list_: bool = False,
+    all_: bool = False,
+    quick: bool = False,
+    rescore: bool = False,
+    budget: str = "30m",
+    seeds: OptionalCount = None,
+    device: str = "cpu",
+    out: Path = Path("farshift-claims"),
+    kind: str | None = None,
+    keep: Path | None = None,
+    json: bool = False,
 ) -> None:
     """Check a published claim: run its experiment, and apply its decision rule, which was fixed in advance.
 
-    Exit code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction)."""
-    from ..benchmarks.claims.claim import load_claim
-    from ..core.errors import FarshiftError
+    Exit code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction).
 
-    if (name is not None) + listing + every != 1:
+    name CLAIM: Claim name, as printed by --list.
+    --list: List the claims with their recorded verdicts.
+    --all: Check as many claims as fit into the time --budget, cheapest first.
+    --quick: Check only the direction of the effect, with short training (under a minute per claim).
+    --rescore: Apply the decision rule to the recorded predictions, without training.
+    --budget TIME: With --all: time budget, such as 90s, 30m or 2h.
+    --seeds: Number of seeds of each run (default: the claim's).
+    --out DIR: Output folder for the runs; unfinished runs are resumed.
+    --keep DIR: Folder in which to record the outcomes and their predictions (default: not recorded).
+    """
+    from ..benchmarks.claims.claim import load_claim
+
+    if (name is not None) + list_ + all_ != 1:
         raise FarshiftError("reproduce: name a claim, or give one of --list and --all")
     if rescore and (quick or seeds or keep):
         raise FarshiftError("reproduce: --rescore uses the recorded predictions: leave out --quick, --seeds and --keep")
     if keep is not None and quick:
         raise FarshiftError("reproduce: --keep records full runs: leave out --quick")
-    if listing:
+    if list_:
         return _print_claims(kind or "", json)
-    if every:
+    if all_:
         minutes = _parse_minutes(budget)
         chosen = _choose_fitting_claims(kind or "", quick, minutes, device)
     else:
@@ -112,7 +100,6 @@ def _check_claims(
     from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
     from ..baselines.reproduce.reproduce import reproduce_claim as go
     from ..core.clock import Stopwatch
-    from ..core.errors import FarshiftError
 
     outcomes: list[Outcome] = []
     failed = []
@@ -171,7 +158,6 @@ def _print_outcome(claim: Claim, outcome: Outcome) -> None:
 
 
 def _parse_minutes(text: str) -> float:
-    from ..core.errors import FarshiftError
 
     if not (match := re.fullmatch(r"(\d+(?:\.\d+)?)(s|m|h)", text)):
         raise FarshiftError(f"--budget {text!r}: write a number and s, m or h, such as 30m")

@@ -1,227 +1,62 @@
-"""`farshift run`, and with `--dry-run` an estimate of its cost."""
+"""`farshift run`, `evaluate`, `score` and `status`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.listings.plural import format_count
-from .options import with_options
-from .runs import BudgetName, Device, Seeds, Selection, Steps, print_scores, read_settings
-from .terminal import Json, emit_json, forbid_network, print_block, print_line, print_note, print_table, show_progress
+from ..core.errors import FarshiftError
+from ..core.text import format_count
+from .options import Count, Natural, OptionalCount, Runs, command, read_settings
+from .output import (
+    choose_columns,
+    emit_json,
+    exit_with_error,
+    forbid_network,
+    print_block,
+    print_line,
+    print_live_table,
+    print_note,
+    print_table,
+)
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..baselines.running.changes import RecipeOverrides
-    from ..baselines.running.forecast import Forecast
     from ..baselines.running.plan import Plan
     from ..benchmarks.model import Budget
 
-Named = Annotated[
-    Optional[list[str]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Argument(
-        metavar="BASELINE",
-        help="Baseline names, as printed by farshift baselines list (default with --suite: all that apply to a "
-        "benchmark).",
-    ),
-]
-On = Annotated[str, typer.Option("--on", metavar="BENCHMARK", help="Benchmark name, such as scan/length.")]
-Suite = Annotated[
-    str,
-    typer.Option(
-        "--suite", metavar="SUITE", help="Suite, such as core or full: run on all its benchmarks instead of --on."
-    ),
-]
-Out = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--out", metavar="DIR", help="Run folder to write; for several runs, their parent folder."),
-]
-Engine = Annotated[str, typer.Option("--engine", metavar="ENGINE", help="Execution engine: local, processes or ray.")]
-Settings = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option(
-        "--settings",
-        metavar="FILE",
-        help="TOML file with one table of hyperparameters per setting; every setting is trained.",
-    ),
-]
-Search = Annotated[
-    int,
-    typer.Option(
-        "--search",
-        min=0,
-        metavar="N",
-        help="Number of settings to sample at random from the algorithm's search space; the first is the default "
-        "setting.",
-    ),
-]
-Stack = Annotated[
-    int,
-    typer.Option(
-        "--stack",
-        min=0,
-        metavar="K",
-        help="Maximum number of replicas (one seed of one setting each) trained together; 0 for automatic.",
-    ),
-]
-Diagnose = Annotated[
-    str,
-    typer.Option(
-        "--diagnose",
-        metavar="D,D",
-        help="Diagnostics to compute for the trained replicas, separated by commas, such as coherence,sharpness, "
-        "or all (default: none).",
-    ),
-]
-Network = Annotated[
-    str,
-    typer.Option(
-        "--network",
-        metavar="NAME",
-        help="Network, as printed by farshift baselines networks (default: the baseline's).",
-    ),
-]
-Encoder = Annotated[
-    str,
-    typer.Option(
-        "--encoder",
-        metavar="MODEL",
-        help="Train on features computed once with a frozen Hugging Face transformers model: org/name or "
-        "org/name@revision on the Hub, or ./folder.",
-    ),
-]
-FineTune = Annotated[
-    str,
-    typer.Option(
-        "--fine-tune", metavar="MODEL", help="Fine-tune a Hugging Face transformers model, named as for --encoder."
-    ),
-]
-Augment = Annotated[
-    str,
-    typer.Option(
-        "--augment",
-        metavar="NAME",
-        help="Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5 "
-        "(default: the baseline's).",
-    ),
-]
-
-Published = Annotated[
-    str,
-    typer.Option(
-        "--published",
-        metavar="NAME",
-        help="Train with the published settings of domainbed or wilds, as printed by farshift baselines list "
-        "--published.",
-    ),
-]
-
-Stream = Annotated[
-    str,
-    typer.Option(
-        "--stream",
-        metavar="ADDRESS",
-        help="Folder or URL (https:// or hf://) of WebDataset shards or Parquet files, from which to stream images "
-        "or audio instead of caching them; {part} is replaced by the name of each part.",
-    ),
-]
+app = typer.Typer()
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """The arguments of `run`."""
-
-    baselines: Named = None
-    on: On = ""
-    suite: Suite = ""
-    out: Out = None
-    seeds: Seeds = None
-    device: Device = "cpu"
-    engine: Engine = "local"
-    budget: BudgetName = "full"
-    steps: Steps = None
-    settings: Settings = None
-    search: Search = 0
-    selection: Selection = None
-    stack: Stack = 0
-    diagnose: Diagnose = ""
-    network: Network = ""
-    encoder: Encoder = ""
-    fine_tune: FineTune = ""
-    augment: Augment = ""
-    published: Published = ""
-    stream: Stream = ""
-
-    @property
-    def names(self) -> list[str]:
-        return self.baselines or []
-
-    @property
-    def changes(self) -> RecipeOverrides:
-        """The changes to the shipped recipes."""
-        from ..baselines.running.changes import RecipeOverrides
-
-        return RecipeOverrides(self.network, self.encoder, self.fine_tune, self.augment, self.published, self.stream)
-
-    def plans(self, out: Path) -> list[Plan]:
-        """The plans of all runs, each in its own folder of `out`; a single run uses `out` itself. Refuses options
-        that exclude each other; opens no data."""
-        from ..baselines.running.suite import make_suite_plans
-        from ..baselines.running.sweep import make_budget, make_plans
-        from ..core.errors import FarshiftError
-
-        if bool(self.on) == bool(self.suite) or (self.on and not self.names):
-            raise FarshiftError(
-                "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite "
-                "(--suite core)"
-            )
-        budget = make_budget(self.budget, self.steps, self.device)
-        if self.suite:
-            if self.settings or self.search or self.selection:
-                raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
-            if self.diagnose:
-                raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-            if options := [f"--{name.replace('_', '-')}" for name, value in vars(self.changes).items() if value]:
-                raise FarshiftError(f"run --suite: {', '.join(options)} goes with one benchmark (--on)")
-            return make_suite_plans(self.suite, out, self.names, budget, self.seeds, self.stack)
-        if len(self.names) > 1:
-            if self.settings or self.diagnose:
-                raise FarshiftError("run: --settings and --diagnose go with one baseline")
-            if self.search:
-                return [self._plan_one(name, out / name, budget) for name in dict.fromkeys(self.names)]
-            return make_plans(self.names, self.on, out, budget, self.seeds, self.stack, self.selection, self.changes)
-        return [self._plan_one(self.names[0], out, budget)]
-
-    def _plan_one(self, name: str, out: Path, budget: Budget) -> Plan:
-        """Plan one baseline, with its settings or its search."""
-        from ..baselines.recipe import find_recipe
-        from ..baselines.running.search import draw_settings
-        from ..baselines.running.sweep import make_plan
-        from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
-
-        chosen = read_settings(self.settings)
-        if self.search:
-            changed_recipe = self.changes.of(find_recipe(name), find_streamed_benchmark(self.on, self.stream))
-            chosen = (chosen or {}) | draw_settings(name, self.on, self.search, changed_recipe)
-        plan_options = chosen, self.selection, self.stack, self.diagnose, self.changes
-        return make_plan(name, self.on, out, budget, self.seeds, *plan_options)
-
-
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Only estimate steps, rows, disk, memory and time, by timing a few training steps and predictions on "
-        "this machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into "
-        "memory or on the disk.",
-    ),
-]
-
-
-@with_options(RunOptions)
-def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> None:
+@command(app)
+def run(
+    baselines: list[str] | None = None,
+    on: str = "",
+    suite: str = "",
+    out: Path | None = None,
+    seeds: OptionalCount = None,
+    device: str = "cpu",
+    engine: str = "local",
+    budget: str = "full",
+    steps: OptionalCount = None,
+    settings: Path | None = None,
+    search: Natural = 0,
+    selection: str | None = None,
+    stack: Natural = 0,
+    diagnose: str = "",
+    network: str = "",
+    encoder: str = "",
+    fine_tune: str = "",
+    augment: str = "",
+    published: str = "",
+    stream: str = "",
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
     """Train baselines on a benchmark or a suite, evaluate them and score them.
 
     Several baselines on one benchmark get one run folder each, DIR/BASELINE. After an interruption, repeat the command
@@ -229,27 +64,117 @@ def run(options: RunOptions, dry_run: DryRun = False, json: Json = False) -> Non
 
     If a replica (one seed of one setting) fails, the others continue. Of several runs, those that finished are scored,
     failures are listed, and the exit code is 1. A run that would not fit into memory or on the disk is refused before
-    it starts (see --dry-run)."""
-    if dry_run:
-        return _print_estimates(options, json)
+    it starts (see --dry-run).
+
+    baselines BASELINE: Baseline names, as printed by farshift baselines list (default with --suite: all that apply to a
+        benchmark).
+    --suite SUITE: Suite, such as core or full: run on all its benchmarks instead of --on.
+    --out DIR: Run folder to write; for several runs, their parent folder.
+    --engine ENGINE: Execution engine: local, processes or ray.
+    --settings FILE: TOML file with one table of hyperparameters per setting; every setting is trained.
+    --search N: Number of settings to sample at random from the algorithm's search space; the first is the default
+        setting.
+    --stack K: Maximum number of replicas (one seed of one setting each) trained together; 0 for automatic.
+    --diagnose D,D: Diagnostics to compute for the trained replicas, separated by commas, such as coherence,sharpness,
+        or all (default: none).
+    --network NAME: Network, as printed by farshift baselines networks (default: the baseline's).
+    --encoder MODEL: Train on features computed once with a frozen Hugging Face transformers model: org/name or
+        org/name@revision on the Hub, or ./folder.
+    --fine-tune MODEL: Fine-tune a Hugging Face transformers model, named as for --encoder.
+    --augment NAME: Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5
+        (default: the baseline's).
+    --published NAME: Train with the published settings of domainbed or wilds, as printed by farshift baselines list
+        --published.
+    --stream ADDRESS: Folder or URL (https:// or hf://) of WebDataset shards or Parquet files, from which to stream
+        images or audio instead of caching them; {part} is replaced by the name of each part.
+    --dry-run: Only estimate steps, rows, disk, memory and time, by timing a few training steps and predictions on this
+        machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into memory or on the
+        disk.
+    """
+    from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.resources import prepare_data
-    from ..baselines.running.sweep import raise_first_failure, run_all
-    from ..core.errors import FarshiftError
+    from ..baselines.running.suite import make_suite_plans
+    from ..baselines.running.sweep import make_budget, raise_first_failure, require_extras, run_all
     from ..core.world import get_world
 
-    if options.out is None:
+    if dry_run and stream:
+        raise FarshiftError("run: --dry-run does not support --stream: leave one of them out")
+    if dry_run:
+        forbid_network(True)
+        require_extras()
+    elif out is None:
         raise FarshiftError("run: name a folder to write (--out DIR)")
+    names, folder = baselines or [], out or Path("runs")
+    if bool(on) == bool(suite) or (on and not names):
+        raise FarshiftError(
+            "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
+        )
+    changes = RecipeOverrides(network, encoder, fine_tune, augment, published, stream)
     with show_progress():
-        plans = options.plans(options.out)
-        if options.on:
+        training_budget = make_budget(budget, steps, device)
+        if suite:
+            _refuse_suite_options(changes, settings, search, selection, diagnose)
+            plans = make_suite_plans(suite, folder, names, training_budget, seeds, stack)
+        else:
+            plans = _make_plans(
+                names, on, folder, training_budget, seeds, settings, search, selection, stack, diagnose, changes
+            )
+        if on and not dry_run:
             prepare_data(plans[0].benchmark)
-    if options.suite or len(options.names) > 1:
-        return _run_several_plans(plans, options.out, options.engine, json)
+    if dry_run:
+        return _print_estimates(plans, engine, json)
+    if suite or len(names) > 1:
+        return _run_several_plans(plans, folder, engine, json)
     with show_progress():
-        runs, failures = run_all(plans, options.engine)
+        runs, failures = run_all(plans, engine)
         raise_first_failure(failures)
     if get_world().rank == 0:
         print_scores(runs[0], json)
+
+
+def _refuse_suite_options(
+    changes: RecipeOverrides, settings: Path | None, search: int, selection: str | None, diagnose: str
+) -> None:
+    if settings or search or selection:
+        raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
+    if diagnose:
+        raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
+    if options := [f"--{name.replace('_', '-')}" for name, value in vars(changes).items() if value]:
+        raise FarshiftError(f"run --suite: {', '.join(options)} goes with one benchmark (--on)")
+
+
+def _make_plans(
+    names: list[str],
+    on: str,
+    out: Path,
+    budget: Budget,
+    seeds: int | None,
+    settings: Path | None,
+    search: int,
+    selection: str | None,
+    stack: int,
+    diagnose: str,
+    changes: RecipeOverrides,
+) -> list[Plan]:
+    """The plans of baselines on one benchmark, each in its own folder of `out`; a single run uses `out` itself."""
+    from ..baselines.recipe import find_recipe
+    from ..baselines.running.search import draw_settings
+    from ..baselines.running.sweep import make_plan, make_plans
+    from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
+
+    if len(names) > 1 and (settings or diagnose):
+        raise FarshiftError("run: --settings and --diagnose go with one baseline")
+    if len(names) > 1 and not search:
+        return make_plans(names, on, out, budget, seeds, stack, selection, changes)
+    plans = []
+    for name in dict.fromkeys(names):
+        chosen = read_settings(settings)
+        if search:
+            changed_recipe = changes.of(find_recipe(name), find_streamed_benchmark(on, changes.stream))
+            chosen = (chosen or {}) | draw_settings(name, on, search, changed_recipe)
+        folder = out if len(names) == 1 else out / name
+        plans.append(make_plan(name, on, folder, budget, seeds, chosen, selection, stack, diagnose, changes))
+    return plans
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
@@ -273,47 +198,157 @@ def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) ->
         raise typer.Exit(1)
 
 
-def _print_estimates(options: RunOptions, json: bool) -> None:
+def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     """Print the estimated cost of each run; `FarshiftError` if one does not fit, with what to change."""
     from ..baselines.running.forecast import estimate_cost, refuse_problems
-    from ..baselines.running.sweep import require_extras
-    from ..core.errors import FarshiftError
+    from ..baselines.running.forecast_text import format_brief_row, format_cost_rows
+    from ..core.clock import format_duration
 
-    forbid_network(True)
     with show_progress():
-        if options.stream:
-            raise FarshiftError("run: --dry-run does not support --stream: leave one of them out")
-        require_extras()
-        forecasts = [estimate_cost(item, options.engine) for item in options.plans(options.out or Path("runs"))]
+        forecasts = [estimate_cost(plan, engine) for plan in plans]
     if json:
         emit_json([item.to_dict() for item in forecasts])
     elif len(forecasts) == 1:
-        _print_estimate(forecasts[0])
+        plan = plans[0]
+        title = f"{plan.title}, {plan.budget.name} budget, {plan.budget.device}"
+        print_table(title, ["resource", "estimate"], format_cost_rows(forecasts[0]))
     else:
-        _print_estimate_table(forecasts)
+        known = [estimate.seconds["all"] for estimate in forecasts if "all" in estimate.seconds]
+        columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
+        caption = f"Estimated total: {format_duration(sum(known))} ({len(known)} of {len(forecasts)} measured)."
+        print_table("", columns, [format_brief_row(estimate) for estimate in forecasts], caption)
     refuse_problems(forecasts)
 
 
-def _print_estimate(estimate: Forecast) -> None:
-    from ..baselines.running.forecast_text import format_cost_rows
+@command(app)
+def evaluate(
+    model: str,
+    on: str,
+    out: Path,
+    seeds: OptionalCount = None,
+    device: str = "cpu",
+    budget: str = "full",
+    steps: OptionalCount = None,
+    name: str = "",
+    batch_size: Count = 512,
+    selection: str | None = None,
+    settings: Path | None = None,
+    option: list[str] | None = None,
+    time_limit: Annotated[float | None, typer.Option(min=0)] = None,
+    limit: OptionalCount = None,
+    no_score: bool = False,
+    json: bool = False,
+) -> None:
+    """Evaluate your own model on a benchmark and score it.
 
-    print_table(
-        f"{estimate.plan.title}, {estimate.plan.budget.name} budget, {estimate.plan.budget.device}",
-        ["resource", "estimate"],
-        format_cost_rows(estimate),
-    )
+    model MODEL: Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL,
+        torch:WEIGHTS@FILE.py:FACTORY or cmd:COMMAND.
+    --out DIR: Run folder to write; an unfinished run is resumed.
+    --name: Model name on the run card (default: derived from the model).
+    --batch-size: Number of rows passed to predict at a time.
+    --time-limit SECONDS: Time limit per batch in seconds; 0 for none (default: 600; openai: and cmd: models use
+        their own time limit).
+    --limit N: Predict only N rows of each part, as a trial; boards do not accept such a run.
+    --no-score: Score later, with farshift score (scoring reads the test labels).
+    """
+    from ..benchmarks.harness.evaluate import evaluate as go
+    from ..benchmarks.harness.model_spec import find_model, read_options
+    from ..core.world import get_world
+
+    how: dict[str, Any] = {
+        "seeds": seeds,
+        "device": device,
+        "budget": budget,
+        "steps": steps,
+        "name": name or None,
+        "batch_size": batch_size,
+        "selection": selection,
+        "settings": read_settings(settings),
+        "time_limit": time_limit,
+        "limit": limit,
+    }
+    with show_progress():
+        loaded_model, code = find_model(model, read_options(option or []))
+        hung = f"predict did not return in time and cannot be interrupted; {_RESUME_HINT}"
+        done = go(loaded_model, on, out=out, code=code, on_hang=lambda: exit_with_error(hung), **how)
+    if get_world().rank != 0:
+        return
+    if no_score and json:
+        emit_json({"run": str(done.path), "digest": done.digest})
+    elif no_score:
+        print_line(f"run: {done.path}")
+    else:
+        print_scores(done, json)
 
 
-def _print_estimate_table(estimates: list[Forecast]) -> None:
-    from ..baselines.running.forecast_text import format_brief_row
-    from ..core.clock import format_duration
+_RESUME_HINT = "finished predictions are kept; repeat the command to resume"
 
-    rows = [format_brief_row(estimate) for estimate in estimates]
-    known = [estimate.seconds["all"] for estimate in estimates if "all" in estimate.seconds]
-    columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
-    print_table(
-        "",
-        columns,
-        rows,
-        f"Estimated total: {format_duration(sum(known))} ({len(known)} of {len(estimates)} measured).",
-    )
+
+@command(app)
+def score(runs: Runs, selection: str | None = None, json: bool = False) -> None:
+    """Score finished runs from their predictions.
+
+    A submission file (.zip) is accepted too: each of its runs is scored as a board would score it.
+
+    --selection RULE: Rule, permitted by the protocol, that selects among checkpoints and settings, such as last
+        or id_val (default: the run's).
+    """
+    from ..benchmarks.scoring.score import score as go
+    from ..leaderboard.operations.submit import score_submission
+
+    with show_progress():
+        scores = [
+            run_score
+            for path in runs
+            for run_score in (score_submission(path, selection) if path.is_file() else [go(path, selection)])
+        ]
+    if json:
+        return emit_json([item.report() for item in scores])
+    for item in scores:
+        print_block(str(item))
+
+
+@command(app)
+def status(folders: list[Path], watch: bool = False, json: bool = False) -> None:
+    """Show the progress of runs: seeds, training, predictions, throughput, time left.
+
+    folders DIR...: Run folders, or their parent folders.
+    --watch: Update the table every second until no run is active.
+    """
+    from ..benchmarks.runs.status import list_statuses
+
+    columns = ["run", "benchmark", "model", "state", "seeds", "trained", "predicted", "rows/s", "time left"]
+    run_statuses = list_statuses(folders)
+    if json and not watch:
+        return emit_json([item.to_dict() for item in run_statuses])
+    column_numbers = choose_columns(columns, _make_status_rows(run_statuses)[0], spare=("model", "benchmark", "rows/s"))
+    headings = [columns[number] for number in column_numbers]
+    if watch:
+        return print_live_table(headings, lambda: _make_status_rows(list_statuses(folders), column_numbers))
+    left_out = [name for name in columns if name not in headings]
+    caption = f"Hidden in a narrow terminal: {', '.join(left_out)}." if left_out else ""
+    print_table("", headings, _make_status_rows(run_statuses, column_numbers)[0], caption)
+
+
+def _make_status_rows(
+    run_statuses: list[Any], column_numbers: Sequence[int] = range(9)
+) -> tuple[list[list[Any]], bool]:
+    """The rows of the table, in the selected columns, and whether no run is active."""
+    rows = [[cells[number] for number in column_numbers] for cells in (item.cells() for item in run_statuses)]
+    return rows, all(item.state != "running" for item in run_statuses)
+
+
+def print_scores(done: Any, json: bool) -> None:
+    """Print a finished run's scores, the chosen candidates and the run's folder."""
+    from ..benchmarks.scoring.apply_selection import list_chosen_candidates
+    from ..benchmarks.scoring.score import score as go
+
+    run_score = go(done)
+    chosen = list_chosen_candidates(done, run_score)
+    if json:
+        chosen_record = {"chosen": [candidate.to_dict() for candidate in chosen]} if chosen else {}
+        return emit_json({"run": str(done.path), "digest": done.digest, **chosen_record, "score": run_score.report()})
+    print_block(str(run_score))
+    for candidate in chosen:
+        print_line(f"chosen by {run_score.selection}: {candidate}")
+    print_line(f"run: {done.path}")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import Token
-from .runs import BudgetName, Device, Options, Seeds, Selection, Settings, Steps, read_settings
-from .terminal import Json, emit_json, exit_if, exit_with_error, print_line, print_table, show_progress
-from .windows import print_results, print_window
+from ..core.errors import FarshiftError
+from ..core.text import format_count
+from .options import OptionalCount, command, read_settings
+from .output import Columns, emit_json, exit_if, exit_with_error, print_line, print_records, print_result, print_table
+from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..leaderboard.ledger import Record
@@ -23,36 +24,18 @@ app = typer.Typer(
 )
 
 
-Folder = Annotated[Path, typer.Option("--board", metavar="DIR", help="Board folder.")]
-WindowName = Annotated[
-    str, typer.Argument(metavar="WINDOW", help="Window name, or benchmark name for its latest window.")
-]
-
-
-@app.command("create")
+@command(app, "create")
 def sealed_create(
-    benchmark: Annotated[
-        str, typer.Argument(metavar="BENCHMARK", help="Benchmark for which to generate new test rows.")
-    ],
-    board: Folder,
-    closes: Annotated[
-        str,
-        typer.Option(
-            "--closes", metavar="TIME", help="Closing time of the window in UTC, such as 2026-12-01T18:00:00Z."
-        ),
-    ],
-    opens: Annotated[str, typer.Option("--opens", metavar="TIME", help="Opening time of the window in UTC.")] = "now",
-    reveals: Annotated[
-        str,
-        typer.Option(
-            "--reveals",
-            metavar="TIME",
-            help="Time in UTC by which the seed is revealed (default: 7 days after closing).",
-        ),
-    ] = "",
-    json: Json = False,
+    benchmark: str, board: Path, closes: str, opens: str = "now", reveals: str = "", json: bool = False
 ) -> None:
-    """Create a sealed test: commit to a secret seed, generate the test and announce a window for answers."""
+    """Create a sealed test: commit to a secret seed, generate the test and announce a window for answers.
+
+    benchmark BENCHMARK: Benchmark for which to generate new test rows.
+    --board DIR: Board folder.
+    --closes TIME: Closing time of the window in UTC, such as 2026-12-01T18:00:00Z.
+    --opens TIME: Opening time of the window in UTC.
+    --reveals TIME: Time in UTC by which the seed is revealed (default: 7 days after closing).
+    """
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.seal import seal_benchmark as go
 
@@ -61,60 +44,50 @@ def sealed_create(
     print_window(window, board, json)
 
 
-@app.command("draw")
-def sealed_draw(
-    window: WindowName,
-    board: Annotated[
-        str, typer.Option("--board", metavar="BOARD", help="Board folder, export (folder or zip) or URL.")
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Output folder.")],
-    json: Json = False,
-) -> None:
-    """Write the sealed test of an open window: row ids and inputs, without labels."""
+@command(app, "draw")
+def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
+    """Write the sealed test of an open window: row ids and inputs, without labels.
+
+    --board BOARD: Board folder, export (folder or zip) or URL.
+    --out DIR: Output folder.
+    """
     from ..leaderboard.operations.locations import open_board_view
     from ..leaderboard.sealed.export import export_draw
 
     with show_progress(), open_board_view(board) as board_view:
         folder = export_draw(board_view, window, out)
-    emit_json({"draw": str(folder)}) if json else print_line(
-        f"{folder}: inputs without labels. "
-        f"Answer them: farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
-    )
+    answer = f"farshift board sealed answer {folder} MODEL --team TEAM --out FILE"
+    print_result(json, {"draw": str(folder)}, f"{folder}: inputs without labels. Answer them: {answer}")
 
 
-@app.command("answer")
+@command(app, "answer")
 def sealed_answer(
-    draw: Annotated[Path, typer.Argument(metavar="DIR", help="Sealed test written by sealed draw.")],
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="Model, as for farshift evaluate, or baseline:NAME.")],
-    team: Annotated[str, typer.Option("--team", help="Team name, shown on the board.")],
-    out: Annotated[
-        Path,
-        typer.Option("--out", metavar="FILE", help="Answer file (zip) to write; the run folder is written beside it."),
-    ],
-    card: Annotated[
-        Optional[Path],  # noqa: UP045  (typer reads the annotation at run time)
-        typer.Option("--card", metavar="FILE", help="Model card (TOML), as for farshift pack."),
-    ] = None,
-    key: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--key", metavar="FILE", help="Team key to sign with (default: the key created by farshift team)."
-        ),
-    ] = None,
-    seeds: Seeds = None,
-    budget: BudgetName = "full",
-    steps: Steps = None,
-    device: Device = "cpu",
-    selection: Selection = None,
-    settings: Settings = None,
-    option: Options = None,
-    name: Annotated[
-        str, typer.Option("--name", help="Model name on the run card (default: derived from the model).")
-    ] = "",
-    json: Json = False,
+    draw: Path,
+    model: str,
+    team: str,
+    out: Path,
+    card: Path | None = None,
+    key: Path | None = None,
+    seeds: OptionalCount = None,
+    budget: str = "full",
+    steps: OptionalCount = None,
+    device: str = "cpu",
+    selection: str | None = None,
+    settings: Path | None = None,
+    option: list[str] | None = None,
+    name: str = "",
+    json: bool = False,
 ) -> None:
-    """Answer a sealed test: train a model on the public training rows, predict the test and pack the answers."""
-    from ..core.errors import FarshiftError
+    """Answer a sealed test: train a model on the public training rows, predict the test and pack the answers.
+
+    draw DIR: Sealed test written by sealed draw.
+    model MODEL: Model, as for farshift evaluate, or baseline:NAME.
+    --team: Team name, shown on the board.
+    --out FILE: Answer file (zip) to write; the run folder is written beside it.
+    --card FILE: Model card (TOML), as for farshift pack.
+    --key FILE: Team key to sign with (default: the key created by farshift team).
+    --name: Model name on the run card (default: derived from the model).
+    """
     from ..leaderboard.sealed.answers import pack_answers
     from ..leaderboard.sealed.draw_folder import read_draw
     from ..leaderboard.sealed.predicting import predict_draw
@@ -145,9 +118,9 @@ def sealed_answer(
             ),
         )
         file = pack_answers(run, out, sealed_test, team, card, signing)
-    if json:
-        return emit_json({"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team})
-    print_line(f"{file}: answers of {run.model}. Submit them: farshift board sealed submit {file} --board DIR")
+    record = {"file": str(file), "run": str(run.path), "window": sealed_test.terms.window, "team": team}
+    submit = f"farshift board sealed submit {file} --board DIR"
+    print_result(json, record, f"{file}: answers of {run.model}. Submit them: {submit}")
 
 
 def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
@@ -169,48 +142,44 @@ def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any
     )
 
 
-@app.command("submit")
+@command(app, "submit")
 def sealed_submit(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Answer file written by sealed answer.")],
-    board: Annotated[str, typer.Option("--board", metavar="DIR|URL", help="Board folder, or URL of a board server.")],
-    window: Annotated[
-        str, typer.Option("--window", metavar="WINDOW", help="Window name, or benchmark name for its latest window.")
-    ],
-    receipt: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--receipt", metavar="FILE", help="Receipt file to write (default: beside the answers)."),
-    ] = None,
-    token: Token = "",
-    json: Json = False,
+    file: Path, board: str, window: str, receipt: Path | None = None, token: str = "", json: bool = False
 ) -> None:
     """Submit answers to an open window.
 
-    They are scored when the window closes."""
+    They are scored when the window closes.
+
+    file FILE: Answer file written by sealed answer.
+    --board DIR|URL: Board folder, or URL of a board server.
+    --window WINDOW: Window name, or benchmark name for its latest window.
+    --receipt FILE: Receipt file to write (default: beside the answers).
+    """
     from ..leaderboard.sealed.submit_to_board import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
     with show_progress():
         signed_receipt = submit_to_board(board, window, file, token)
         signed_receipt.write(out)
-    if json:
-        return emit_json({**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)})
     again = "" if signed_receipt.new else " (already on the board)"
-    print_line(
-        f"{signed_receipt.window}: answers of {signed_receipt.team} received at {signed_receipt.time}, record "
-        f"{signed_receipt.seq}{again}"
+    received = f"answers of {signed_receipt.team} received at {signed_receipt.time}, record {signed_receipt.seq}{again}"
+    print_result(
+        json,
+        {**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)},
+        f"{signed_receipt.window}: {received}",
+        f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD",
     )
-    print_line(f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD")
 
 
-@app.command("verify")
-def sealed_verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Receipt written by sealed submit.")],
-    board: Annotated[str, typer.Argument(metavar="BOARD", help="Board folder, export (folder or zip) or URL.")],
-    json: Json = False,
-) -> None:
+@command(app, "verify")
+def sealed_verify(file: Path, board: str, json: bool = False) -> None:
     """Verify a submission receipt: check that the board's ledger contains the answers.
 
-    Exit code 1 if it does not."""
+    Exit code 1 if it does not.
+
+    file FILE: Receipt written by sealed submit.
+    board BOARD: Board folder, export (folder or zip) or URL.
+    """
     from ..leaderboard.sealed.receipt import find_receipt_problems, read_receipt
 
     receipt = read_receipt(file)
@@ -246,9 +215,12 @@ def _read_ledger(location: str) -> tuple[list[Record], str]:
     return board.ledger.store.records(), board.ledger.key
 
 
-@app.command("close")
-def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
-    """Close a window after its closing time: score every answer and reveal the seed."""
+@command(app, "close")
+def sealed_close(window: str, board: Path, json: bool = False) -> None:
+    """Close a window after its closing time: score every answer and reveal the seed.
+
+    --board DIR: Board folder.
+    """
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.close import close_window as go
     from ..leaderboard.sealed.results import make_window_results
@@ -259,30 +231,87 @@ def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
     emit_json(window_results) if json else print_results(window_results)
 
 
-@app.command("list")
-def sealed_list(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Board folder.")],
-    window: Annotated[str, typer.Option("--window", metavar="WINDOW", help="Show only this window, in full.")] = "",
-    json: Json = False,
-) -> None:
-    """List the sealed tests of a board: window, state, times, number of answers."""
+@command(app, "list")
+def sealed_list(folder: Path, window: str = "", json: bool = False) -> None:
+    """List the sealed tests of a board: window, state, times, number of answers.
+
+    --window WINDOW: Show only this window, in full.
+    """
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.results import list_window_results, make_window_results
 
     if window:
         window_results = make_window_results(Board(folder), window)
         return emit_json(window_results) if json else print_results(window_results)
-    every = list_window_results(Board(folder))
+    columns: Columns = {
+        "window": lambda record: record["terms"]["window"],
+        "state": "state",
+        "opens": lambda record: record["terms"]["opens"],
+        "closes": lambda record: record["terms"]["closes"],
+        "answers": "answers",
+    }
+    print_records(json, list_window_results(Board(folder)), columns)
+
+
+def print_window(window: Any, board: Path, json: bool) -> None:
+    """Print the announcement of a window, and the profile of its test."""
+    from ..leaderboard.board import Board
+    from ..leaderboard.sealed.seal import read_profile
+
+    profile = read_profile(Board(board), window.name)
     if json:
-        return emit_json(every)
-    rows = [
-        [
-            record["terms"]["window"],
-            record["state"],
-            record["terms"]["opens"],
-            record["terms"]["closes"],
-            record["answers"],
+        record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
+        return emit_json({**record, "profile": profile})
+    print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
+    print_line(f"seed: {window.sources}")
+    _print_profile(profile)
+    print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
+
+
+def _print_profile(profile: dict[str, Any]) -> None:
+    rows = []
+    for view, counts in profile.items():
+        left = f"{counts['left_out']['rows']} of {counts['public_rows']}"
+        measures = [
+            f"{name} D = {measure['distance']:.3f}, p = {measure['p']:.2f}"
+            for name, measure in counts["measures"].items()
         ]
-        for record in every
-    ]
-    print_table("", ["window", "state", "opens", "closes", "answers"], rows)
+        equal = "yes" if counts["equal"] else "NO"
+        rows.append([view, counts["rows"], len(counts["cells"]), equal, left, ", ".join(measures)])
+    columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
+    print_table("", columns, rows)
+
+
+def print_results(window_results: dict[str, Any]) -> None:
+    """Print a window and, once it is closed, the scores of its answers beside the public scores."""
+    from ..benchmarks.scoring.record import format_estimate
+    from ..benchmarks.statistics.interval import read_interval
+
+    terms = window_results["terms"]
+    answers = format_count(window_results["answers"], "answer")
+    print_line(f"{terms['window']}: {window_results['state']}, from {terms['opens']} to {terms['closes']}, {answers}")
+    print_line(f"seed: {window_results['randomness']}")
+    if window_results["profile"] is not None:
+        _print_profile(window_results["profile"])
+    rows = []
+    for entry in window_results["entries"]:
+        if entry["n/a"]:
+            rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
+            continue
+        score, contrast = entry["score"], entry["contrast"]
+        equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
+        scores = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
+        differences = [_format_difference(contrast[view]) for view in ("id", "ood")]
+        flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
+        rows.append([entry["team"], entry["model"] + equal, *scores, *differences, ", ".join(flags)])
+    if rows:
+        columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
+        caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."
+        print_table("", columns, rows, caption)
+
+
+def _format_difference(record: dict[str, Any]) -> str:
+    from ..benchmarks.statistics.interval import Interval, read_interval
+
+    known = read_interval(record)
+    return f"{known.value:+.3f} [{known.low:+.3f}, {known.high:+.3f}]" if isinstance(known, Interval) else "n/a"

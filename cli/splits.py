@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Any
 
 import typer
 
 from ..core.errors import FarshiftError
-from ..core.listings.plural import format_count
-from .finding import Generated, OfKind, OfLicence, OfModality, OfSource, OfState, Words
-from .records import drop_false, print_record, print_related
-from .terminal import (
-    Json,
+from ..core.text import format_count
+from .options import command
+from .output import (
+    Columns,
     emit_json,
     exit_if,
     forbid_network,
@@ -22,54 +21,39 @@ from .terminal import (
     print_catalogue,
     print_error,
     print_line,
+    print_records,
+    print_result,
     print_table,
     print_table_on_stderr,
-    show_progress,
 )
+from .progress import show_progress
 
 app = typer.Typer(help="List, download, verify, audit, build and export versioned splits.", no_args_is_help=True)
-Mirror = Annotated[
-    Optional[list[Path]],  # noqa: UP045  (typer reads the annotation at run time)
-    typer.Option(
-        "--mirror",
-        metavar="DIR",
-        help="Local folder in which to look for source files, by digest, before downloading them. May be repeated.",
-    ),
-]
 _NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
-Split = Annotated[str, typer.Argument(metavar="NAME", help=_NAMED)]
-Splits = Annotated[Optional[list[str]], typer.Argument(metavar="NAME", help=_NAMED)]  # noqa: UP045
-Data = Annotated[
-    Optional[list[Path]],  # noqa: UP045
-    typer.Option("--data", metavar="DIR", help="Folder with your copy of the published data. May be repeated."),
-]
-Accept = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--accept", metavar="LICENCE", help="Accept this data licence, now and in later commands. May be repeated."
-    ),
-]
 
 
-@app.command("list")
+@command(app, "list")
 def splits_list(
-    search: Words = None,
-    kind: OfKind = None,
-    source: OfSource = None,
-    modality: OfModality = None,
-    generated: Generated = None,
-    state: OfState = None,
-    licence: OfLicence = "",
-    all_: Annotated[bool, typer.Option("--all", help="List every split on its own line.")] = False,
-    json: Json = False,
+    search: list[str] | None = None,
+    kind: str | None = None,
+    source: str | None = None,
+    modality: str | None = None,
+    generated: bool | None = None,
+    state: str | None = None,
+    licence: str = "",
+    all_: bool = False,
+    json: bool = False,
 ) -> None:
     """List the splits, or those that match the search words and options.
 
     A family (the noise rates and random draws of one label-noise rule, or the versions of one split) takes one line;
-    --all and --json list every split."""
+    --all and --json list every split.
+
+    --all: List every split on its own line.
+    """
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
     from ..loaders.listing import splits
-    from ..splits.families import format_family_name, format_headline, group_by_family
+    from ..splits.catalogue import format_family_name, format_headline, group_by_family
 
     records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
     if json:
@@ -89,25 +73,19 @@ def splits_list(
     print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
 
 
-@app.command("show")
-def splits_show(
-    name: Split,
-    pin: Annotated[
-        bool,
-        typer.Option(
-            "--pin",
-            help="Print the identity and source digests of a definition that you pulled, as lines to contribute to the "
-            "package.",
-        ),
-    ] = False,
-    json: Json = False,
-) -> None:
+@command(app, "show")
+def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
     """Show a split: rule, parts, identity, audit, fields, source and benchmarks.
 
     Nothing is downloaded; example rows are shown if the rows are in the cache. A definition is a split whose row
-    digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone."""
+    digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone.
+
+    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    --pin: Print the identity and source digests of a definition that you pulled, as lines to contribute to the
+        package.
+    """
     from ..splits.catalogue import find_manifest
-    from .split_page import collect_related_facts
+    from .split_page import collect_related_facts, drop_false, print_record, print_related
 
     if pin:
         return _print_pin(name, json)
@@ -128,42 +106,41 @@ def splits_show(
         print_line("a definition, not yet frozen: its rows are pinned on the first pull (docs/real-data.md)")
 
 
-@app.command("rules")
-def splits_rules(
-    words: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Argument(
-            metavar="NAME | WORD",
-            help="Rule name, such as domain/hold_out; its first half, such as domain, for the rules of that file; or "
-            "search words.",
-        ),
-    ] = None,
-    json: Json = False,
-) -> None:
+@command(app, "rules")
+def splits_rules(words: list[str] | None = None, json: bool = False) -> None:
     """List the rules that assign rows to parts, or show one in full.
 
     The full form has the description, the parameters with types and defaults, an example, and the splits that use the
-    rule."""
-    from .rules import print_rules
+    rule.
+
+    words NAME | WORD: Rule name, such as domain/hold_out; its first half, such as domain, for the rules of that
+        file; or search words.
+    """
+    from .split_page import print_rules
 
     print_rules(words or (), json)
 
 
-@app.command("pull")
+@command(app, "pull")
 def splits_pull(
-    names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Pull all frozen splits instead of NAMEs.")] = False,
-    mirror: Mirror = None,
-    data: Data = None,
-    accept: Accept = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
-    json: Json = False,
+    names: list[str] | None = None,
+    all_: bool = False,
+    mirror: list[Path] | None = None,
+    data: list[Path] | None = None,
+    accept: list[str] | None = None,
+    offline: bool = False,
+    json: bool = False,
 ) -> None:
     """Download the rows of splits into the local cache and verify them.
 
     The first pull of a definition compares its row counts with the published ones, and freezes the split in
-    FARSHIFT_HOME. Data that cannot be downloaded automatically are read from your own copy (--data)."""
-    from ..core.accepted_licences import accept_licences
+    FARSHIFT_HOME. Data that cannot be downloaded automatically are read from your own copy (--data).
+
+    --all: Pull all frozen splits instead of NAMEs.
+    --data DIR: Folder with your copy of the published data. May be repeated.
+    --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
+    """
+    from ..core.files import accept_licences
     from ..loaders.split import open_split
 
     forbid_network(offline)
@@ -173,59 +150,56 @@ def splits_pull(
             split = open_split(name, (*_check_folders(data, "--data"), *_check_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})
-    if json:
-        return emit_json(done)
+    lines = []
     for item in done:
         counts = ", ".join(f"{part} {rows:,}" for part, rows in item["parts"].items())
-        print_line(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+        lines.append(f"{item['split']}: {counts}; verified, in {item['cached_at']}")
+    print_result(json, done, *lines)
 
 
-@app.command("verify")
+@command(app, "verify")
 def splits_verify(
-    names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Verify all frozen splits instead of NAMEs.")] = False,
-    mirror: Mirror = None,
-    json: Json = False,
+    names: list[str] | None = None, all_: bool = False, mirror: list[Path] | None = None, json: bool = False
 ) -> None:
     """Verify the manifests of splits, row by row, against their source data.
 
-    Exit code 1 if a split does not match."""
+    Exit code 1 if a split does not match.
+
+    --all: Verify all frozen splits instead of NAMEs.
+    """
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find_manifest
 
     with show_progress():
         verdicts = verify_each([find_manifest(name) for name in _resolve_names(names, all_)], _check_folders(mirror))
-    if json:
-        emit_json([verdict.__dict__ for verdict in verdicts])
-    else:
-        print_table(
-            "", ["split", "state", "identity", "reason"], [[v.name, v.state, v.identity[:16], v.why] for v in verdicts]
-        )
+    columns: Columns = {
+        "split": "name",
+        "state": "state",
+        "identity": lambda verdict: verdict["identity"][:16],
+        "reason": "why",
+    }
+    print_records(json, [vars(verdict) for verdict in verdicts], columns)
     exit_if(any(verdict.state != "verified" for verdict in verdicts))
 
 
-@app.command("audit")
+@command(app, "audit")
 def splits_audit(
-    names: Splits = None,
-    all_: Annotated[bool, typer.Option("--all", help="Audit all frozen splits instead of NAMEs.")] = False,
-    plot: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--plot", metavar="PNG", help="Also plot the audit, of a single split, to this .png file."),
-    ] = None,
-    write: Annotated[
-        bool,
-        typer.Option(
-            "--write",
-            help="Replace the published audit of each split that has its claimed shift with the measured one.",
-        ),
-    ] = False,
-    mirror: Mirror = None,
-    json: Json = False,
+    names: list[str] | None = None,
+    all_: bool = False,
+    plot: Path | None = None,
+    write: bool = False,
+    mirror: list[Path] | None = None,
+    json: bool = False,
 ) -> None:
     """Measure the shift of splits, and compare it with their published audits.
 
     Exit code 1 if a split does not have the shift that it claims, or (without --write) if an audit differs from the
-    published one."""
+    published one.
+
+    --all: Audit all frozen splits instead of NAMEs.
+    --plot PNG: Also plot the audit, of a single split, to this .png file.
+    --write: Replace the published audit of each split that has its claimed shift with the measured one.
+    """
     from ..loaders.freezing.verify import audit_each
     from ..splits.catalogue import find_manifest
 
@@ -236,17 +210,19 @@ def splits_audit(
         raise FarshiftError("--plot draws the audit of one split: name one, without --write")
     with show_progress():
         audits = audit_each([find_manifest(name) for name in split_names], _check_folders(mirror), write)
-    if json:
-        emit_json([audit.__dict__ for audit in audits])
-    else:
-        answers = {True: "yes", False: "no"}
-        rows = [[audit.name, answers[audit.holds], answers[audit.agrees], audit.why] for audit in audits]
-        print_table("", ["split", "holds", "agrees with the published one", "reason"], rows)
+    columns: Columns = {
+        "split": "name",
+        "holds": lambda audit: "yes" if audit["holds"] else "no",
+        "agrees with the published one": lambda audit: "yes" if audit["agrees"] else "no",
+        "reason": "why",
+    }
+    print_records(json, [vars(audit) for audit in audits], columns)
     exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
 def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
     from ..loaders.freezing.verify import audit_again
+    from .split_page import find_class_names, print_record
 
     if plot and plot.suffix.lower() != ".png":
         raise FarshiftError(f"--plot: {plot}: the plot of an audit is a .png file")
@@ -256,7 +232,6 @@ def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: 
         from ..core.files import write_atomically
         from ..splits.audit.plot import render_png
         from ..splits.catalogue import find_manifest
-        from .split_page import find_class_names
 
         image = render_png(audit, find_class_names(find_manifest(name)))
         write_atomically(plot, image, "give another file with --plot")
@@ -278,14 +253,13 @@ def _print_pin(name: str, json: bool) -> None:
         print_block(f"# loaders/sources/{pinned['file']}: instead of the distribution of this name\n{pinned['source']}")
 
 
-@app.command("diff")
-def splits_diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Earlier version, such as arc_agi/version_2@1.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Later version, or another split of the same source.")],
-    mirror: Mirror = None,
-    json: Json = False,
-) -> None:
-    """Show which rows moved between two versions of a split, and what else changed."""
+@command(app, "diff")
+def splits_diff(old: str, new: str, mirror: list[Path] | None = None, json: bool = False) -> None:
+    """Show which rows moved between two versions of a split, and what else changed.
+
+    old OLD: Earlier version, such as arc_agi/version_2@1.
+    new NEW: Later version, or another split of the same source.
+    """
     from ..loaders.freezing.diff import diff_manifests
     from ..splits.catalogue import find_manifest
 
@@ -308,31 +282,19 @@ def splits_diff(
         print_line(f"  {key}: {before} -> {after}")
 
 
-@app.command("build")
+@command(app, "build")
 def splits_build(
-    files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            help="Draft (TOML): a split definition without parts and identity, or a family of splits.",
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out", metavar="DIR", help="Output folder; each split is written to <source>/<split>/v<N>/ in it."
-        ),
-    ] = Path("splits/manifests"),
-    engine: Annotated[
-        str,
-        typer.Option("--engine", metavar="ENGINE", help="Execution engine for hashing rows: local, processes or ray."),
-    ] = "local",
-    json: Json = False,
+    files: list[Path], out: Path = Path("splits/manifests"), engine: str = "local", json: bool = False
 ) -> None:
     """Build frozen splits from drafts: rows, digests, audit and identity.
 
     A split that does not have the shift that it claims is refused and not written; the others are written, and the exit
-    code is 1. A split that is already frozen is only audited again."""
+    code is 1. A split that is already frozen is only audited again.
+
+    files FILE...: Draft (TOML): a split definition without parts and identity, or a family of splits.
+    --out DIR: Output folder; each split is written to <source>/<split>/v<N>/ in it.
+    --engine ENGINE: Execution engine for hashing rows: local, processes or ray.
+    """
     from ..core.engines import check_engine
     from ..loaders.freezing.freeze import freeze_each, read_drafts
     from ._own_benchmark import DraftedBenchmarks
@@ -359,35 +321,33 @@ def splits_build(
     exit_if(bool(refused))
 
 
-@app.command("export")
+@command(app, "export")
 def splits_export(
-    name: Split,
-    part: Annotated[str, typer.Option("--part", metavar="PART", help="Part: train, id_test, ood_test ..")],
-    to: Annotated[
-        str,
-        typer.Option("--to", metavar="FORMAT", help="Format: parquet (one file) or webdataset (a folder of shards)."),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", metavar="PATH", help="Output file (parquet) or new folder (webdataset).")
-    ],
-    shard_bytes: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option("--shard-bytes", metavar="N", help="Maximum size of a shard, such as 64MB (default: 256MiB)."),
-    ] = None,
-    mirror: Mirror = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Do not access the network.")] = False,
-    json: Json = False,
+    name: str,
+    part: str,
+    to: str,
+    out: Path,
+    shard_bytes: str | None = None,
+    mirror: list[Path] | None = None,
+    offline: bool = False,
+    json: bool = False,
 ) -> None:
-    """Export one part of a split, verified, in another format."""
+    """Export one part of a split, verified, in another format.
+
+    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    --part PART: Part: train, id_test, ood_test ..
+    --to FORMAT: Format: parquet (one file) or webdataset (a folder of shards).
+    --out PATH: Output file (parquet) or new folder (webdataset).
+    --shard-bytes N: Maximum size of a shard, such as 64MB (default: 256MiB).
+    """
     from ..loaders.export import export_part
 
     forbid_network(offline)
     with show_progress():
         done = export_part(name, part, to, out, shard_bytes, _check_folders(mirror))
-    if json:
-        return emit_json(done)
     rows, files = format_count(done["rows"], "row"), format_count(len(done["files"]), "file")
-    print_line(f"{done['split']}, {done['part']}: {rows} in {done['out']}, {files}, {done['bytes']:,} bytes")
+    size = f"{rows} in {done['out']}, {files}, {done['bytes']:,} bytes"
+    print_result(json, done, f"{done['split']}, {done['part']}: {size}")
 
 
 def _print_home_hint(out: Path) -> None:

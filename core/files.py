@@ -1,4 +1,5 @@
-"""Files that are whole or absent: atomic writes, locks between processes, digests, and the folder of the cache."""
+"""Files that are whole or absent: atomic writes, locks between processes, digests; the folder of the cache and the
+user's home, which has the licences that the user accepted."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
 from tempfile import gettempdir
@@ -13,23 +15,20 @@ from threading import get_ident
 
 from filelock import FileLock, Timeout
 
-from .errors import FarshiftError
+from .errors import FarshiftError, Unavailable
 from .progress import log_message
+from .settings import read_settings
 
 
 def get_cache_root() -> Path:
     """`FARSHIFT_CACHE`, or `farshift` in the user's cache folder."""
-    named = os.environ.get("FARSHIFT_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
+    return read_settings().cache
 
 
 def get_user_home() -> Path:
     """`FARSHIFT_HOME`, or `farshift` in the user's data folder: what a cache must not forget, such as the splits that
     were frozen here and the licences that were accepted."""
-    named = os.environ.get("FARSHIFT_HOME")
-    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(named).expanduser() if named else Path(base).expanduser() / "farshift"
+    return read_settings().home
 
 
 def try_lock(lock: FileLock) -> bool:
@@ -43,7 +42,7 @@ def try_lock(lock: FileLock) -> bool:
 
 def is_offline() -> bool:
     """Whether `FARSHIFT_OFFLINE` forbids the network."""
-    return os.environ.get("FARSHIFT_OFFLINE", "") not in ("", "0")
+    return read_settings().offline
 
 
 ADVICE = "set FARSHIFT_CACHE to another disk"
@@ -120,3 +119,42 @@ def strip_digest(data: bytes) -> bytes:
     if append_digest(content) != data:
         raise ValueError("the digest does not match")
     return content
+
+
+_accepted_now: ContextVar[tuple[str, ...]] = ContextVar("_given", default=())
+
+
+class LicenceNotAccepted(Unavailable):
+    """Data whose licence has to be accepted first."""
+
+    licence = ""
+
+
+@contextmanager
+def accept_licences(licences: tuple[str, ...]) -> Iterator[None]:
+    """While the context lasts, these licences count as accepted (by `--accept`); those that are asked for are
+    remembered."""
+    before = _accepted_now.set((*_accepted_now.get(), *licences))
+    try:
+        yield
+    finally:
+        _accepted_now.reset(before)
+
+
+def require_accepted_licence(licence: str, what: str, terms: str = "") -> None:
+    """`LicenceNotAccepted` where the user has not accepted a licence: with `--accept`, in `FARSHIFT_ACCEPT` (several
+    are separated by commas), or earlier."""
+    settings = read_settings()
+    known = settings.home / "accepted.txt"
+    remembered = known.read_text("utf-8").splitlines() if known.exists() else []
+    if licence in remembered:
+        return
+    if licence in (*settings.accept, *_accepted_now.get()):
+        write_atomically(known, "".join(f"{name}\n" for name in sorted({*remembered, licence})).encode())
+        return
+    error = LicenceNotAccepted(
+        f"{what} is published under {licence}{f' ({terms})' if terms else ''}: read its terms, then repeat with "
+        f"FARSHIFT_ACCEPT='{licence}' in the environment, or farshift splits pull with --accept '{licence}'"
+    )
+    error.licence = licence
+    raise error

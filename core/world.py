@@ -1,10 +1,13 @@
-"""Which of several processes is this one, where `torchrun` started them together? Read from its environment variables;
-torch itself is not needed."""
+"""Which of several processes this one is, where `torchrun` started them together (by its environment variables), and
+which devices there are."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+
+from .errors import FarshiftError, get_first_line
 
 
 @dataclass(frozen=True)
@@ -32,3 +35,19 @@ def get_world() -> World:
         return SINGLE_PROCESS
     launch += [os.environ.get(name, "") for name in ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT")]
     return World(rank, size, ":".join(launch)) if 0 <= rank < size and size > 1 else SINGLE_PROCESS
+
+
+def check_device(device: str) -> None:
+    """Raises `FarshiftError` for an unknown device, or one that torch does not have; "cpu" needs no torch."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?|mps|xpu(:\d+)?", device):
+        raise FarshiftError(f"device {device!r}: use cpu, cuda, cuda:1, mps ..")
+    if device == "cpu":
+        return
+    try:
+        import torch
+
+        torch.empty(1, device=device)
+    except ImportError as error:
+        raise FarshiftError(f"device {device!r} needs torch: pip install 'farshift[train]'") from error
+    except (RuntimeError, AssertionError) as error:
+        raise FarshiftError(f"device {device!r} cannot be used here: {get_first_line(error)}") from error

@@ -13,7 +13,6 @@ site/           pages
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -24,11 +23,11 @@ from typing import Any
 import tomli_w
 
 from ..core.canonical import compute_identity
-from ..core.durable import ADVICE
+from ..core.durable import ADVICE, read_private, write_private
 from ..core.errors import FarshiftError
 from ..core.files import get_lock_path, hold_lock, write_atomically
 from ..core.plugins import read_toml
-from ..core.private import read_private, write_private
+from ..core.settings import read_settings
 from .board_view import BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record
 from .ledger.book import Event
@@ -192,7 +191,7 @@ class Board(BoardView):
 
 def get_key_path(path: Path) -> Path:
     """The path of a board's private key: `FARSHIFT_BOARD_KEY` if set, else in the board's folder."""
-    named = os.environ.get("FARSHIFT_BOARD_KEY", "")
+    named = read_settings().board_key
     return Path(named).expanduser() if named else path / "private" / "key.pem"
 
 
@@ -200,7 +199,7 @@ def open_store(path: Path, card: Mapping[str, Any]) -> Store:
     """Open the database of a board's ledger. `FARSHIFT_BOARD_STORE` overrides the URL of a database server."""
     if card.get("store") == "sqlite":
         return Store.in_file(path / "ledger.sqlite")
-    named = os.environ.get("FARSHIFT_BOARD_STORE", "")
+    named = read_settings().board_store
     what = "the URL of the ledger's database (or set FARSHIFT_BOARD_STORE)"
     return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
 

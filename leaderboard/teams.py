@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Protocol
 
 from ..core.errors import SubmissionRejected
-from ..core.listings.untrusted_text import escape_untrusted
+from ..core.text import escape_untrusted
 
 FINGERPRINT = 16
 """Hexadecimal digits of a fingerprint."""

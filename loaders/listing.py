@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..core.errors import UnknownName
-from ..core.listings.listing import Listing, has_words
+from ..core.listings import Listing, has_words
 from ..splits.catalogue import list_split_records
 from ..splits.manifest import Manifest
 from ..splits.schema import Schema

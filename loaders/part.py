@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
-from ..core.isolation.label_access import refuse_labels
+from ..core.label_access import refuse_labels
 from ..splits.schema import Schema
 from .batching.categories import encode_categories
 from .batching.columns import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import BadData, UnknownName
 from ..core.files import get_cache_root
-from ..core.isolation.label_access import refuse_labels
+from ..core.label_access import refuse_labels
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find_manifest
 from ..splits.manifest import Manifest

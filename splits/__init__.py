@@ -9,6 +9,6 @@ The package is callable because its name is also a public function: `farshift.sp
 [('modadd97', 'tabular', {'train': 4704, 'id_test': 4705})]
 """
 
-from ..core.listings.callable import make_callable
+from ..core.listings import make_callable
 
 make_callable(__name__, "loaders.listing", "splits")

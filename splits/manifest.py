@@ -15,20 +15,64 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..core.canonical import compute_identity
 from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, get_first_line, replace_error_message
 from ..core.plugins import load_function, read_definition
 from .assignment import PARTS, Assignment, compute_part_digests
-from .pins import FilePin
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from .schema import Schema
+
+
+def _check_relative_path(name: str) -> str:
+    """Check that a relative path stays inside its folder."""
+    if not name.isprintable() or "\\" in name or {"", ".", ".."} & set(name.split("/")):
+        raise ValueError(f"{name!r} is no name of a file, or of one in folders below")
+    return name
+
+
+class FilePin(BaseModel):
+    """One file: its pinned content, and where to download it (`mirrors`, each a table with its `sort`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_check_relative_path)]
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    bytes: int = Field(ge=0)
+    mirrors: list[dict[str, Any]] = []
+
+
+class UnpinnedFile(BaseModel):
+    """A file without a published sha256: its size or md5, if known. Its sha256 is pinned when it is first read, and the
+    resulting rows are checked against published counts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_check_relative_path)]
+    bytes: int | None = Field(None, ge=0)
+    md5: str | None = Field(None, pattern=r"^[0-9a-f]{32}$")
+    mirrors: list[dict[str, Any]] = []
+
+
+class TreePin(BaseModel):
+    """A folder of many files: its git tree hash (empty: pinned when it is first read), and where to download it. Each
+    mirror gives one archive or folder of all files, never single files. `plain` is the hash with no file executable,
+    for copies that lose the executable bit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, AfterValidator(_check_relative_path)]
+    tree: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+    plain: str = Field("", pattern=r"^([0-9a-f]{40})?$")
+    files: int | None = Field(None, ge=1)
+    mirrors: list[dict[str, Any]] = []
+
 
 Kind = Literal["domain", "length", "compositional", "easy-to-hard", "corrupted-label"]
 NAME = "[a-z0-9_]+/[a-z0-9_]+"

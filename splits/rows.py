@@ -14,9 +14,8 @@ its sorted row digests, so it does not depend on order or sharding.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _VERSION = b"\x01"
-_CHUNK = 65_536
-_LONG = 512
-"""The average size of a row, in bytes, from which rows are assembled one by one."""
+_CHUNK, _CHUNK_BYTES = 1 << 16, 1 << 25
+"""The most rows, and about the most bytes, that are encoded at a time."""
 
 _REPEATED = b"repeated_inputs"
 _MOST_REPEATED = 1 << 16
@@ -119,8 +117,9 @@ def _encode_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | Non
 
 
 def _iterate_chunks(table: pa.Table) -> Iterator[pa.Table]:
-    for start in range(0, table.num_rows, _CHUNK):
-        yield table.slice(start, _CHUNK)
+    rows = max(1, min(_CHUNK, _CHUNK_BYTES * table.num_rows // max(1, table.nbytes)))
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows)
 
 
 def iterate_canonical_rows(table: pa.Table, fields: tuple[Field, ...]) -> Iterator[bytes]:
@@ -137,40 +136,13 @@ def _to_bytes_list(rows: pa.Array) -> list[bytes]:
 
 def _hash_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None = None) -> Bytes:
     """Compute sha256 of the canonical bytes of each row and its `ending`, shape (rows, 32)."""
-    if table.nbytes > _LONG * table.num_rows:
-        return _hash_long_rows(table, fields, ending)
     digests = np.empty((table.num_rows, 32), np.uint8)
     done = 0
     for chunk in _iterate_chunks(table):
-        its = ending[done : done + _CHUNK] if ending is not None and ending.ndim > 1 else ending
+        its = ending[done : done + chunk.num_rows] if ending is not None and ending.ndim > 1 else ending
         joined = b"".join([sha256(row).digest() for row in _to_bytes_list(_encode_rows(chunk, fields, its))])
         digests[done : done + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
         done += chunk.num_rows
-    return digests
-
-
-def _hash_long_rows(table: pa.Table, fields: tuple[Field, ...], ending: Bytes | None) -> Bytes:
-    """Like `_hash_rows`, for large rows such as images: assemble them one by one, not by an index of bytes."""
-    digests = np.empty((table.num_rows, 32), np.uint8)
-    rows = max(1, _CHUNK * _LONG * table.num_rows // max(1, table.nbytes))
-    for start in range(0, table.num_rows, rows):
-        chunk = table.slice(start, rows)
-        columns: list[Sequence[bytes | memoryview]] = []
-        for field in sorted(fields, key=lambda field: field.name):
-            head = _encode_header(field).tobytes()
-            if field.item in ("string", "bytes"):
-                content, bounds = read_ragged_column(chunk[field.name])
-                view, ends = content.data, bounds.tolist()
-                columns.append([head + struct.pack("<q", stop - start) for start, stop in pairwise(ends)])
-                columns.append([view[start:stop] for start, stop in pairwise(ends)])
-            else:
-                block = _encode_fixed(field, chunk[field.name])
-                columns.append([head + row.tobytes() for row in block])
-        if ending is not None:
-            its = [ending.tobytes()] * chunk.num_rows if ending.ndim == 1 else ending[start : start + rows]
-            columns.append([bytes(value) for value in its])
-        joined = b"".join([sha256(b"".join((_VERSION, *row))).digest() for row in zip(*columns, strict=True)])
-        digests[start : start + chunk.num_rows] = np.frombuffer(joined, np.uint8).reshape(-1, 32)
     return digests
 
 

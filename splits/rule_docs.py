@@ -8,17 +8,16 @@ split of the catalogue uses it. Parameters with one meaning everywhere are descr
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..core.errors import BadDefinition, UnknownName
 from ..core.plugins import find_files_by_name, load_module
-from .catalogue import list_manifests
-from .families import get_family
+from ..core.text import write_inline
+from .catalogue import get_family, list_manifests
 
 SHARED = {
     "seed": "the seed of the random draws, a string; by convention the split's full name.",
@@ -68,14 +67,8 @@ class Rule:
         return re.split(r"(?<=[a-z\d)`\]])[.:](?= [A-Z`]|$)", " ".join(self.what.split()))[0]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "what": self.what,
-            "parameters": [vars(parameter) for parameter in self.parameters],
-            "kinds": list(self.kinds),
-            "splits": list(self.splits),
-            "example": self.example,
-        }
+        record = asdict(self)
+        return record | {name: list(record[name]) for name in ("parameters", "kinds", "splits")}
 
 
 def list_rules() -> dict[str, Rule]:
@@ -97,7 +90,7 @@ def find_rule(name: str) -> Rule:
 
 def format_example(rule: Rule) -> list[str]:
     """Return the lines of a definition that shows the rule's use; empty if there is none."""
-    return [f"{name} = {to_toml(value)}" for name, value in rule.example.items()]
+    return [f"{name} = {write_inline(value)}" for name, value in rule.example.items()]
 
 
 def format_usage(rule: Rule) -> str:
@@ -107,19 +100,6 @@ def format_usage(rule: Rule) -> str:
         return "no split of the catalogue"
     more = f" and {count - _NAMED} more" if count > _NAMED else ""
     return f"{', '.join(rule.splits[:_NAMED])}{more}"
-
-
-def to_toml(value: Any) -> str:
-    """Format a value as TOML in one line."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_format_key(key)} = {to_toml(inner)}" for key, inner in value.items()) + " }"
-    if isinstance(value, list):
-        return f"[{', '.join(map(to_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _format_key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _find_rule_functions() -> dict[str, Callable[..., Any]]:

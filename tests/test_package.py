@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from farshift.cli import _doctor
+from farshift.cli import machine
 from support import ROOT, parse_file
 
 FLOORS = ["core", "cli", "splits", "loaders", "benchmarks", "baselines", "leaderboard"]
@@ -106,18 +106,18 @@ def test_what_only_tests_import_is_for_development():
 
 def test_core_dependencies_are_light_and_torch_is_pinned_by_the_constraints():
     names = {re.match(r"[a-z0-9-]+", item)[0] for item in PROJECT["project"]["dependencies"]}
-    promised = {"numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub"}
-    assert names == promised | {"filelock", "httpx2", "tomli-w"}
+    promised = {"numpy", "scipy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub"}
+    assert names == promised | {"filelock", "fsspec", "httpx2", "tomli-w"}
     assert {"train", "stream", "board", "ray", "all", "dev"} <= PROJECT["project"]["optional-dependencies"].keys()
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().splitlines()
     assert "torchvision" not in (ROOT / "pyproject.toml").read_text()
 
 
 def test_doctor_looks_for_what_is_declared():
-    assert {name.replace("-", "_") for name in _doctor._CORE} == declared()
+    assert {name.replace("-", "_") for name in machine._CORE} == declared()
     of_use = PROJECT["project"]["optional-dependencies"].keys() - {"all", "quickstart", "docs", "dev"}
-    assert _doctor._EXTRAS.keys() == of_use
-    for extra, names in _doctor._EXTRAS.items():
+    assert machine._EXTRAS.keys() == of_use
+    for extra, names in machine._EXTRAS.items():
         assert {IN_CODE.get(name, name) for name in names} == declared(extra)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from farshift.loaders.acquire.source import SourceDefinition, load_sources
-from farshift.splits.catalogue import list_manifests
-from farshift.splits.families import format_headline, get_family, strip_draw
+from farshift.splits.catalogue import format_headline, get_family, list_manifests, strip_draw
 from farshift.splits.manifest import KINDS, Manifest
 from markdown_text import fill_prose, format_table, join_page
 

@@ -14,7 +14,7 @@ from ...core.clock import Stopwatch, get_utc_now
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256
 from ...core.progress import log_message
-from ...core.version import get_version
+from ...core.settings import get_version
 from ..running.results import digest_result, record_run
 from .experiment import load_recorded_runs, train_runs
 from .measured import Evidence

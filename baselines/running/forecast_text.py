@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core.clock import format_duration
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ...loaders.cache.limit import format_size
 from .forecast import Forecast
 from .probe import Probe

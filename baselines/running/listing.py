@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ...core.listings.listing import Listing, has_words
+from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
 from ..compatibility import list_required_data, list_tasks

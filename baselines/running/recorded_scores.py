@@ -22,7 +22,7 @@ from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun, get_first_line
 from ...core.files import get_cache_root, hold_lock, write_atomically
-from ...core.listings.listing import Listing, has_words
+from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
 from .results import HOME, digest_result, find_recorded_run, get_results_home

@@ -20,13 +20,11 @@ from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_fil
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, check_settings
-from ...core.device import check_device
-from ...core.engines import Needs, iterate_outcomes, open_engine
-from ...core.engines.local import Local
+from ...core.engines import Local, Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message
-from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
-from ...core.world import get_world
+from ...core.text import format_count
+from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
 from .changes import NOTHING, RecipeOverrides

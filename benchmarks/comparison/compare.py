@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadRun, FarshiftError, UnknownName
-from ...core.listings.frame import to_data_frame
-from ...core.listings.html import render_table
-from ...core.listings.plural import format_count
+from ...core.listings import render_table, to_data_frame
+from ...core.text import format_count
 from ..benchmark import Benchmark
 from ..metrics import Metric
 from ..runs.coverage import read_limit

@@ -8,8 +8,8 @@ from statistics import stdev
 from typing import Any
 
 from ...core.errors import BadRun, FarshiftError
-from ...core.listings.plural import format_count
-from ...splits.families import strip_draw
+from ...core.text import format_count
+from ...splits.catalogue import strip_draw
 from ..benchmark import find_benchmark
 from ..derived.recovered import compute_gap_recovered_on_rows
 from ..derived.robustness import Point, fit_line

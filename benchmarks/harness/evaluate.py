@@ -14,12 +14,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ...core.device import check_device
 from ...core.errors import FarshiftError
-from ...core.listings.plural import format_count
 from ...core.progress import log_message
-from ...core.version import get_version
-from ...core.world import SINGLE_PROCESS, World, get_world
+from ...core.settings import get_version
+from ...core.text import format_count
+from ...core.world import SINGLE_PROCESS, World, check_device, get_world
 from ..benchmark import Benchmark, find_benchmark
 from ..fingerprint import compute_fingerprint
 from ..limits import MAX_SEEDS, find_name_problem

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, ModelError
-from ...core.isolation.label_access import hide_labels
+from ...core.label_access import hide_labels
 from ...core.progress import log_message
 from ...loaders.batching.input_format import InputFormat
 from ..benchmark import Benchmark

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import ModelError
-from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
+from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded import BadFile
 from ...loaders.batching.input_format import InputFormat, find_readable_rows, select_rows

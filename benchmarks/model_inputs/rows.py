@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
-from ...core.isolation.label_access import allow_label_access
+from ...core.label_access import allow_label_access
 from ...loaders.batching.columns import TextColumn, to_object_array
 from ...loaders.batching.encoded import BadFile
 from ...loaders.batching.encoded_files import EncodedFiles

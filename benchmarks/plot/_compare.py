@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import use_plot_settings
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..statistics.interval import Interval, read_interval
 from . import finish_figure, save_figure
 from ._layout import compute_extra_height, list_interval_ends, make_page

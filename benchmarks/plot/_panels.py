@@ -13,7 +13,7 @@ from itertools import count
 from math import floor, log10
 
 from ...core.errors import FarshiftError
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, HasInterval
 

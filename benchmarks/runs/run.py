@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from ...core.canonical import compute_identity
 from ...core.errors import BadRun, FarshiftError, shorten_list
 from ...core.files import compute_file_sha256
-from ...core.listings.plural import format_count
 from ...core.plugins import read_toml
-from ...core.version import get_version
+from ...core.settings import get_version
+from ...core.text import format_count
 from ..benchmark import find_benchmark
 from .card import RunCard
 

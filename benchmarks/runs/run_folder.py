@@ -26,8 +26,8 @@ from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
 from ...core.errors import BadRun
 from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
-from ...core.listings.plural import format_count
 from ...core.progress import log_message
+from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World
 from ..model import Task
 from .merge import encode_parquet, list_candidates, merge_shards, sum_job_usage

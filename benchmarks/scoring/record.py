@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
-from ...core.listings.frame import to_data_frame
-from ...core.listings.html import render_table
-from ...core.listings.untrusted_text import escape_untrusted
+from ...core.listings import render_table, to_data_frame
+from ...core.text import escape_untrusted
 from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadRun
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
 from ..runs.card import RunCard

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from .clusters import Codes, encode_clusters, make_clustering
 from .interval import Record
 from .sample import RowScores, Sample, Scores

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FarshiftError, UnknownName
-from ...core.listings.listing import Listing
+from ...core.listings import Listing
 from ..board_view import BoardView
 from ..entries import read_valid_entries
 from ..operations.locations import is_url, open_board_view, submit_at

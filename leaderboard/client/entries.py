@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ...core.errors import BadData
-from ...core.listings.listing import Listing
+from ...core.listings import Listing
 from ..entries import ScoredEntry
 from ..teams import make_display_names
 

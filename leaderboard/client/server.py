@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, get_first_line
 from ...core.files import is_offline
-from ...core.listings.frame import to_data_frame
-from ...core.listings.html import render_table
+from ...core.listings import render_table, to_data_frame
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ...loaders.remote.received import parse_json_object
 from ..ledger import Record

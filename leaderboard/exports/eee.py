@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from ...benchmarks.statistics.interval import Estimate
-from ...core.version import get_version
+from ...core.settings import get_version
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 from ._table import compute_standard_error, format_rank_set, make_slug, make_slugs

@@ -20,8 +20,8 @@ from ...core.durable import ADVICE
 from ...core.engines import Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import write_atomically
-from ...core.listings.plural import format_count
 from ...core.progress import log_message, report_progress
+from ...core.text import format_count
 from ..board import Board
 from ..entries import read_valid_entries
 from ..publish.site import SITE, Site, write_site

@@ -24,8 +24,7 @@ import numpy as np
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
 from ...core.errors import FarshiftError, get_first_line
-from ...core.listings.plural import format_count
-from ...core.listings.untrusted_text import LINES, escape_untrusted
+from ...core.text import LINES, escape_untrusted, format_count
 from ...loaders.acquire.source import Source, find_source
 from ...loaders.part import Part
 

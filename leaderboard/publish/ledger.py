@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...core.listings.plural import format_count
-from ...core.listings.untrusted_text import escape_untrusted_json
+from ...core.text import escape_untrusted_json, format_count
 from ..ledger import Record
 from ..sealed.window import Window, read_windows
 from ..teams import make_team_identity

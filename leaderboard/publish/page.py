@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.trained_check import MARK
 from ...core.errors import MissingExtra
-from ...core.listings.untrusted_text import LINES, escape_untrusted
-from ...core.version import get_version
+from ...core.settings import get_version
+from ...core.text import LINES, escape_untrusted
 from ..tables.snapshot import Snapshot
 from . import display
 from .svg import draw_legend_key

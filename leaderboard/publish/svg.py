@@ -11,7 +11,7 @@ from html import escape
 from itertools import pairwise
 from math import ceil, floor, log10
 
-from ...core.listings.untrusted_text import LINES, escape_untrusted
+from ...core.text import LINES, escape_untrusted
 
 WIDTH, HEIGHT = 560, 330
 """Size of a figure in its own units; pages scale it."""

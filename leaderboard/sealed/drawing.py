@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
+from ...core.draws import make_stream_name
 from ...core.errors import FarshiftError
-from ...core.secret_draws import make_stream_name
 from ...loaders.acquire.source import add_row_ids, find_source
 from ...loaders.freezing.redraw import apply_split_rule, check_redrawable, find_seeded_distribution, redraw_split
 from ...loaders.part import Part

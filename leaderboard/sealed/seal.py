@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
 from ...core.canonical import to_canonical_json
+from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
-from ...core.private import read_private, write_private
 from ..storage.board_files import compute_digests
 from .draw_folder import compute_inputs_digest, make_draw_files, select_inputs
 from .drawing import CIPHER, SealedDraw, check_sealable, draw_sealed_rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import MissingExtra
 from ...core.plugins import find_files_by_name, load_module
-from ...core.version import get_version
+from ...core.settings import get_version
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

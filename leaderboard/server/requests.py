@@ -7,7 +7,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from ...core.listings.untrusted_text import escape_untrusted
+from ...core.text import escape_untrusted
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from threading import Event
 from types import FrameType
 
-from ...core.engines.processes import THREADS
+from ...core.engines import THREADS
 from ...core.errors import FarshiftError, MissingExtra
 from .app import API
 

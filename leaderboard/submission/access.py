@@ -6,15 +6,15 @@ home, which must be readable only by its owner:
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from ...core.durable import read_private
 from ...core.errors import FarshiftError
 from ...core.files import get_user_home
-from ...core.private import read_private
+from ...core.settings import read_settings
 
 FILE = "tokens.toml"
 HOW_GIVEN = f"give it with --token, as FARSHIFT_TOKEN, or in {FILE} (farshift submit --help)"
@@ -24,7 +24,7 @@ _SENDABLE = re.compile(r"[!-~]{1,500}")
 def find_token(url: str, given: str = "") -> str:
     """The token for the board behind a URL; empty if the user has none. Raises `FarshiftError` if it would be sent
     unencrypted, or has invalid characters. No message contains the token."""
-    token = given or os.environ.get("FARSHIFT_TOKEN", "") or _read_token(url)
+    token = given or read_settings().token or _read_token(url)
     if token and not _SENDABLE.fullmatch(token):
         raise FarshiftError("the token has invalid characters: copy it as the board printed it (fs_..)")
     if token and not _is_private(url):

@@ -21,7 +21,7 @@ from ...benchmarks.runs.run import RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import translate_os_errors
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..validation.archive import CARD, Archive
 from ..validation.card import ModelCard, SubmissionCard, parse_submission_card
 from ..validation.expected_table import FileRejected

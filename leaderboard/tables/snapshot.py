@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...benchmarks.scoring.record import format_estimate
 from ...benchmarks.statistics.aggregate import Summary, summarise_sample
 from ...core.errors import UnknownName
-from ...core.listings.frame import to_data_frame
-from ...core.listings.html import render_table
+from ...core.listings import render_table, to_data_frame
 from ..board_view import BoardView
 from ..entries import ScoredEntry
 from ..ledger import Record

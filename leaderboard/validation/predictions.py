@@ -14,7 +14,7 @@ from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.completeness import ExpectedRows
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from .expected_table import COLUMNS, ExpectedTable
 from .problem import Problems, format_untrusted
 

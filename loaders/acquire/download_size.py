@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...splits.pins import FilePin
+from ...splits.manifest import FilePin
 from ..mirrors import folder
 from .fetch import get_file_path
 from .source import Distribution, find_base_source, find_source

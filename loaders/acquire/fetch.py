@@ -13,7 +13,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import Unavailable
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message
-from ...splits.pins import FilePin, UnpinnedFile
+from ...splits.manifest import FilePin, UnpinnedFile
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..mirrors import MirrorFailed, folder

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, shorten_list
-from ...core.listings.inline import write_inline
-from ...core.listings.plural import format_count
+from ...core.text import format_count, write_inline
 from ...splits.schema import Field
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
-from ...core.listings.inline import write_inline
 from ...core.progress import log_message, mute_messages
+from ...core.text import write_inline
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
 from ..readers import image_folder, parquet, table, wav
 from ..readers._arrow_types import Ragged, describe_remedy, loses_precision, to_stored_column, to_tensors

@@ -25,7 +25,7 @@ from ...core.files import (
     is_offline,
 )
 from ...core.progress import log_message
-from ...splits.pins import FilePin, TreePin
+from ...splits.manifest import FilePin, TreePin
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern

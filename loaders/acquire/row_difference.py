@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ...splits.catalogue import list_manifests
 
 if TYPE_CHECKING:

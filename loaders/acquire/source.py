@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Item
 
-from ...core.accepted_licences import require_accepted_licence
 from ...core.canonical import compute_identity
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, Unavailable, UnknownName, get_first_line
-from ...core.files import get_cache_root, get_user_home
-from ...core.isolation.label_access import refuse_labels
+from ...core.files import get_cache_root, get_user_home, require_accepted_licence
+from ...core.label_access import refuse_labels
 from ...core.plugins import find_definition, find_plugin_files, load_module, read_all_definitions, read_definition
 from ...core.progress import log_message
-from ...splits.pins import FilePin, TreePin, UnpinnedFile
+from ...splits.manifest import FilePin, TreePin, UnpinnedFile
 from ...splits.rows import (
     compute_ids_and_repeats,
     compute_row_digests,

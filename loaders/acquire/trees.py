@@ -14,7 +14,7 @@ from typing import Any
 from ...core.canonical import compute_identity
 from ...core.errors import BadData, Unavailable
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors
-from ...splits.pins import TreePin
+from ...splits.manifest import TreePin
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..files.hidden import is_hidden

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import BadDefinition, shorten_list
 from ...core.progress import log_message
-from ...splits.measures.times import NAIVE, ZONED, convert_to_utc
+from ...splits.measures.words import NAIVE, ZONED, convert_to_utc
 from ..batching.encoded import find_media_type
 from ..readers._arrow_types import (
     NO_VALUES,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 from filelock import FileLock
@@ -10,6 +9,7 @@ from filelock import FileLock
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...core.progress import log_message
+from ...core.settings import read_settings
 from .entries import REMADE, list_entries, remove_entry
 
 _UNITS = {"": 1, "B": 1} | {
@@ -41,7 +41,7 @@ def format_size(size: int) -> str:
 
 def read_cache_limit() -> int | None:
     """Return the limit of `FARSHIFT_CACHE_LIMIT` in bytes; None if it is not set."""
-    named = os.environ.get("FARSHIFT_CACHE_LIMIT", "").strip()
+    named = read_settings().cache_limit
     return parse_size(named, "FARSHIFT_CACHE_LIMIT") if named else None
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
+from ...core.settings import read_settings
 from .limit import keep_within_limit, read_cache_limit
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ _compared: dict[Path, list[int]] = {}
 def is_intact(path: Path) -> bool:
     """Whether `path` is unchanged since it was stored: it has the size in its marker, and the sha256, which is compared
     at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
-    mode = _verify_mode.get() or _check_mode(os.environ.get("FARSHIFT_VERIFY", "").strip() or "open", "FARSHIFT_VERIFY")
+    mode = _verify_mode.get() or _check_mode(read_settings().verify, "FARSHIFT_VERIFY")
     try:
         marker, stamp = json.loads(_find_marker(path).read_text("utf-8")), _read_stamp(path)
         if stamp[0] != marker["stamp"][0]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, MissingExtra
-from ...splits.pins import FilePin
+from ...splits.manifest import FilePin
 from ..acquire.fetch import fetch_file
 from ._draws import Draws
 from ._pixels import find_constant_set, restore_channels, select_constants, to_bytes, to_three_channels

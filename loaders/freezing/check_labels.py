@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadDefinition, shorten_list
-from ...core.listings.inline import write_inline
-from ...core.listings.plural import format_count
 from ...core.progress import log_message
+from ...core.text import format_count, write_inline
 from ...splits.assignment import PARTS
 from ...splits.manifest import SplitDefinition
 from ..acquire.row_difference import compare_rows

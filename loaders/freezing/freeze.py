@@ -14,11 +14,10 @@ import tomli_w
 from pydantic import model_validator
 
 from ...core.errors import BadData, BadDefinition, FarshiftError
-from ...core.family import read_family
 from ...core.files import hold_lock, write_atomically
-from ...core.listings.inline import write_inline
-from ...core.plugins import PACKAGE, add_plugin_folder
+from ...core.plugins import PACKAGE, add_plugin_folder, read_family
 from ...core.progress import log_message, report_progress
+from ...core.text import write_inline
 from ...splits.assignment import compute_part_digests
 from ...splits.audit import audit_split
 from ...splits.audit.verdict import find_remedy, find_undeclared, judge_split, suggest_change

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_below
+from ...core.draws import UNIT, draw_below, draw_normal_units
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, draw_normal_units
 from ._rows import make_counters
 
 if TYPE_CHECKING:

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_uniform
+from ...core.draws import UNIT, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, draw_normal_units
 from ._rows import select_words
 
 if TYPE_CHECKING:

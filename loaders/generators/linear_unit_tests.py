@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_permutation, draw_uniform
+from ...core.draws import UNIT, draw_normal_units, draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, draw_normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa

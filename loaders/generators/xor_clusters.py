@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import draw_below
+from ...core.draws import UNIT, draw_below, draw_normal_units
 from ...core.errors import BadDefinition
-from ...core.normal import UNIT, draw_normal_units
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256
+from ...core.settings import read_settings
 
 NETWORK = False
 
 
 def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
     """Return the folders of `--mirror` and of `FARSHIFT_MIRRORS`. Raises an error if one does not exist."""
-    named = [Path(entry).expanduser() for entry in os.environ.get("FARSHIFT_MIRRORS", "").split(os.pathsep) if entry]
-    paths = [*extra, *named]
+    paths = [*extra, *read_settings().mirrors]
     for folder in paths:
         if not folder.is_dir():
             raise FarshiftError(f"mirror {folder} is not a folder")

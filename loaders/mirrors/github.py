@@ -3,10 +3,10 @@ content does not, and is checked by the tree hash."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
+from ...core.settings import read_settings
 from . import https
 
 NETWORK = True
@@ -19,5 +19,4 @@ def describe(mirror: dict[str, Any]) -> str:
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     """Download the archive of `repo` ("owner/name") at `commit`. `FARSHIFT_GITHUB` sets another host with GitHub's API,
     such as a proxy."""
-    host = os.environ.get("FARSHIFT_GITHUB") or "https://github.com"
-    https.fetch({"url": f"{host.rstrip('/')}/{mirror['repo']}/archive/{mirror['commit']}.tar.gz"}, target, size)
+    https.fetch({"url": f"{read_settings().github}/{mirror['repo']}/archive/{mirror['commit']}.tar.gz"}, target, size)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...splits.measures.times import convert_to_utc
+from ...splits.measures.words import convert_to_utc
 
 NO_VALUES = "null"
 """The type of a column without any value."""

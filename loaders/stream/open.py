@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
-from ...core.isolation.label_access import refuse_labels
+from ...core.label_access import refuse_labels
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
 from ..acquire.source import Source as DataSource

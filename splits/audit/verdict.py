@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.listings.plural import format_count
+from ...core.text import format_count
 from ..manifest import KnownDefects, SplitDefinition
 from ..measures.divergence import COMPOUNDS
 from .parted import RANDOM

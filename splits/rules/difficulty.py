@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.difficulty import fit_item_response, rate_with_glicko2
 from ..measures.words import read_text_column
+from ._conditions import draw_id_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +88,5 @@ def _assign_by_hardness(
         raise BadDefinition(f"easy and hard rows overlap at difficulty {last:g}: choose smaller shares")
     part = np.where(hardness <= last, "train", np.where(hardness >= first, "ood_test", "ood_val")).astype("U8")
     near = np.flatnonzero(part == "train")
-    if not 0 <= id_test < len(near):
-        raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows are easy")
-    ids = table["row_id"].to_numpy()[near]
-    part[near[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    draw_id_test(part, near, table["row_id"].to_numpy(), id_test, seed, "are easy")
     return Assignment(part=part, severity=hardness)

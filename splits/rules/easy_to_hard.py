@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import draw_permutation
-from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import read_numeric_column
+from ._conditions import draw_id_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,10 +26,7 @@ def threshold(table: pa.Table, *, field: str, easy_at_most: float, id_test: int,
     """
     hardness = read_numeric_column(table, field)
     easy = np.flatnonzero(hardness <= easy_at_most)
-    if not 0 <= id_test < len(easy):
-        raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
     part = np.full(table.num_rows, "ood_test", dtype="U8")
     part[easy] = "train"
-    ids = table["row_id"].to_numpy()[easy]
-    part[easy[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    draw_id_test(part, easy, table["row_id"].to_numpy(), id_test, seed, f"have {field} <= {easy_at_most}")
     return Assignment(part=part, severity=hardness, group=hardness.astype(np.str_))

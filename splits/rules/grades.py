@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import read_numeric_column, read_text_column
-from ._where import Conditions, match_conditions
+from ._conditions import Conditions, draw_id_test, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,10 +48,7 @@ def drawn(
     part = _grade_rows(hardness, easy_at_most, hard_at_least, field)
     part[~match_conditions(table, only or {})] = ""
     easy = np.flatnonzero(part == "train")
-    if not 0 <= id_test < len(easy):
-        raise BadDefinition(f"id_test = {id_test}, but only {len(easy)} rows have {field} <= {easy_at_most}")
-    ids = table["row_id"].to_numpy()[easy]
-    part[easy[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    draw_id_test(part, easy, table["row_id"].to_numpy(), id_test, seed, f"have {field} <= {easy_at_most}")
     named = None if group is None else np.asarray(read_text_column(table, group).to_pylist(), dtype=np.str_)
     return Assignment(part=part, severity=hardness, group=named)
 

@@ -11,7 +11,7 @@ from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import count_occurrences, read_numeric_column
-from ._within import match_limits
+from ._conditions import match_limits
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_below, draw_uniform
+from ...core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition, UnknownName
-from ...core.normal import UNIT, draw_normal_units
 from ..assignment import Assignment
 from ._training import check_rate, select_training
 

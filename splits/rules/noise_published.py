@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ..assignment import Assignment
+from ._conditions import match_conditions
 from ._training import check_label_types, check_rate
-from ._where import match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa

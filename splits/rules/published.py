@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, BadDefinition
 from ..assignment import Assignment
 from ..measures.words import group_by_word, read_numeric_column, read_text_column
-from ._where import Conditions, match_conditions
+from ._conditions import Conditions, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa

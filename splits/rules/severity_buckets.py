@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import read_numeric_column
-from ._within import match_limits
+from ._conditions import draw_id_test, match_limits
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,16 +44,14 @@ def threshold(
         raise BadDefinition(f"bounds = {bounds}: give two or more, ascending: the last of training, then one per range")
     in_limits = match_limits(table, among)
     near = np.flatnonzero(in_limits & (measure <= bounds[0]))
-    if not 0 <= id_test < len(near):
-        raise BadDefinition(f"id_test = {id_test}, but only {len(near)} rows have {field} <= {bounds[0]}")
-    if measure[in_limits].max() > bounds[-1]:
-        raise BadDefinition(f"{field} reaches {measure[in_limits].max()}, beyond the last of the bounds {bounds}")
     counters = (
         table["row_id"].to_numpy() if paired_by is None else read_numeric_column(table, paired_by).astype(np.uint64)
     )
     part = np.where(in_limits, "ood_test", "").astype("U8")
     part[near] = "train"
-    part[near[draw_permutation(f"{seed}/id_test", counters[near])[:id_test]]] = "id_test"
+    draw_id_test(part, near, counters, id_test, seed, f"have {field} <= {bounds[0]}")
+    if measure[in_limits].max() > bounds[-1]:
+        raise BadDefinition(f"{field} reaches {measure[in_limits].max()}, beyond the last of the bounds {bounds}")
     least = [int(measure[in_limits].min()), *(bound + 1 for bound in bounds[:-1])]
     names = np.array([f"{low}-{high}" for low, high in zip(least, bounds, strict=True)])
     ranges = np.minimum(np.searchsorted(bounds, measure, side="left"), len(bounds) - 1)

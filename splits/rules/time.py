@@ -9,8 +9,8 @@ import numpy as np
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
-from ..measures.times import parse_moment, read_time_column
-from ..measures.words import read_numeric_column
+from ..measures.words import parse_moment, read_numeric_column, read_time_column
+from ._conditions import draw_id_test
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,12 +32,9 @@ def cutoff(table: pa.Table, *, field: str, first: int, last: int, id_test: int, 
     """
     period = read_numeric_column(table, field)
     known = np.flatnonzero((period >= first) & (period <= last))
-    if not 0 <= id_test < len(known):
-        raise BadDefinition(f"id_test = {id_test}, but only {len(known)} rows have {field} in {first}..{last}")
     part = np.where(period > last, "ood_test", "")
     part[known] = "train"
-    ids = table["row_id"].to_numpy()[known]
-    part[known[draw_permutation(f"{seed}/id_test", ids)[:id_test]]] = "id_test"
+    draw_id_test(part, known, table["row_id"].to_numpy(), id_test, seed, f"have {field} in {first}..{last}")
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.int64).astype(np.str_))
 
 

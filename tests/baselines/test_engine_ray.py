@@ -98,7 +98,7 @@ def test_an_error_of_a_replica_is_the_same_line_as_anywhere(tmp_path: Path) -> N
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("farshift.core.engines.ray.find_spec", lambda name: None)
+    monkeypatch.setattr("farshift.core.engines.find_spec", lambda name: None)
     with (
         pytest.raises(
             MissingExtra, match=r"^the engine ray needs an optional dependency: pip install 'farshift\[ray\]'$"

@@ -8,7 +8,7 @@ from farshift.baselines.running import results as results_module
 from farshift.baselines.running.recorded_scores import read_recorded_scores, rescore_recorded, write_recorded_score
 from farshift.baselines.running.results import find_recorded_run, get_results_home, list_results, record_run
 from farshift.baselines.running.sweep import run_baseline
-from farshift.cli import runs as cli_runs
+from farshift.cli.options import parse_run_path
 from farshift.core.errors import UnknownName
 
 ON = "modadd97/xi35"
@@ -47,10 +47,10 @@ def test_a_result_is_kept_where_those_of_its_budget_are(home, runs):
 def test_the_command_line_names_a_result_under_the_full_budget(home, runs):
     for run in runs.values():
         record_run(run)
-    paths = {cli_runs.parse_run_path(f"baseline:{name}@{ON}") for name in ("mlp", "mlp:quick", "mlp:full")}
+    paths = {parse_run_path(f"baseline:{name}@{ON}") for name in ("mlp", "mlp:quick", "mlp:full")}
     assert {fs.read_run(path).budget for path in paths} == {"quick", "full"}
     with pytest.raises(UnknownName, match="no budget named 'ful'"):
-        cli_runs.parse_run_path(f"baseline:mlp:ful@{ON}")
+        parse_run_path(f"baseline:mlp:ful@{ON}")
 
 
 def test_results_under_the_full_budget_alone_are_refused_as_such(home, runs):

@@ -148,14 +148,14 @@ def test_recorded_results_are_listed_best_first(command):
 
 
 def test_the_command_line_takes_a_recorded_baseline_for_a_run(run, tmp_path, monkeypatch, capsys):
-    from farshift.cli import runs as cli_runs
+    from farshift.cli.options import parse_run_path
 
     record_run(run, tmp_path)
     monkeypatch.setattr("farshift.baselines.running.results.HOME", tmp_path)
-    assert cli_runs.parse_run_path(f"baseline:mlp@{ON}").is_dir()
-    assert cli_runs.parse_run_path("runs/mlp").name == "mlp"
+    assert parse_run_path(f"baseline:mlp@{ON}").is_dir()
+    assert parse_run_path("runs/mlp").name == "mlp"
     with pytest.raises(FarshiftError, match="mlp"):
-        cli_runs.parse_run_path(f"baseline:lp@{ON}")
+        parse_run_path(f"baseline:lp@{ON}")
     assert tmp_path != HOME
 
 

@@ -12,7 +12,7 @@ from farshift.benchmarks.answers import ABSTAINED, ANSWERED
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.core.errors import ModelError
-from farshift.core.listings.plural import format_count
+from farshift.core.text import format_count
 
 CLASSES = Task("classification", ("a",), "label", classes=3)
 NUMBERS = Task("regression", ("a",), "target")

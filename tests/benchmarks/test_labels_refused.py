@@ -11,7 +11,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.core.errors import LabelsWithheld, ModelError
-from farshift.core.isolation.label_access import hide_labels, refuse_labels
+from farshift.core.label_access import hide_labels, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
 pytestmark = pytest.mark.attack(

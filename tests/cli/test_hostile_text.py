@@ -13,8 +13,9 @@ import farshift as fs
 import pytest
 import tomli_w
 from farshift.benchmarks.runs.run import compute_card_digest
-from farshift.cli.terminal import print_error, print_line, print_note, print_table, print_table_on_stderr, show_progress
-from farshift.core.listings.html import render_table as html_table
+from farshift.cli.output import print_error, print_line, print_note, print_table, print_table_on_stderr
+from farshift.cli.progress import show_progress
+from farshift.core.listings import render_table as html_table
 from farshift.core.progress import log_message, report_progress
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))

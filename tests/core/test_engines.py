@@ -8,12 +8,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from farshift import FarshiftError
-from farshift.core.engines import Needs, check_engine, iterate_outcomes, map_jobs, open_engine, run_in_order
+from farshift.core.engines import Needs, iterate_outcomes, map_jobs, open_engine, run_in_order
 from farshift.core.errors import UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
@@ -132,13 +131,9 @@ def test_a_worker_that_dies_is_one_error_of_every_job_that_is_left():
     assert sorted(outcome.position for outcome in outcomes) == list(range(9))
 
 
-def test_ones_own_engine_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    (tmp_path / "core" / "engines").mkdir(parents=True)
-    (tmp_path / "core" / "engines" / "mine.py").write_text("from farshift.core.engines.local import open_engine\n")
-    with pytest.raises(UnknownName, match="no engine named 'mine'"):
-        check_engine("mine")
-    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    assert list(map_jobs("mine", cube, [2, 3])) == [8, 27]
+def test_an_unknown_engine_is_refused_before_any_work():
+    with pytest.raises(UnknownName, match="no engine named 'mine': choose from local, processes, ray"):
+        map_jobs("mine", cube, [2, 3])
 
 
 INTERRUPTED = """

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 import farshift as fs
 import pytest
 from farshift.core.errors import MissingExtra, UnknownName
-from farshift.core.listings.html import render_table
-from farshift.core.listings.listing import Listing, has_words
+from farshift.core.listings import Listing, has_words, render_table
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import farshift as fs
-from farshift.core.listings.plural import format_count
+from farshift.core.text import format_count
 from made_runs import ON
 
 

@@ -7,8 +7,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from farshift.core.draws import draw_below, draw_bits, draw_permutation, draw_uniform
-from farshift.core.secret_draws import make_stream_name
+from farshift.core.draws import draw_below, draw_bits, draw_permutation, draw_uniform, make_stream_name
 from hypothesis import given
 from hypothesis import strategies as st
 

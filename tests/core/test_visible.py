@@ -6,7 +6,7 @@ import json
 import unicodedata
 
 import pytest
-from farshift.core.listings.untrusted_text import LINES, escape_untrusted, escape_untrusted_json
+from farshift.core.text import LINES, escape_untrusted, escape_untrusted_json
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import farshift as fs
 import pytest
 from farshift import FarshiftError
-from farshift.core.private import write_private
+from farshift.core.durable import write_private
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
 from farshift.leaderboard.ledger.store import Store

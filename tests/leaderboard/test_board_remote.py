@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from farshift import FarshiftError
+from farshift.core.durable import write_private
 from farshift.core.errors import BadSubmission, Unavailable
-from farshift.core.private import write_private
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
 from farshift.leaderboard.operations.locations import submit_at

@@ -6,7 +6,7 @@ import pytest
 from farshift import FarshiftError, score
 from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.cli._baseline_board import build_board
+from farshift.cli.board import build_board
 from farshift.core.errors import Unavailable, UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.build import Job, build

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from farshift import FarshiftError
 from farshift.core.canonical import to_canonical_json
-from farshift.core.private import read_private, write_private
+from farshift.core.durable import read_private, write_private
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.chain import find_chain_problems
 from farshift.leaderboard.ledger.keys import SigningKey, create_key, is_signed_by

@@ -21,7 +21,7 @@ from farshift.loaders.acquire.fetch import fetch_file
 from farshift.loaders.cache import store
 from farshift.loaders.cache.contents import verify_cache
 from farshift.loaders.cache.store import is_intact, load_or_build_table, use_verify_mode
-from farshift.splits.pins import FilePin
+from farshift.splits.manifest import FilePin
 from support import Heard
 
 ON = "modadd97/xi35"

@@ -18,7 +18,7 @@ from farshift.core.errors import BadDefinition, Unavailable, UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file, fetch_unpinned_file
 from farshift.loaders.acquire.trees import fetch_tree
-from farshift.splits.pins import TreePin, UnpinnedFile
+from farshift.splits.manifest import TreePin, UnpinnedFile
 from servers import HUB_COMMIT, hub, web
 from support import Heard
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from farshift import load
-from farshift.core.accepted_licences import LicenceNotAccepted
 from farshift.core.errors import Unavailable
+from farshift.core.files import LicenceNotAccepted
 from farshift.loaders.acquire.expected import CountsDiffer
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.split import open_split

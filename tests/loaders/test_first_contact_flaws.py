@@ -10,7 +10,7 @@ from farshift.core.errors import BadData
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.loaders.freezing.verify import verify_manifest
 from farshift.splits.catalogue import find_manifest
-from farshift.splits.pins import TreePin
+from farshift.splits.manifest import TreePin
 from twins import csv, laid, picture, pulled, tar, twin
 
 

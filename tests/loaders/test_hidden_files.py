@@ -10,7 +10,7 @@ from farshift.core.progress import report_to
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.trees import fetch_tree, list_tree_hashes
-from farshift.splits.pins import TreePin
+from farshift.splits.manifest import TreePin
 from own_source import pin_source
 
 PICTURES = {

@@ -9,7 +9,7 @@ import pytest
 from farshift.core.errors import BadDefinition, Unavailable
 from farshift.loaders.acquire.fetch import fetch_file
 from farshift.loaders.acquire.own_source import list_hub_pins
-from farshift.splits.pins import FilePin
+from farshift.splits.manifest import FilePin
 from hub_faults import Cut, Meanwhile, Refuse
 from hub_rows import TEXTS, Shop, send_clients_to, stocked
 from hub_server import REPOSITORY, serving

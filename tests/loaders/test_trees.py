@@ -13,7 +13,7 @@ import pytest
 from encoded_files import picture
 from farshift.core.errors import Unavailable
 from farshift.loaders.acquire.trees import fetch_tree
-from farshift.splits.pins import TreePin
+from farshift.splits.manifest import TreePin
 
 FILES = {
     f"{domain}/{kind}/{number}.jpg": picture(position, "JPEG")

@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 import pytest
 from audited import audited, rows_of
 from farshift.splits.audit import is_same_audit, minimum_detectable_difference
-from farshift.splits.audit.duplicates import count_duplicate_inputs
-from farshift.splits.audit.features import compute_features
-from farshift.splits.audit.probe import auroc
+from farshift.splits.audit.probe import auroc, compute_features
+from farshift.splits.audit.texts import count_duplicate_inputs
 from farshift.splits.rows import mark_repeated_inputs, read_repeated_inputs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -195,7 +194,7 @@ def test_two_audits_agree_within_rounding_and_not_beyond():
 def test_a_large_part_is_thinned_for_what_costs_memory_and_rare_words_are_still_known(monkeypatch):
     """Every training row has a word of its own, and the test repeats them: no draw may call them unseen."""
     # The package's names are its functions: the modules of these names are asked for as such.
-    for name, limit in (("texts._ROWS", 50), ("texts._CHUNK", 64), ("duplicates._AMONG", 50)):
+    for name, limit in (("texts._ROWS", 50), ("texts._CHUNK", 64), ("texts._AMONG", 50)):
         file, attribute = name.split(".")
         monkeypatch.setattr(import_module(f"farshift.splits.audit.{file}"), attribute, limit)
     train = [f"word{row} and word{row + 1}" for row in range(300)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from audited import audited
-from farshift.splits.audit.shift import compute_shifts
+from farshift.splits.audit.probe import compute_shifts
 
 ROWS = 2000
 PART = ["train"] * ROWS + ["ood_test"] * ROWS

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.core.errors import BadDefinition
-from farshift.core.family import expand_family
+from farshift.core.plugins import expand_family
 from farshift.loaders.freezing.freeze import freeze, read_drafts
 from hypothesis import given
 from hypothesis import strategies as st

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from farshift.splits.catalogue import list_manifests, list_split_records
-from farshift.splits.families import format_family_name, format_headline, get_family, group_by_family
+from farshift.splits.catalogue import (
+    format_family_name,
+    format_headline,
+    get_family,
+    group_by_family,
+    list_manifests,
+    list_split_records,
+)
 
 RECORDS = list_split_records()
 

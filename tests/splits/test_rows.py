@@ -100,26 +100,26 @@ def test_equal_inputs_get_different_ids(rows):
 
 
 @given(mixed_rows)
-def test_long_rows_are_hashed_as_short_ones_are(rows):
+def test_rows_have_the_same_digests_however_many_are_encoded_at_a_time(rows):
     columns = dict(zip(("count", "mean", "name", "grid", "flag"), map(list, zip(*rows, strict=True)), strict=True))
     table = pa.table(columns, schema=MIXED.arrow())
     numbers = np.arange(len(rows))
-    short = (
+    together = (
         compute_row_digests(table, MIXED),
         compute_first_ids(table, MIXED),
         compute_numbered_ids(table, MIXED, numbers),
     )
-    with patch("farshift.splits.rows._LONG", 0):
-        long = (
+    with patch("farshift.splits.rows._CHUNK_BYTES", 1):
+        singly = (
             compute_row_digests(table, MIXED),
             compute_first_ids(table, MIXED),
             compute_numbered_ids(table, MIXED, numbers),
         )
-    for item, other in zip(short, long, strict=True):
+    for item, other in zip(together, singly, strict=True):
         assert np.array_equal(item, other)
     inputs = list(iterate_canonical_rows(table, MIXED.of_role("input")))
     by_row = [sha256(row + struct.pack("<Q", number)).digest()[:8] for number, row in enumerate(inputs)]
-    assert [value.to_bytes(8, "big") for value in short[2].tolist()] == by_row
+    assert [value.to_bytes(8, "big") for value in together[2].tolist()] == by_row
 
 
 @given(st.lists(st.tuples(st.sampled_from([b"\0" * 8, b"\xff" * 8, b"12345678"]), st.integers(0, 3)), max_size=12))

@@ -8,9 +8,10 @@ import tomllib
 import pytest
 from farshift.core.errors import UnknownName
 from farshift.core.plugins import load_function
+from farshift.core.text import write_inline
 from farshift.splits.catalogue import list_manifests
 from farshift.splits.manifest import check_parameters, load_rule
-from farshift.splits.rule_docs import SHARED, find_rule, format_example, list_rules, to_toml
+from farshift.splits.rule_docs import SHARED, find_rule, format_example, list_rules
 
 OWN = '''
 """Mine: rows by their number."""
@@ -73,7 +74,7 @@ def test_types_and_defaults_are_those_of_the_function():
 
 def test_values_are_written_as_toml_reads_them():
     value = {"a": [1, "x", True], "b c": {"1": 0.4}}
-    assert tomllib.loads(f"value = {to_toml(value)}")["value"] == value
+    assert tomllib.loads(f"value = {write_inline(value)}")["value"] == value
 
 
 def test_rules_are_listed_searched_and_shown(farshift, farshift_json, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....core.listings.untrusted_text import escape_untrusted
+from ....core.text import escape_untrusted
 from ...submission.validate import Submission
 from ...teams import compute_fingerprint
 from ...validation.archive import CARD

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import insert, select, update
 
 from ....core.errors import FarshiftError, UnknownName
-from ....core.listings.untrusted_text import escape_untrusted
+from ....core.text import escape_untrusted
 from ...ledger.store import Store
 from ..intake.job import format_iso_time
 from ..tables import TOKENS, read_database_time

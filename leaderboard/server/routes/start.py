@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from ....core.version import get_version
+from ....core.settings import get_version
 from ..answers import make_body_response, to_json_body
 from ..dependencies import Board, make_head_record
 from ..models import Start, describe_refusals

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.core.draws import make_stream_name
 from farshift.core.plugins import find_plugin_files, load_module
-from farshift.core.secret_draws import make_stream_name
 from farshift.leaderboard.sealed.drawing import check_sealable
 from farshift.loaders.acquire.source import Source, add_row_ids, find_source
 from farshift.loaders.freezing.redraw import find_seeded_distribution

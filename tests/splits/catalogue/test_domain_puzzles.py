@@ -12,8 +12,8 @@ from farshift.core.errors import BadData, BadDefinition, Unavailable
 from farshift.loaders.acquire.archive_files import FolderFiles
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.questions import PLANES, arc_tasks, encode_planes, rush_hour
-from farshift.splits.audit.duplicates import count_shared_examples
 from farshift.splits.audit.parted import join_parts
+from farshift.splits.audit.texts import count_shared_examples
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.manifest import assign_rows
 from farshift.splits.rules.easy_to_hard_tasks import levels

@@ -7,9 +7,8 @@ import time
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.draws import draw_below, draw_uniform
+from farshift.core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.core.normal import UNIT, draw_normal_units
 from farshift.splits.rules import noise_instance as instance
 from noise_tables import CLASSES, TRAIN, counted, given, labelled
 from scipy.special import softmax

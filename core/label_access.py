@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import mkstemp
 from threading import Lock
 
-from ..errors import LabelsWithheld
+from .errors import LabelsWithheld
 
 _VARIABLE = "FARSHIFT_LABELS_WITHHELD"
 """Names a file to the children of a process: labels are withheld in them while it is there."""

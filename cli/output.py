@@ -1,29 +1,30 @@
-"""Output of the command line: one JSON document or a table on stdout, progress and errors on stderr."""
+"""Text and tables on stdout, paged where they are longer than the screen; errors and progress on stderr."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from io import StringIO
+from pathlib import Path
+from shutil import get_terminal_size
 from textwrap import wrap
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 import typer
 
-from ..core.listings.untrusted_text import LINES, escape_untrusted, escape_untrusted_json
-from . import paging
-from .paging import write_text
-from .streams import has_all_characters
+from ..core.errors import FarshiftError
+from ..core.settings import read_settings
+from ..core.text import LINES, escape_untrusted, escape_untrusted_json
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout instead of text.")]
 
 
 def emit_json(value: Any) -> None:
@@ -44,20 +45,50 @@ def print_block(text: str) -> None:
 def print_wrapped(text: str, indent: int = 0) -> None:
     """A line on stdout, broken at its spaces where the screen ends; what follows is indented by so many columns."""
     text = escape_untrusted(text, LINES)
-    if paging.has_screen_width():
-        text = "\n".join(
-            wrap(
-                text,
-                paging.count_terminal_columns(),
-                subsequent_indent=" " * indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-                drop_whitespace=True,
-                replace_whitespace=False,
-            )
-            or [""]
+    if has_screen_width():
+        columns, rest = count_terminal_columns(), " " * indent
+        pieces = wrap(
+            text,
+            columns,
+            subsequent_indent=rest,
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
         )
+        text = "\n".join(pieces)
     write_text(text)
+
+
+Columns = Mapping[str, str | Callable[[Any], Any]]
+"""A table's columns by heading: a key of its records, or a function of one."""
+
+
+def print_result(json: bool, record: Any, *lines: str) -> None:
+    """What a command did: its record as one JSON document, or lines of text."""
+    if json:
+        return emit_json(record)
+    for text in lines:
+        print_line(text)
+
+
+def print_records(
+    json: bool,
+    records: Sequence[Any],
+    columns: Columns,
+    caption: str = "",
+    show: Callable[..., None] | None = None,
+) -> None:
+    """Records as one JSON document, or as a table (or by `show`, such as `print_catalogue`). A list in a cell is joined
+    by commas; None is empty."""
+    if json:
+        return emit_json(records)
+
+    def read(record: Any, column: str | Callable[[Any], Any]) -> Any:
+        value = column(record) if callable(column) else record[column]
+        return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+    rows = [[read(record, column) for column in columns.values()] for record in records]
+    show(list(columns), rows, caption) if show else print_table("", list(columns), rows, caption)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
@@ -65,7 +96,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     never where `NO_COLOR` is set."""
     from rich.console import Console
 
-    text, wide = StringIO(), paging.count_terminal_columns()
+    text, wide = StringIO(), count_terminal_columns()
     styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     Console(file=text, width=wide, force_terminal=styled, no_color=not styled).print(_make_grid(title, columns, rows))
     write_text("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
@@ -86,11 +117,11 @@ def print_catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], capti
     `grep` finds as a whole."""
     if not rows:
         return write_text(f"{caption}: every search word must occur in a name, a title or another field of an entry")
-    wide = paging.count_terminal_columns()
-    if wide >= paging.NARROW and paging.has_screen_width():
+    wide = count_terminal_columns()
+    if wide >= NARROW and has_screen_width():
         return print_table("", columns, rows, caption)
     rows = [[escape_untrusted(cell) for cell in row] for row in rows]
-    if not paging.has_screen_width():
+    if not has_screen_width():
         return write_text("\n".join([*_align_cells([columns, *rows]), *escape_untrusted(caption, LINES).splitlines()]))
     for kind in sorted({row[1] for row in rows}):
         write_text(f"{kind}:")
@@ -160,7 +191,7 @@ def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]
     names = texts[: min(2, len(columns) - 1)]
     minimums = [min(_WORD, max(len(word) for text in column for word in [*text.split(), ""])) for column in texts]
     name_width = sum(max(map(len, column)) for column in names) + sum(minimums[len(names) :])
-    fits = name_width + 3 * (len(columns) - 1) + 2 <= paging.count_terminal_columns()
+    fits = name_width + 3 * (len(columns) - 1) + 2 <= count_terminal_columns()
     return [each if fits else None for each in minimums]
 
 
@@ -175,27 +206,6 @@ def choose_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare:
             break
         numbers.remove(columns.index(name))
     return numbers
-
-
-@contextmanager
-def show_progress() -> Iterator[None]:
-    """Show the progress of long work on stderr within the context. stdout is for the result only: anything else that
-    is printed meanwhile, by a user's model or a worker process, goes to stderr too."""
-    from ..core.progress import report_to
-    from .progress import Screen
-
-    screen = Screen()
-    sys.stdout.flush()
-    saved_stdout = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        with report_to(screen):
-            yield
-    finally:
-        sys.stdout.flush()
-        os.dup2(saved_stdout, 1)
-        os.close(saved_stdout)
-        screen.close()
 
 
 def print_live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]], bool]]) -> None:
@@ -220,7 +230,7 @@ def print_live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[
 
 def exit_with_error(message: str) -> None:
     """End this process at once, from any thread, with a one-line error: nothing else can stop code that hangs."""
-    paging.flush_output()
+    flush_output()
     print_error(f"error: {message}")
     sys.stderr.flush()
     os._exit(2)
@@ -228,7 +238,7 @@ def exit_with_error(message: str) -> None:
 
 def is_debugging() -> bool:
     """Whether `FARSHIFT_DEBUG` is set, which shows tracebacks."""
-    return os.environ.get("FARSHIFT_DEBUG", "") not in ("", "0")
+    return read_settings().debug
 
 
 def print_note(text: str) -> None:
@@ -258,10 +268,147 @@ def format_estimate(estimate: dict[str, Any] | None, percent: bool = True) -> st
     if estimate is None:
         return ""
     numbers = (estimate[key] for key in ("value", "low", "high"))
-    value, low, high = (_drop_zero_sign(f"{100 * number:.1f}" if percent else f"{number:.3f}") for number in numbers)
+    # z: zero has no sign.
+    value, low, high = (f"{100 * number:z.1f}" if percent else f"{number:z.3f}" for number in numbers)
     return f"{value} [{low}, {high}]"
 
 
-def _drop_zero_sign(number: str) -> str:
-    """Zero has no sign."""
-    return number.lstrip("-") if float(number) == 0 else number
+_buffered_lines: list[str] | None = None
+
+WIDE = 200
+"""Columns of a table where stdout is no terminal, and `COLUMNS` does not say how many there are."""
+
+NARROW = 120
+"""Columns of a terminal below which lists are cut to one line each."""
+
+
+def count_terminal_columns() -> int:
+    """How many columns a line of stdout has."""
+    return get_terminal_size((WIDE, 24)).columns
+
+
+def has_screen_width() -> bool:
+    """Whether stdout has an end of the line: it is a terminal, or `COLUMNS` says how wide it is."""
+    return sys.stdout.isatty() or "COLUMNS" in os.environ
+
+
+def write_text(text: str) -> None:
+    """Text on stdout, whole lines."""
+    if _buffered_lines is None:
+        print(text)
+    else:
+        _buffered_lines.append(text)
+
+
+def is_listing(arguments: list[str]) -> bool:
+    """Return whether a command lists a catalogue, such as `splits list` or `reproduce --list`."""
+    group, command = [*arguments[:2], "", ""][:2]
+    if group in ("splits", "benchmarks", "baselines", "cache"):
+        return command in ("list", "rules", "algorithms", "networks", "results")
+    return group == "reproduce" and "--list" in arguments
+
+
+@contextmanager
+def page_output() -> Iterator[None]:
+    """Within the context `write_text` buffers the text of a listing; at its end the text is printed, or shown by the
+    pager if it is longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`.
+    Other commands are never paged: a pager would block a shell's loop of runs. If stdout is not a terminal, nothing is
+    buffered."""
+    global _buffered_lines
+    if not sys.stdout.isatty() or not is_listing(sys.argv[1:]):
+        yield
+        return
+    _buffered_lines = []
+    try:
+        yield
+    finally:
+        flush_output()
+
+
+def flush_output() -> None:
+    """Print or page the buffered text."""
+    global _buffered_lines
+    text, _buffered_lines = "\n".join(_buffered_lines or ()), None
+    if not text:
+        return
+    size = get_terminal_size()
+    long = sum(max(1, -(-len(row) // size.columns)) for row in text.splitlines()) >= size.lines
+    if not (long and _show_in_pager(text)):
+        print(text)
+
+
+def _show_in_pager(text: str) -> bool:
+    """Whether a pager showed it."""
+    pager = os.environ.get("PAGER", "less")
+    if not pager.strip() or os.environ.get("TERM") in (None, "dumb"):
+        return False
+    environment = {"LESS": "FRX", **os.environ}  # less stops by itself where it fits after all, and keeps bold type
+    try:
+        # By the shell, as `PAGER` may have options.
+        done = subprocess.run(
+            pager,
+            shell=True,
+            input=text + "\n",
+            encoding=sys.stdout.encoding,
+            errors=sys.stdout.errors,
+            env=environment,
+        )
+    except (OSError, KeyboardInterrupt):
+        return False
+    return done.returncode != 127  # of a shell that finds no such program
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PLAIN = dict(zip("─│—–…±×·−’≥", ("-", "|", "-", "-", "..", "+-", "x", ".", "-", "'", ">="), strict=True))
+"""Replacements for our own characters in an encoding that lacks them."""
+
+
+def configure_streams() -> None:
+    """Make both streams accept any text: a character that the encoding lacks is replaced by a similar one, such as a
+    hyphen for a table's line, or by its escape. Text written to a closed stream is discarded."""
+    codecs.register_error("farshift", _escape_characters)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed when the process began (>&-)
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+        else:
+            stream.reconfigure(errors="farshift")
+    # By its methods, as the libraries that draw tables and helps write to it by themselves.
+    sys.stdout.write, sys.stdout.flush = _explain_os_errors(sys.stdout.write), _explain_os_errors(sys.stdout.flush)  # type: ignore[method-assign]
+
+
+def _explain_os_errors(method: Callable[P, T]) -> Callable[P, T]:
+    """A method of stdout whose operating system errors, such as a full disk, name standard output."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise FarshiftError(f"standard output: {why}: free some space, or redirect the output") from error
+
+    return call
+
+
+def has_all_characters() -> bool:
+    """Whether stdout's encoding has every character."""
+    return codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf-")
+
+
+def _escape_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    return "".join(
+        _PLAIN.get(character) or character.encode("ascii", "backslashreplace").decode() for character in missing
+    ), error.end
+
+
+def discard_output() -> None:
+    """Discard further output to stdout after its reader has exited. Otherwise Python reports a broken pipe at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

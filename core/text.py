@@ -1,4 +1,4 @@
-"""Escape untrusted text before it is shown: control and invisible characters are written out.
+"""Text for people: counts, values as TOML writes them, and untrusted text with its invisible characters written out.
 
 Names of teams and models, reasons, an endpoint's error and the cells of a foreign export may contain escape sequences
 that clear a screen, marks that reverse the order of letters, or invisible characters. All text that a terminal prints,
@@ -7,7 +7,39 @@ or a page or notebook renders, is escaped here.
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+
+def format_count(number: int, singular: str, plural: str = "") -> str:
+    """A number and what it counts: `singular` of it, or `plural`, by default `singular` with an s.
+
+    >>> format_count(1, "seed"), format_count(0, "seed"), format_count(1200, "entry", "entries")
+    ('1 seed', '0 seeds', '1,200 entries')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def write_inline(value: Any) -> str:
+    """A table, list, text, number or truth value in one line of TOML.
+
+    >>> write_inline({"duplicates": {"train/ood_test": 57}, "names": ["a", "b"]})
+    '{ duplicates = { "train/ood_test" = 57 }, names = ["a", "b"] }'
+    """
+    if isinstance(value, Mapping):
+        items = ", ".join(f"{_format_key(key)} = {write_inline(item)}" for key, item in value.items())
+        return f"{{ {items} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(write_inline, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _format_key(key: str) -> str:
+    return key if re.fullmatch("[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
 
 LINES = "\n\t"
 """What a text of several lines may hold besides."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
-from .frame import to_data_frame
-from .html import render_table
+from .errors import MissingExtra
+from .text import LINES, escape_untrusted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,3 +87,56 @@ def has_words(search: str, *texts: str) -> bool:
     """Whether every word of `search` occurs in one of the texts, in any case."""
     joined = "\n".join(texts).casefold()
     return all(word in joined for word in search.casefold().split())
+
+
+def to_data_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A row for each record; a nested record has a column for each of its values, named `outer.inner`. `MissingExtra`
+    without pandas."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra("a data frame", "notebook") from error
+    return pd.DataFrame([dict(_flatten_record(record)) for record in records])
+
+
+def _flatten_record(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in record.items():
+        if isinstance(value, Mapping):
+            yield from _flatten_record(value, f"{outer}{name}.")
+        else:
+            yield f"{outer}{name}", value
+
+
+def escape_html(text: str) -> str:
+    """A text escaped for a page: no markup, control or invisible characters."""
+    return escape(escape_untrusted(text, LINES))
+
+
+def render_table(rows: Sequence[Mapping[str, object]], caption: str = "", note: str = "") -> str:
+    """Rows of cells by column as one HTML table, the caption above it and a note below. Rows may lack columns."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    head = _render_row("th", columns)
+    body = "".join(_render_row("td", [str(row.get(column, "")) for column in columns]) for row in rows)
+    caption_html = f"<caption>{escape_html(caption)}</caption>" if caption else ""
+    note_html = f"<p>{escape_html(note)}</p>" if note else ""
+    return f"<table>{caption_html}<thead>{head}</thead><tbody>{body}</tbody></table>{note_html}"
+
+
+def _render_row(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape_html(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+class _Callable(ModuleType):
+    """A package that is a function too: `farshift.splits` is a package, and `farshift.splits()` lists what it holds."""
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        module_path, name = self.__dict__["_LISTS"]
+        return getattr(import_module(f"{self.__name__.partition('.')[0]}.{module_path}"), name)(*values, **named)
+
+
+def make_callable(package: str, module_path: str, name: str) -> None:
+    """Calling the package calls the function `name` of the module `module_path`, relative to the whole package. It may
+    be in a higher layer (a listing of splits knows their sources), so it is loaded when it is called."""
+    module = sys.modules[package]
+    module.__dict__["_LISTS"] = module_path, name
+    module.__class__ = _Callable

@@ -1,0 +1,337 @@
+"""Engines, where jobs run: in this process (`local`), in one process a core (`processes`), on a Ray cluster (`ray`).
+
+A job's function is importable by name; jobs and results are picklable. Results do not depend on the engine.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing.connection import wait as wait_for
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from .errors import FarshiftError, MissingExtra, UnknownName
+
+J = TypeVar("J")
+R = TypeVar("R")
+
+ENGINES = ("local", "processes", "ray")
+
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+"""What tells NumPy's and torch's libraries how many threads to use, read when they are loaded."""
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What jobs need. device: where they compute. workers: the most that run side by side, 0 for as many as there are.
+    threads: how many each takes for its arithmetic, 0 for the library's own choice."""
+
+    device: str = "cpu"
+    workers: int = 0
+    threads: int = 0
+
+
+class Outcome(NamedTuple):
+    """How a job ended: its place among the jobs, its result, or the error that it raised."""
+
+    position: int
+    result: Any
+    error: FarshiftError | None
+
+
+class Engine(Protocol):
+    """Runs jobs. What `start` gives stands for a job that was started, and is passed to the other methods."""
+
+    @property
+    def workers(self) -> int:
+        """How many jobs run side by side."""
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
+        """Begin `function(job)`."""
+
+    def first_done(self, started: Sequence[Any]) -> Any:
+        """Wait until one of the started jobs is done, and say which."""
+
+    def result(self, handle: Any) -> Any:
+        """Wait for a job; its result. Raises what the job raised, or `FarshiftError` where its worker was lost."""
+
+    def stop(self, started: Sequence[Any]) -> None:
+        """End jobs at once. The engine starts none after that."""
+
+
+def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
+    """The results of `function` on jobs, in their order, from the engine called `name`. A single job is done here.
+
+    Only a few results are held that the caller has not taken yet. The first error ends it."""
+    check_engine(name)
+
+    def map_in_order() -> Iterator[R]:
+        with open_engine(name, needs) as engine:
+            yield from run_in_order(engine, function, jobs)
+
+    return map(function, jobs) if len(jobs) < 2 else map_in_order()
+
+
+def map_in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
+    """`function` of each piece, in their order, by the threads of this process, as many at a time as there are cores:
+    for functions of Arrow or NumPy, which let other threads run, and nothing else."""
+    with ThreadPoolExecutor(count_usable_cores()) as pool:
+        return list(pool.map(function, pieces))
+
+
+def run_in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
+    """The results of jobs in their order, of which at most two for each worker are started and not yet taken. What is
+    under way ends when the caller stops early."""
+    started: deque[Any] = deque()
+    try:
+        for job in jobs:
+            if len(started) == 2 * engine.workers:
+                yield engine.result(started.popleft())
+            started.append(engine.start(function, job))
+        while started:
+            yield engine.result(started.popleft())
+    finally:
+        if started:
+            engine.stop(started)
+
+
+def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[Outcome]:
+    """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
+    the other jobs; any other error does. What is under way ends when the caller stops early."""
+    started: list[tuple[int, Any]] = []
+    remaining = iter(enumerate(jobs))
+    try:
+        while True:
+            while len(started) < 2 * engine.workers and (following := next(remaining, None)) is not None:
+                position, job = following
+                started.append((position, engine.start(function, job)))
+            if not started:
+                return
+            done = engine.first_done([handle for _, handle in started])
+            position = next(position for position, handle in started if handle is done)
+            try:
+                outcome = Outcome(position, engine.result(done), None)
+            except FarshiftError as error:
+                outcome = Outcome(position, None, error)
+            started.remove((position, done))
+            yield outcome
+    finally:
+        if started:
+            engine.stop([handle for _, handle in started])
+
+
+def check_engine(name: str) -> None:
+    """Raises `UnknownName` where there is no engine called `name`."""
+    if name not in ENGINES:
+        raise UnknownName("engine", name, ENGINES)
+
+
+@contextmanager
+def open_engine(name: str, needs: Needs | None = None) -> Iterator[Engine]:
+    """The engine called `name`, while the context lasts."""
+    check_engine(name)
+    needs = needs or Needs()
+    workers = min(needs.workers or count_usable_cores(), count_usable_cores())
+    if name == "ray":
+        with _connect_ray(needs) as cluster:
+            yield cluster
+    elif name == "local" or workers == 1:
+        yield Local()
+    else:
+        engine = Processes(workers, needs.threads)
+        try:
+            yield engine
+        except BaseException:  # Ctrl-C too
+            engine.stop(())
+            raise
+        engine.close()
+
+
+def count_usable_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Local:
+    """One job after the other, in this process, with all the threads that its libraries take. A job runs when its
+    result is taken."""
+
+    workers = 1
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Callable[[], Any]:
+        return partial(function, job)
+
+    def first_done(self, started: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
+        return started[0]
+
+    def result(self, handle: Callable[[], Any]) -> Any:
+        return handle()
+
+    def stop(self, started: Sequence[Callable[[], Any]]) -> None:
+        """No job is under way."""
+
+
+class Processes:
+    """A pool of processes, each begun when a job needs it. Spawned, not forked: a fork of a process with threads
+    (pyarrow has some) can hang."""
+
+    def __init__(self, workers: int, threads: int) -> None:
+        self.workers = workers
+        self.threads = threads
+        self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
+        try:
+            with _limit_threads(self.threads), _defer_interrupt():
+                return self._pool.submit(function, job)
+        except BrokenProcessPool as error:
+            refused: Future[Any] = Future()
+            refused.set_exception(error)
+            return refused
+
+    def first_done(self, started: Sequence[Future[Any]]) -> Future[Any]:
+        done, _ = wait(started, return_when=FIRST_COMPLETED)
+        return next(future for future in started if future in done)
+
+    def result(self, handle: Future[Any]) -> Any:
+        try:
+            return handle.result()
+        except BrokenProcessPool as error:
+            raise FarshiftError("a worker process died (killed, or out of memory): repeat the command") from error
+
+    def stop(self, started: Sequence[Future[Any]]) -> None:
+        for process in list((self._pool._processes or {}).values()):
+            process.terminate()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def close(self) -> None:
+        """End the processes once their jobs are done."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _limit_threads(count: int) -> Iterator[None]:
+    """An environment for processes that are begun meanwhile: they read it before they load a library."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    if count:
+        os.environ |= dict.fromkeys(THREADS, str(count))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _defer_interrupt() -> Iterator[None]:
+    """Ctrl-C reaches a process that is begun meanwhile once it ignores it, and this one after that."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_parent() -> None:
+    """In a worker: end when the parent is gone, even by kill -9, since nobody would read the results; and leave Ctrl-C,
+    which a terminal sends to all, to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            wait_for([parent.sentinel])
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@dataclass(frozen=True)
+class Ray:
+    """A Ray cluster that is connected: one job a core; on `cuda`, one a GPU. The workers need the package and the jobs'
+    files at the same paths (a disk that all of them see, or files on the Hub). A job whose worker is killed is started
+    again by Ray, three times at most: one that keeps checkpoints goes on from its last. task: `_call_job` there."""
+
+    workers: int
+    task: Any
+
+    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
+        return self.task.remote(function, job)
+
+    def first_done(self, started: Sequence[Any]) -> Any:
+        import ray
+
+        (done,), _ = ray.wait(list(started), num_returns=1)
+        return done
+
+    def result(self, handle: Any) -> Any:
+        import ray
+
+        try:
+            result, error = ray.get(handle)
+        except ray.exceptions.RayTaskError as failed:
+            raise failed.cause from failed
+        except ray.exceptions.RayError as lost:
+            raise FarshiftError("a Ray worker was lost repeatedly: repeat the command") from lost
+        if error is not None:
+            raise error
+        return result
+
+    def stop(self, started: Sequence[Any]) -> None:
+        import ray
+
+        for handle in started:
+            ray.cancel(handle, force=True)
+
+
+@contextmanager
+def _connect_ray(needs: Needs) -> Iterator[Ray]:
+    """The cluster that is running (`RAY_ADDRESS`), else a local one of this machine."""
+    if find_spec("ray") is None:
+        raise MissingExtra("the engine ray", "ray")
+    import ray
+
+    owns_cluster = not ray.is_initialized()
+    if owns_cluster:
+        # Workers of a cluster that runs already have an environment of their own.
+        settings = {name: value for name, value in os.environ.items() if name.startswith("FARSHIFT_")}
+        address = os.environ.get("RAY_ADDRESS")
+        try:
+            ray.init(address, include_dashboard=False, log_to_driver=False, runtime_env={"env_vars": settings})
+        except ConnectionError as error:
+            raise FarshiftError(f"no Ray cluster is reachable at {address}: start one, or unset RAY_ADDRESS") from error
+    try:
+        unit = "GPU" if needs.device.startswith("cuda") else "CPU"
+        cluster: Any = ray  # of its functions some have no types, and others too narrow ones
+        workers = int(cluster.cluster_resources().get(unit, 0))
+        if workers < 1:
+            raise FarshiftError(
+                f"the Ray cluster has no {unit}, which --device {needs.device} needs: choose another device"
+            )
+        task = cluster.remote(max_retries=3, **{f"num_{unit.lower()}s": 1})(_call_job)
+        yield Ray(min(needs.workers or workers, workers), task)
+    finally:
+        if owns_cluster:
+            ray.shutdown()
+
+
+def _call_job(function: Callable[[Any], Any], job: Any) -> tuple[Any, FarshiftError | None]:
+    """What a job fails with is a result: Ray tries again only where a worker is lost."""
+    try:
+        return function(job), None
+    except FarshiftError as error:
+        return None, error

@@ -1,1 +1,0 @@
-"""Listings of records: search by words, tables for terminals and notebooks, data frames."""
