@@ -12,7 +12,7 @@ from ...core.files import is_offline
 from ...core.listings.frame import to_data_frame
 from ...core.listings.html import render_table
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
-from ...loaders.remote.received import parse_json_object
+from ...loaders.remote.http import parse_json_object
 from ..ledger import Record
 from ..operations.locations import read_history
 from ..storage.readers import UrlReader

@@ -1,29 +1,45 @@
-"""Open a part as a stream, from its manifest and the files that contain its rows."""
+"""Open a part as a stream, from its manifest and the files that contain its rows.
+
+The part's rows (their ids and checks) are known without its source from an export, whose index or rows have to give the
+part's pinned digest; from the manifest if it ships them; or from the cache of a split that was pulled before. Only the
+digest is trusted.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
+from ...core.canonical import compute_identity
+from ...core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
+from ...core.files import get_cache_root
 from ...core.isolation.label_access import refuse_labels
+from ...splits.assignment import compute_part_digests
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
+from ...splits.rows import compute_row_digests, get_digest_prefixes
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
+from ..cache.store import is_intact, load_or_build_table
+from ..export.content import TYPES, make_manifest_rows
 from ..part import Part
-from ..remote import File, Store, tars
-from ..remote.cached_files import cache_in_memory
-from ..remote.exported import read_export
-from ..remote.parquet import ParquetFiles, ParquetStore, scan_rows
-from ..remote.shards import ShardStore
+from ..remote.files import cache_in_memory
 from ..remote.sources import ExportFolder, Source, resolve_location
-from .known_rows import make_known_part, prove_by_index, prove_by_parquet
-from .part import StreamedPart
-from .scan import RowIterator, locate_rows
+from ..split import Split, make_assignment_path
+from .parquet import ParquetFiles, ParquetStore
+from .part import Store, StreamedPart
+from .scan import RowIterator, locate_rows, scan_tars
+from .shards import ShardStore, read_export
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MEMORY = 1 << 28
 """The maximum bytes of rows of an iterator, prefetched or yielded."""
+
+_CHANGED = "it was modified, export it again"
 
 
 def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
@@ -56,51 +72,29 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     data = find_manifest_source(manifest)
     if part not in manifest.definition.parts:
         raise UnknownName(f"part of {manifest.full_name}", part, manifest.definition.parts)
-    label, location = manifest.definition.label, resolve_location(source)
+    label, most, location = manifest.definition.label, data.definition.rows, resolve_location(source)
     store: Store
     if isinstance(location, ExportFolder):
-        export = read_export(location, data.schema, label, data.definition.rows)
-        rows = prove_by_index(export, manifest, part)
-        known = make_known_part(manifest, data, part, rows)
+        export = read_export(location, data.schema, label, most)
+        rows = None
+        if _is_export_of(export.manifest, manifest, part):
+            rows = _check_digest(make_manifest_rows(export.index, part), manifest, part, export.name)
+        known = _make_known_part(manifest, data, part, rows)
         shards, memory = cache_in_memory(export.shards, memory)
-        store = ShardStore.of(export.index, shards, data.schema, label)
+        store = ShardStore.open(export.index, shards, data.schema, label)
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
+        return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
+    files, memory = cache_in_memory(location.files, memory)
+    if location.sort == "parquet":
+        tables = ParquetFiles.open(files, data.schema, label)
+        known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
+        where = locate_rows(known, files, most, lambda: _scan_parquet(tables, data, memory))
+        store = ParquetStore(tables, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
     else:
-        cached_files, memory = cache_in_memory(location.files, memory)
-        if location.sort == "parquet":
-            files = ParquetFiles.open(cached_files, data.schema, label)
-            rows = prove_by_parquet(files, manifest, data, part, memory)
-            known = make_known_part(manifest, data, part, rows)
-            store = _open_parquet_store(known, files, data.definition.rows, memory)
-        else:
-            known = make_known_part(manifest, data, part, None)
-            store = _open_tar_store(known, cached_files, data.definition.rows, memory)
-        positions = np.arange(len(known))
-    return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
-
-
-def _open_tar_store(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
-    """Make the store of a part's rows, of a source of `rows` rows, in shards without an index."""
-    index = locate_rows(known, files, of, lambda: tars.scan_samples(files, known.schema, memory))
-    return ShardStore.of(index, files, known.schema, known.label)
-
-
-def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
-    """Make the store of a part's rows, of a source of `rows` rows, in Parquet files."""
-    import pyarrow as pa
-
-    fields = known.schema.fields
-    names = [field.name for field in fields]
-
-    def passing() -> RowIterator:
-        for first, batch in scan_rows(files, names, memory):
-            table = files.typed(first, batch, fields)
-            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
-            mean = table.nbytes // max(1, table.num_rows) + 1
-            yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
-
-    where = locate_rows(known, files.files, of, passing)
-    return ParquetStore(files, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
+        known = _make_known_part(manifest, data, part, None)
+        index = locate_rows(known, files, most, lambda: scan_tars(files, data.schema))
+        store = ShardStore.open(index, files, data.schema, label)
+    return StreamedPart(known, store, np.arange(len(known)), memory, np.zeros(len(known), bool))
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
@@ -117,13 +111,123 @@ def find_manifest_source(manifest: Manifest) -> DataSource:
 
 def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
     """The positions of a part's rows in `row_ids`. Raises `BadData` if some are absent."""
-    order = np.argsort(row_ids, kind="stable")
-    turns = np.minimum(np.searchsorted(row_ids[order], known.row_ids), max(0, len(order) - 1))
-    absent = known.row_ids != row_ids[order][turns] if len(order) else np.ones(len(known), bool)
+    absent = ~np.isin(known.row_ids, row_ids)
     if absent.any():
         raise BadData(
             f"{where} lacks {int(absent.sum()):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
             f"{known.row_ids[absent][0]:016x}): it has other rows"
         )
-    places: NDArray[np.int64] = order[turns]
-    return places
+    order = np.argsort(row_ids, kind="stable")
+    positions: NDArray[np.int64] = order[np.searchsorted(row_ids, known.row_ids, sorter=order)]
+    return positions
+
+
+def _scan_parquet(files: ParquetFiles, data: DataSource, memory: int) -> RowIterator:
+    import pyarrow as pa
+
+    fields = data.schema.fields
+    for first, batch in files.scan([field.name for field in fields], memory):
+        table = files.convert(first, batch, fields)
+        # A footer has only encoded sizes, which can be far smaller than the rows in memory.
+        mean = table.nbytes // max(1, table.num_rows) + 1
+        yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
+
+
+def _make_known_part(manifest: Manifest, source: DataSource, part: str, rows: pa.Table | None) -> Part:
+    """Make the part that is known before its source's rows are read: a `Part` whose source has only `row_id` and
+    `check`.
+
+    `rows` are the manifest's rows (row_id, check, part, weight, group, severity, label override) if they were verified
+    by an export. Raises `Unavailable` if they are None and not known otherwise.
+    """
+    import pyarrow.compute as pc
+
+    all_rows = _find_known_rows(manifest, source, part) if rows is None else rows
+    part_rows = all_rows.filter(pc.equal(all_rows["part"], part)).sort_by("row_id").combine_chunks()
+    if "place" in part_rows.column_names:
+        part_rows = part_rows.drop_columns(["place"])
+    part_rows = part_rows.append_column("place", [np.arange(part_rows.num_rows)])
+    return Split(manifest, source, part_rows.select(["row_id", "check"]), part_rows).part(part)
+
+
+def _find_known_rows(manifest: Manifest, source: DataSource, part: str) -> pa.Table:
+    """The manifest's rows that it ships, or those in the cache of a pulled split."""
+    if manifest.definition.ships_rows:
+        return manifest.rows(source.schema.arrow().empty_table(), source.schema)
+
+    def refuse() -> pa.Table:
+        raise Unavailable(
+            f"{manifest.full_name}: its rows are computed from its source and not known on this machine: stream an "
+            f"export of the part, or run farshift splits pull {manifest.name} once"
+        )
+
+    path = make_assignment_path(manifest, source)
+    if is_intact(path):
+        rows = load_or_build_table(path, refuse)
+        if _has_published_digest(rows, manifest, part):
+            return rows
+    return refuse()
+
+
+def _is_export_of(metadata: dict[str, Any], manifest: Manifest, part: str) -> bool:
+    """Whether an export claims to be of this part."""
+    pin = manifest.definition.parts[part]
+    return (metadata.get("identity"), metadata.get("part"), metadata.get("rows")) == (manifest.identity, part, pin.rows)
+
+
+def _prove_by_parquet(
+    files: ParquetFiles, manifest: Manifest, source: DataSource, part: str, memory: int
+) -> pa.Table | None:
+    """The manifest's rows from a Parquet file that `Part.to_parquet` wrote, read once; None if the files are not such
+    an export. Raises `BadData` if it claims to be of this part but has other rows."""
+    if not _is_export_of(files.read_export_metadata(), manifest, part):
+        return None
+    (file,) = files.files
+
+    def read() -> pa.Table:
+        return _check_digest(_read_exported_rows(files, source, part, memory), manifest, part, file.name)
+
+    if file.identity is None:
+        return read()
+    key = compute_identity({"rows of": manifest.identity, "part": part, "file": file.identity})[:32]
+    return load_or_build_table(
+        get_cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{part}-rows-{key}.arrow", read
+    )
+
+
+def _read_exported_rows(files: ParquetFiles, source: DataSource, part: str, memory: int) -> pa.Table:
+    """The manifest's rows by an exported file's own columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fields, (file,), (footer,) = source.schema.fields, files.files, files.footers
+    stored = footer.schema.to_arrow_schema().names
+    carried = [name for name in ("row_id", "weight", "group", "severity") if name in stored]
+    if "row_id" not in carried or not footer.num_rows:
+        raise BadData(f"{file.name} has no rows with a row_id: {_CHANGED}")
+    pieces = []
+    for first, batch in files.scan([*(field.name for field in fields), *carried], memory):
+        piece = pa.table({name: batch[name] for name in carried})
+        for name, column in zip(carried, piece.columns, strict=True):
+            if str(column.type) not in TYPES[name] or column.null_count:
+                raise BadData(
+                    f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}"
+                )
+        digests = compute_row_digests(files.convert(first, batch, fields), source.schema)
+        piece = piece.append_column("check", [get_digest_prefixes(digests)])
+        if files.true_labels is not None:
+            given = batch[files.label]
+            piece = piece.append_column("label", pc.if_else(files.is_replaced(first, len(given)), given, None))
+        pieces.append(piece)
+    return make_manifest_rows(pa.concat_tables(pieces), part)
+
+
+def _check_digest(rows: pa.Table, manifest: Manifest, part: str, where: str) -> pa.Table:
+    if not _has_published_digest(rows, manifest, part):
+        raise BadData(f"{where} does not have the published rows of {manifest.full_name}, {part}: {_CHANGED}")
+    return rows
+
+
+def _has_published_digest(rows: pa.Table, manifest: Manifest, part: str) -> bool:
+    digest = compute_part_digests(rows).get(part, {}).get("digest")
+    return bool(digest == manifest.definition.parts[part].digest)

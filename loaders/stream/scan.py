@@ -1,61 +1,76 @@
-"""Find a part's rows in files without an index, by reading them once as long as they are unchanged."""
+"""Find a part's rows in files without an index, by reading them once as long as they are unchanged.
+
+A row's check selects the part's rows that it can be; its inputs and an occurrence number then have to give that row's
+id. Rows with the same check are equal in all fields, so their assignment to occurrence numbers does not matter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import struct
+import tarfile
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.canonical import compute_identity
-from ...core.errors import BadData
+from ...core.errors import BadData, get_first_line
 from ...core.files import get_cache_root
 from ...core.progress import report_progress
+from ...splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes, iterate_canonical_rows
+from ...splits.schema import Schema
 from ..cache.store import load_or_build_table
+from ..export.webdataset import name_member_extension
 from ..part import Part
-from ..remote import File
-from ..remote.matching import RowMatcher
+from ..remote.files import LONGEST, File, RangeFile
+from .shards import decode_samples
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 RowIterator = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
 """All rows of some files in order, in pieces: the number of the first, the source's fields, and further columns of each
-wanted row, such as its location."""
+row, such as its location."""
+
+_SAMPLES = 1 << 12
+_BYTES = 1 << 20
+"""Samples of a tar file are yielded at this number of samples, or of bytes."""
 
 
-def locate_rows(known: Part, files: Sequence[File], rows: int, passing: Callable[[], RowIterator]) -> pa.Table:
-    """Find a part's rows, of a source of `rows` rows, in files. Returns `number`, `occurrence` and the further columns
-    of `passing`, in the part's order.
+def locate_rows(known: Part, files: Sequence[File], most: int, scan: Callable[[], RowIterator]) -> pa.Table:
+    """Find a part's rows, of a source of `most` rows, in files. Returns `number`, `occurrence` and the further columns
+    of `scan`, in the part's order.
 
-    The result is cached by the files' identities; else `passing` is read until all rows are found. Raises `BadData` if
+    The result is cached by the files' identities; else `scan` is read until all rows are found. Raises `BadData` if
     some are absent.
     """
-
-    def look() -> pa.Table:
-        return _scan_for_rows(known, files, rows, passing())
-
     identities = [file.identity for file in files]
     if None in identities:
-        return look()
+        return _scan_for_rows(known, files, most, scan())
     key = compute_identity(
         {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
     )
-    stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
-    return load_or_build_table(get_cache_root() / "splits" / f"{stem}-found-{key[:32]}.arrow", look)
+    path = get_cache_root() / "splits" / f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
+    return load_or_build_table(
+        path.with_name(f"{path.name}-found-{key[:32]}.arrow"), lambda: _scan_for_rows(known, files, most, scan())
+    )
 
 
-def _scan_for_rows(known: Part, files: Sequence[File], rows: int, passing: RowIterator) -> pa.Table:
+def _scan_for_rows(known: Part, files: Sequence[File], most: int, scan: RowIterator) -> pa.Table:
     import pyarrow as pa
 
-    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, rows)
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
     label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
     matched_rows, row_details = [np.zeros(0, np.int64)], list[pa.Table]()
-    with closing(passing):
-        for first, table, places in passing:
-            matched_rows.append(matching.passes(table, first))
-            row_details.append(places.take(matching.where[matched_rows[-1]] - first))
+    with closing(scan):
+        for first, table, details in scan:
+            matched_rows.append(matching.match(table, first))
+            row_details.append(details.take(matching.where[matched_rows[-1]] - first))
             remaining -= len(matched_rows[-1])
             report_progress(label, len(known) - remaining, len(known))
             if not remaining:
@@ -67,3 +82,134 @@ def _scan_for_rows(known: Part, files: Sequence[File], rows: int, passing: RowIt
         )
     index = pa.concat_tables(row_details).take(np.argsort(np.concatenate(matched_rows)))
     return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])
+
+
+class RowMatcher:
+    """Finds the rows with these ids and checks (shape (rows,)), of a source of `most` rows, in a stream: `where` is the
+    number of the row in the stream (-1 until it is found) and `occurrence` its occurrence number."""
+
+    def __init__(self, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], schema: Schema, most: int) -> None:
+        self.where = np.full(len(row_ids), -1, np.int64)
+        self.occurrence = np.zeros(len(row_ids), np.int64)
+        self._row_ids, self._schema, self._most = row_ids, schema, most
+        self._order = np.argsort(checks, kind="stable")
+        self._checks = checks[self._order]
+        self._repeated: dict[int, list[int]] = {}
+
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """The part's rows that were not found yet."""
+        return np.flatnonzero(self.where < 0)
+
+    def match(self, table: pa.Table, first: int) -> NDArray[np.int64]:
+        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were
+        found."""
+        checks = get_digest_prefixes(compute_row_digests(table, self._schema))
+        begins = np.searchsorted(self._checks, checks, "left")
+        counts = np.searchsorted(self._checks, checks, "right") - begins
+        hits = np.flatnonzero(counts)
+        if not len(hits):
+            return hits
+        some = table.take(hits)
+        part_rows = self._order[begins[hits]]
+        plain = (counts[hits] == 1) & (self._row_ids[part_rows] == compute_first_ids(some, self._schema))
+        new = plain & (self.where[part_rows] < 0)
+        self.where[part_rows[new]] = first + hits[new]
+        new_rows = part_rows[new].tolist()
+        for index in np.flatnonzero(~plain).tolist():
+            # The inputs occur several times: take the next of the part's rows with this check, if one is left.
+            row, check = int(hits[index]), int(checks[hits[index]])
+            if check not in self._repeated:
+                candidates = self._order[begins[row] : begins[row] + counts[row]]
+                self._repeated[check] = self._number_repeats(some.slice(index, 1), candidates.tolist())
+            if self._repeated[check]:
+                new_rows.append(self._repeated[check].pop(0))
+                self.where[new_rows[-1]] = first + row
+        return np.unique(np.array(new_rows, np.int64))
+
+    def _number_repeats(self, row: pa.Table, part_rows: list[int]) -> list[int]:
+        """Return those of `part_rows` whose id is that of these inputs, and record their occurrence numbers."""
+        (inputs,) = iterate_canonical_rows(row, self._schema.of_role("input"))
+        open_ids = {int(self._row_ids[part_row]): part_row for part_row in part_rows}
+        matched_rows = []
+        for occurrence in range(self._most):
+            head = sha256(inputs + struct.pack("<Q", occurrence)).digest()[:8]
+            if (part_row := open_ids.pop(int.from_bytes(head, "big"), None)) is not None:
+                self.occurrence[part_row] = occurrence
+                matched_rows.append(part_row)
+            if not open_ids:
+                break
+        return matched_rows
+
+
+@dataclass
+class _Sample:
+    """A sample: `record` has the columns of an index (`shard`, `offset`, `length`, and those of each member)."""
+
+    key: str
+    record: dict[str, int]
+    contents: dict[str, bytes] = field(default_factory=dict)
+
+
+def scan_tars(files: Sequence[File], schema: Schema) -> RowIterator:
+    """Yield all samples of WebDataset shards in order, with the columns of an index.
+
+    A sample is a run of members with the same key; the key ends at the first dot of the last name of the path
+    (https://github.com/webdataset/webdataset). Only members with fields are read."""
+    extensions = sorted({name_member_extension(schema_field) for schema_field in schema.fields})
+    first, some, size = 0, list[_Sample](), 0
+    for shard, file in enumerate(files):
+        for sample in _iterate_samples(file, shard, extensions):
+            some.append(sample)
+            size += sample.record["length"]
+            if len(some) == _SAMPLES or size > _BYTES:
+                yield first, *_make_tables(some, files, extensions, schema)
+                first, some, size = first + len(some), [], 0
+    if some:
+        yield first, *_make_tables(some, files, extensions, schema)
+
+
+def _iterate_samples(file: File, shard: int, extensions: list[str]) -> Iterator[_Sample]:
+    sample: _Sample | None = None
+    try:
+        with tarfile.open(fileobj=RangeFile(file, Event()), mode="r|", bufsize=LONGEST) as archive:
+            for item in archive:
+                # A tar file records every member that was read, of which there may be millions.
+                archive.members.clear()  # type: ignore[attr-defined]
+                folder, _, name = item.name.rpartition("/")
+                stem, _, extension = name.partition(".")
+                if not item.isfile():
+                    continue
+                if sample is None or sample.key != f"{folder}/{stem}":
+                    if sample is not None:
+                        yield sample
+                    sample = _Sample(f"{folder}/{stem}", {"shard": shard, "offset": item.offset})
+                end = item.offset_data + -(-item.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+                sample.record["length"] = end - sample.record["offset"]
+                if extension in extensions:
+                    if item.issparse():  # holes take no bytes in the file, so their size is unlimited
+                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is a sparse member")
+                    content = archive.extractfile(item)
+                    assert content is not None
+                    sample.contents[extension] = content.read()
+                    sample.record |= {f"{extension}.offset": item.offset_data, f"{extension}.length": item.size}
+    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two from extended headers
+        raise BadData(f"{file.name} is not a tar file, or is truncated: {get_first_line(error)}") from error
+    if sample is not None:
+        yield sample
+
+
+def _make_tables(
+    some: list[_Sample], files: Sequence[File], extensions: list[str], schema: Schema
+) -> tuple[pa.Table, pa.Table]:
+    import pyarrow as pa
+
+    def locate(row: int) -> str:
+        return f"{files[some[row].record['shard']].name}, offset {some[row].record['offset']}"
+
+    for row, sample in enumerate(some):
+        if absent := [extension for extension in extensions if extension not in sample.contents]:
+            raise BadData(f"{locate(row)}: the sample has no {absent[0]}: it belongs to another source")
+    contents = {extension: [sample.contents[extension] for sample in some] for extension in extensions}
+    places = {name: np.array([sample.record[name] for sample in some], np.int64) for name in sorted(some[0].record)}
+    return decode_samples(contents, schema.fields, locate), pa.table(places)

@@ -20,10 +20,10 @@ from exported import export
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import samples, tars
-from farshift.loaders.remote.folder import FolderFile
+from farshift.loaders.remote.files import FolderFile
 from farshift.loaders.remote.http import HttpFile
-from farshift.loaders.remote.parquet import ParquetFiles, scan_rows
+from farshift.loaders.stream import scan, shards
+from farshift.loaders.stream.parquet import ParquetFiles
 from farshift.splits.schema import Field, Schema
 from range_server import serving
 
@@ -62,13 +62,13 @@ def said(exports: Path, folder: Path, change) -> Path:
         (lambda said: "[" * 200_000, "its JSON is nested too deeply"),
         (lambda said: "[]", "its JSON is not an object"),
         (lambda said: said.update(format="a\nb"), r"has format 'a\nb'"),
-        (lambda said: said.update(shards=[]), "lists no shards"),
-        (lambda said: said.pop("index") and None, "has no 'index'"),
-        (lambda said: said["shards"][0].update(bytes=float("inf")), "inf is not a number of bytes"),
-        (lambda said: said["shards"][0].update(bytes=-1), "-1 is not a number of bytes"),
+        (lambda said: said.update(shards=[]), "manifest.json is damaged: shards: "),
+        (lambda said: said.pop("index") and None, "manifest.json is damaged: index: Field required"),
+        (lambda said: said["shards"][0].update(bytes=float("inf")), "shards.0.bytes: "),
+        (lambda said: said["shards"][0].update(bytes=-1), "shards.0.bytes: Input should be greater than or equal to 0"),
         (lambda said: said["shards"][0].update(file="../a.tar"), "not a file name"),
         (lambda said: said["shards"][0].update(file="a\nb.tar"), "not a file name"),
-        (lambda said: said["index"].update(sha256="../../../etc/passwd"), "is not a sha256"),
+        (lambda said: said["index"].update(sha256="../../../etc/passwd"), "index.sha256: "),
     ],
 )
 def test_a_manifest_that_lies_is_one_error(exports, tmp_path, change, message):
@@ -166,7 +166,7 @@ def test_lists_that_only_add_up_to_tensors_are_refused(tmp_path, values, kind):
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "a.parquet")
     files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], Schema((PIXELS,)), "x")
     with pytest.raises(BadData, match="column 'x' has"):
-        [files.typed(first, batch, [PIXELS]) for first, batch in scan_rows(files, ["x"], 1 << 20)]
+        [files.convert(first, batch, [PIXELS]) for first, batch in files.scan(["x"], 1 << 20)]
 
 
 def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_path):
@@ -175,7 +175,7 @@ def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_
     pq.write_table(pa.table({"t": column}), tmp_path / "a.parquet", store_schema=False)
     texts = Schema((Field("t", "string", "input"),))
     files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], texts, "t")
-    sizes = [batch.nbytes for _, batch in scan_rows(files, ["t"], 1 << 20)]
+    sizes = [batch.nbytes for _, batch in files.scan(["t"], 1 << 20)]
     assert sum(sizes) > rows * len(text)
     assert max(sizes) < 50_000_000
 
@@ -199,7 +199,7 @@ def npy(header: str, data: bytes = b"abcd") -> bytes:
 )
 def test_an_npy_header_is_read_and_never_believed(header):
     with pytest.raises(BadData, match="here: the sample is damaged: field 'x' is") as error:
-        samples.decode_samples({"x.npy": [npy(header)]}, [PIXELS], lambda row: "here")
+        shards.decode_samples({"x.npy": [npy(header)]}, [PIXELS], lambda row: "here")
     assert "\n" not in str(error.value)
 
 
@@ -210,14 +210,14 @@ def test_arrays_that_numpy_saved_are_read_in_either_order(order):
         file = io.BytesIO()
         np.save(file, np.array(value, order=order))
         contents.append(file.getvalue())
-    result = samples.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
+    result = shards.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
     assert result["x"].to_pylist() == values.reshape(2, 4).tolist()
 
 
 @pytest.mark.parametrize(("field", "content"), [(TEXT, b'{"t":"\\ud800"}'), (TEXT, b"[" * 100_000), (NUMBER, b"3")])
 def test_json_that_is_no_row_is_one_error(field, content):
     with pytest.raises(BadData, match="here: the sample is damaged: "):
-        samples.decode_samples({"json": [content]}, [field], lambda row: "here")
+        shards.decode_samples({"json": [content]}, [field], lambda row: "here")
 
 
 def member(name: str, content: bytes, kind: bytes = b"0") -> bytes:
@@ -250,7 +250,7 @@ SPARSE = extended("GNU.sparse.size", str(3 << 40)) + extended("GNU.sparse.map", 
 def test_a_tar_made_to_do_harm_is_one_error(tmp_path, content, message):
     (tmp_path / "a.tar").write_bytes(content)
     with pytest.raises(BadData, match=message) as error:
-        list(tars.scan_samples([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,)), 1 << 20))
+        list(scan.scan_tars([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,))))
     assert "\n" not in str(error.value)
 
 

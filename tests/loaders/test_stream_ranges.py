@@ -14,9 +14,10 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import http, ranges
+from farshift.loaders.remote import files as remote_files
+from farshift.loaders.remote import http
+from farshift.loaders.remote.files import coalesce_ranges
 from farshift.loaders.remote.http import HttpFile
-from farshift.loaders.remote.ranges import coalesce_ranges
 from farshift.loaders.split import open_split
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,12 +53,13 @@ def test_every_row_lies_in_one_range_and_ranges_hold_no_more_than_gaps_allow(row
         assert {row[0] for row in own} == {piece.file}
         assert piece.start == min(row[1] for row in own)
         assert piece.stop == max(row[1] + row[2] for row in own)
-        covered = sum(row[2] for row in own) + ranges.GAP * (len(own) - 1)
-        assert piece.stop - piece.start <= min(covered, max(ranges.LONGEST, max(row[2] for row in own)))
+        covered = sum(row[2] for row in own) + remote_files.GAP * (len(own) - 1)
+        assert piece.stop - piece.start <= min(covered, max(remote_files.LONGEST, max(row[2] for row in own)))
 
 
 def test_a_hundredth_of_the_rows_costs_a_hundredth_of_the_bytes(exports, monkeypatch):
-    monkeypatch.setattr(ranges, "GAP", 2_000)
+    monkeypatch.setattr(remote_files, "GAP", 2_000)
+    monkeypatch.setattr(remote_files, "SHARE", 0)  # a cache has blocks that are larger than these rows
     with serving(exports / "shards") as site:
         part = stream(NAME, "train", site.url)
         assert site.bytes_asked(".tar") == 0, "opening reads the index alone"
@@ -72,7 +74,8 @@ def test_a_hundredth_of_the_rows_costs_a_hundredth_of_the_bytes(exports, monkeyp
         assert len(site.asked) <= 20, "neighbours are read together"
 
 
-def test_parquet_is_read_through_once_and_then_by_row_group(exports, tmp_path):
+def test_parquet_is_read_through_once_and_then_by_row_group(exports, tmp_path, monkeypatch):
+    monkeypatch.setattr(remote_files, "SHARE", 0)
     (tmp_path / "pq").mkdir()
     shutil.copy(exports / "rows.parquet", tmp_path / "pq")
     with serving(tmp_path / "pq") as site:
