@@ -40,16 +40,9 @@ class ExportFolder:
     file: Callable[[str, int | None], File]
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of one format, `parquet` or `tar`, in order."""
-
-    sort: str
-    files: tuple[File, ...]
-
-
-def resolve_location(source: Source) -> ExportFolder | Files:
-    """Find the files at `source`. Raises `Unavailable` if there are none, `FarshiftError` for an unsupported format."""
+def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
+    """Find the export, or else the files of one format, at `source`. Raises `Unavailable` if there are none,
+    `FarshiftError` for an unsupported format."""
     locations = [str(location) for location in ([source] if isinstance(source, str | Path) else source)]
     for location in locations:
         if any(letter < " " for letter in location):
@@ -61,18 +54,18 @@ def resolve_location(source: Source) -> ExportFolder | Files:
     files = tuple(file for location in locations for file in _open_files(location, resolve_commit))
     if not files:
         raise Unavailable(f"{where}: there are no files")
-    sorts = {_find_suffix(file.name) for file in files}
-    if len(sorts) != 1 or "" in sorts:
+    formats = {find_format(file.name) for file in files}
+    if len(formats) != 1 or "" in formats:
         raise FarshiftError(
             f"{where} is not a source of rows: give a folder that to_webdataset wrote, or files that all end in "
             ".parquet or all in .tar"
         )
-    return Files(sorts.pop(), files)
+    return files
 
 
 def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
-    if _find_suffix(source):
+    if find_format(source):
         return None
     if source.startswith("hf://"):
         hub_path = _parse_hub_address(source, resolve_commit)
@@ -99,7 +92,7 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
     """The files with rows at `source`."""
     if source.startswith("hf://"):
         files = _parse_hub_address(source, resolve_commit).files()
-        yield from (file for path, file in files.items() if _find_suffix(path))
+        yield from (file for path, file in files.items() if find_format(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
@@ -111,7 +104,7 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
         matching: Iterable[Path] = [path]
         if path.is_dir():
             children = sorted(path.iterdir())
-            matching = (child for child in children if _find_suffix(child.name) and not is_hidden(child.name))
+            matching = (child for child in children if find_format(child.name) and not is_hidden(child.name))
         elif is_pattern(source):
             matching = find_files(str(path), Path())
         yield from map(FolderFile.open, matching)
@@ -128,11 +121,11 @@ def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def _find_suffix(name: str) -> str:
-    """The format of a file by its suffix, "" if unknown or for an export's index, which has no rows."""
+def find_format(name: str) -> str:
+    """Return the format of a file, `parquet` or `tar`, "" if unknown or for an export's index, which has no rows."""
     path = urlsplit(name).path if _is_url(name) else name
-    sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
-    return next((sort for sort in sorts if path.endswith(f".{sort}")), "")
+    _, dot, suffix = path.rpartition(".")
+    return suffix if dot and suffix in ("parquet", "tar") and not path.endswith(_INDEX) else ""
 
 
 @dataclass(frozen=True)

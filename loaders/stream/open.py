@@ -26,7 +26,7 @@ from ..cache.store import is_intact, load_or_build_table
 from ..export.content import TYPES, make_manifest_rows
 from ..part import Part
 from ..remote.files import cache_in_memory
-from ..remote.sources import ExportFolder, Source, resolve_location
+from ..remote.sources import ExportFolder, Source, find_format, resolve_location
 from ..split import Split, make_assignment_path
 from .parquet import ParquetFiles, ParquetStore
 from .part import Store, StreamedPart
@@ -84,12 +84,13 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
         store = ShardStore.open(export.index, shards, data.schema, label)
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
         return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
-    files, memory = cache_in_memory(location.files, memory)
-    if location.sort == "parquet":
+    files, memory = cache_in_memory(location, memory)
+    if find_format(files[0].name) == "parquet":
         tables = ParquetFiles.open(files, data.schema, label)
         known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
         where = locate_rows(known, files, most, lambda: _scan_parquet(tables, data, memory))
-        store = ParquetStore(tables, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
+        sizes, occurrences, numbers = (where[name].to_numpy() for name in ("size", "occurrence", "number"))
+        store = ParquetStore(files, sizes, occurrences, tables, numbers)
     else:
         known = _make_known_part(manifest, data, part, None)
         index = locate_rows(known, files, most, lambda: scan_tars(files, data.schema))

@@ -17,9 +17,10 @@ from ...core.errors import BadData, FarshiftError, get_first_line
 from ...splits.schema import Field, Schema
 from ..export.content import TRUE_LABELS, decode_true_labels
 from ..readers._arrow_types import NotExact, to_item, to_stored_column
-from ..remote.files import File, RangeFile, coalesce_ranges, forget_files
+from ..remote.files import File, RangeFile, coalesce_ranges
 from ..remote.http import parse_json_object
 from ..remote.prefetch import THREADS, prefetch_tasks
+from .part import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -224,9 +225,8 @@ def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class ParquetStore:
-    """Selected rows of Parquet files: `number` among all rows of the files, decoded `size` in bytes, and `occurrence`,
-    all of shape (rows,).
+class ParquetStore(Store):
+    """Selected rows of Parquet files, `number` (shape (rows,)) among all rows of the files.
 
     A row group is decoded as a whole, so blocks with many rows of each group are most efficient. Therefore blocks are
     as large as the memory allows.
@@ -234,22 +234,11 @@ class ParquetStore:
 
     within: ParquetFiles
     number: Numbers
-    size: Numbers
-    occurrence: Numbers
 
     least_block = 1 << 62
 
-    def sizes(self, rows: Numbers) -> Numbers:
-        return self.size[rows]
-
-    def occurrences(self, rows: Numbers) -> Numbers:
-        return self.occurrence[rows]
-
     def describe_location(self, row: int) -> str:
         return self.within.describe_location(int(self.number[row]))
-
-    def forget(self) -> None:
-        forget_files(self.within.files)
 
     def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
         import pyarrow as pa

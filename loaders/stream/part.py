@@ -5,13 +5,14 @@ An epoch is read in blocks of batches, which are prefetched, verified, and yield
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ...splits.schema import Field, Schema
 from ..batching.columns import Column, Text, check_text, make_batch
 from ..batching.order import AsStored, GlobalBatches, Order
 from ..part import Part
+from ..remote.files import File, forget_files
 from ..remote.prefetch import Task, prefetch_tasks
 from .verify import EpochTally, Verify, check_rows, check_verify
 
@@ -39,31 +41,27 @@ _ROWS = 256
 """Rows of which a block read in stored order has a multiple."""
 
 
-class Store(Protocol):
-    """Rows of a source, numbered from 0 in the store's order."""
+@dataclass(frozen=True)
+class Store(ABC):
+    """Rows of a source in `files`, numbered from 0 in the store's order.
 
-    least_block: int
-    """The minimum efficient size of a read, in bytes."""
+    sizes: the approximate memory in bytes for reading each row; occurrences: its index among the source's rows with
+    equal inputs, from 0; both of shape (rows,). least_block: the minimum efficient size of a read, in bytes.
+    """
 
-    def sizes(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the approximate memory in bytes for reading each row, shape (rows,)."""
-        ...
+    files: tuple[File, ...]
+    sizes: NDArray[np.int64]
+    occurrences: NDArray[np.int64]
 
-    def occurrences(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the occurrence number of each row among the source's rows with equal inputs, from 0, shape (rows,)."""
-        ...
+    least_block: ClassVar[int]
 
+    @abstractmethod
     def describe_location(self, row: int) -> str:
         """Return a row's location for messages: the file, and the offset or row in it."""
-        ...
 
-    def forget(self) -> None:
-        """Discard cached bytes of the files, after an error was found in them."""
-        ...
-
+    @abstractmethod
     def read(self, rows: NDArray[np.int64], fields: Sequence[Field], cancel: Event) -> pa.Table:
         """Read fields of rows, in the given order and with the fields' types; the label is the source's own."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -207,7 +205,7 @@ class StreamedPart:
         fields = [field for field in self.schema.fields if verified or field.name in columns]
         table = self.store.read(rows, fields, cancel) if fields else pa.table({})
         if verified:
-            checks, occurrences = known.source["check"].to_numpy()[known.source_indices], self.store.occurrences(rows)
+            checks, occurrences = known.source["check"].to_numpy()[known.source_indices], self.store.occurrences[rows]
             check_rows(
                 table,
                 self.schema,
@@ -287,7 +285,7 @@ class _Share:
                     "expected, or other rows"
                 )
         except BadData:
-            self.part.store.forget()
+            forget_files(self.part.store.files)
             raise
 
     def compute_expected_tally(self) -> EpochTally:
@@ -306,7 +304,7 @@ class _Share:
         pending_batches: list[NDArray[np.int64]] = []
         total = 0
         for positions, bounds in self.cut.positions(self.order, self.steps):
-            ends = np.concatenate([[0], np.cumsum(self.part.store.sizes(self.part.rows[positions]))])
+            ends = np.concatenate([[0], np.cumsum(self.part.store.sizes[self.part.rows[positions]])])
             for start, stop in pairwise(bounds):
                 size = int(ends[stop] - ends[start])
                 if pending_batches and total + size > room:

@@ -1,17 +1,15 @@
 """Find a part's rows in files without an index, by reading them once as long as they are unchanged.
 
 A row's check selects the part's rows that it can be; its inputs and an occurrence number then have to give that row's
-id. Rows with the same check are equal in all fields, so their assignment to occurrence numbers does not matter.
+id. Rows with the same check are equal in all fields, so it does not matter which of them gets which number.
 """
 
 from __future__ import annotations
 
-import struct
 import tarfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from hashlib import sha256
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadData, get_first_line
 from ...core.files import get_cache_root
 from ...core.progress import report_progress
-from ...splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes, iterate_canonical_rows
+from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
 from ...splits.schema import Schema
 from ..cache.store import load_or_build_table
 from ..export.webdataset import name_member_extension
@@ -94,7 +92,7 @@ class RowMatcher:
         self._row_ids, self._schema, self._most = row_ids, schema, most
         self._order = np.argsort(checks, kind="stable")
         self._checks = checks[self._order]
-        self._repeated: dict[int, list[int]] = {}
+        self._used = np.zeros(len(row_ids), np.int64)  # at the first row of each check: how many were found
 
     @property
     def missing(self) -> NDArray[np.int64]:
@@ -102,44 +100,23 @@ class RowMatcher:
         return np.flatnonzero(self.where < 0)
 
     def match(self, table: pa.Table, first: int) -> NDArray[np.int64]:
-        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were
-        found."""
+        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were found.
+        Raises `BadData` for a row whose inputs do not give the id."""
         checks = get_digest_prefixes(compute_row_digests(table, self._schema))
-        begins = np.searchsorted(self._checks, checks, "left")
-        counts = np.searchsorted(self._checks, checks, "right") - begins
-        hits = np.flatnonzero(counts)
-        if not len(hits):
-            return hits
-        some = table.take(hits)
-        part_rows = self._order[begins[hits]]
-        plain = (counts[hits] == 1) & (self._row_ids[part_rows] == compute_first_ids(some, self._schema))
-        new = plain & (self.where[part_rows] < 0)
-        self.where[part_rows[new]] = first + hits[new]
-        new_rows = part_rows[new].tolist()
-        for index in np.flatnonzero(~plain).tolist():
-            # The inputs occur several times: take the next of the part's rows with this check, if one is left.
-            row, check = int(hits[index]), int(checks[hits[index]])
-            if check not in self._repeated:
-                candidates = self._order[begins[row] : begins[row] + counts[row]]
-                self._repeated[check] = self._number_repeats(some.slice(index, 1), candidates.tolist())
-            if self._repeated[check]:
-                new_rows.append(self._repeated[check].pop(0))
-                self.where[new_rows[-1]] = first + row
-        return np.unique(np.array(new_rows, np.int64))
-
-    def _number_repeats(self, row: pa.Table, part_rows: list[int]) -> list[int]:
-        """Return those of `part_rows` whose id is that of these inputs, and record their occurrence numbers."""
-        (inputs,) = iterate_canonical_rows(row, self._schema.of_role("input"))
-        open_ids = {int(self._row_ids[part_row]): part_row for part_row in part_rows}
-        matched_rows = []
-        for occurrence in range(self._most):
-            head = sha256(inputs + struct.pack("<Q", occurrence)).digest()[:8]
-            if (part_row := open_ids.pop(int.from_bytes(head, "big"), None)) is not None:
-                self.occurrence[part_row] = occurrence
-                matched_rows.append(part_row)
-            if not open_ids:
-                break
-        return matched_rows
+        begins, ends = (np.searchsorted(self._checks, checks, side) for side in ("left", "right"))
+        hits = np.flatnonzero(begins < ends)
+        hits = hits[np.argsort(begins[hits], kind="stable")]
+        # The n-th row of a check stands for the n-th of the part's rows with it, if there are so many.
+        begin = begins[hits]
+        turns = begin + self._used[begin] + np.arange(len(hits)) - np.searchsorted(begin, begin)
+        new = turns < ends[hits]
+        np.add.at(self._used, begin[new], 1)
+        rows: NDArray[np.int64] = self._order[turns[new]]
+        self.where[rows] = first + hits[new]
+        self.occurrence[rows] = find_occurrence_numbers(
+            table.take(hits[new]), self._schema, self._row_ids[rows], self._most
+        )
+        return rows
 
 
 @dataclass

@@ -23,9 +23,10 @@ from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write
 from ..export.content import TYPES
 from ..export.webdataset import FORMAT, name_member_extension
-from ..remote.files import File, coalesce_ranges, forget_files, read_whole_file
+from ..remote.files import File, coalesce_ranges, read_whole_file
 from ..remote.http import parse_json_object
 from ..remote.sources import MANIFEST, ExportFolder
+from .part import Store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,12 +150,11 @@ def _read_index(path: Path, where: str, types: Mapping[str, tuple[str, ...]], mo
 
 
 @dataclass(frozen=True)
-class ShardStore:
-    """Samples in `files`, one for each row. The arrays of `index`, of shape (rows,): `shard`, `offset` and `length` in
-    bytes of the sample and of each member (`json.offset`), and `occurrence`. `true_labels` has the source's label where
-    a sample has another, and is null elsewhere."""
+class ShardStore(Store):
+    """Samples, one for each row. `index` has arrays of shape (rows,): `shard`, and `offset` and `length` in bytes of the
+    sample and of each member (`json.offset`). `true_labels` has the source's label where a sample has another, and is
+    null elsewhere."""
 
-    files: tuple[File, ...]
     schema: Schema
     label: str
     index: dict[str, Numbers]
@@ -167,7 +167,7 @@ class ShardStore:
         """Make the store of an index with the columns that `to_webdataset` writes. Raises `BadData` if it points
         outside a shard."""
         members = sorted({name_member_extension(field) for field in schema.fields})
-        names = ["shard", "offset", "length", "occurrence"]
+        names = ["shard", "offset", "length"]
         names += [f"{member}.{what}" for member in members for what in ("offset", "length")]
         columns: dict[str, Numbers] = {name: index[name].to_numpy().astype(np.int64) for name in names}
         true_labels = index["true_label"] if "true_label" in index.column_names else None
@@ -182,19 +182,11 @@ class ShardStore:
                 wrong |= (inside < 0) | (member_length < 0) | (member_length > length - inside)
         if wrong.any():
             raise BadData(f"the index of {files[0].name} points outside the shards: export the part again")
-        return cls(tuple(files), schema, label, columns, true_labels)
-
-    def sizes(self, rows: Numbers) -> Numbers:
-        return self.index["length"][rows]
-
-    def occurrences(self, rows: Numbers) -> Numbers:
-        return self.index["occurrence"][rows]
+        occurrences = index["occurrence"].to_numpy().astype(np.int64)
+        return cls(tuple(files), length, occurrences, schema, label, columns, true_labels)
 
     def describe_location(self, row: int) -> str:
         return f"{self.files[self.index['shard'][row]].name}, offset {self.index['offset'][row]}"
-
-    def forget(self) -> None:
-        forget_files(self.files)
 
     def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
         import pyarrow.compute as pc
