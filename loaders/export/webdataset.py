@@ -14,9 +14,8 @@ import shutil
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,25 +68,21 @@ def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
 
 def _write_shards(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
-    shards = _Shards(folder, stem, shard_bytes)
-    index: dict[str, list[int]] = {}
-    checked: list[pa.Table] = []
-    done = 0
+    shards, checked, done = _ShardWriter(folder, stem, shard_bytes), list["pa.Table"](), 0
     try:
         for block in iterate_blocks(part):
             checked.append(compute_checksums(part.select(np.arange(done, done + block.num_rows)), block))
             for key, members in _iterate_samples(block, part):
-                for name, value in shards.add(key, members).items():
-                    index.setdefault(name, []).append(value)
+                shards.add(key, members)
             done += block.num_rows
             report_progress(f"writing {stem}", done, len(part))
+        shards.finish()
     finally:
-        shards.close()
+        shards.file.close()
     written = folder / f"{stem}.index.parquet"
-    _write_index(written, checked, index)
-    record = {"file": written.name, "bytes": written.stat().st_size, "sha256": compute_file_sha256(written)}
+    _write_index(written, checked, shards.places)
     description = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
-    manifest = {**description, "index": record, "shards": shards.records}
+    manifest = {**description, "index": _describe_file(written), "shards": shards.records}
     (folder / "manifest.json").write_bytes(to_canonical_json(manifest) + b"\n")
 
 
@@ -131,60 +126,51 @@ def _encode_column(column: pa.ChunkedArray, field: Field) -> Iterator[bytes]:
     yield from (header.getvalue() + value.tobytes() for value in values)
 
 
-class _Shards:
-    """Writes samples to consecutive tar files, and records each file."""
+class _ShardWriter:
+    """Writes samples to consecutive tar files. `records` describes each file, `places` has columns of the index."""
 
     def __init__(self, folder: Path, stem: str, limit: int) -> None:
         self.records: list[dict[str, Any]] = []
+        self.places: dict[str, list[int]] = {}
         self._folder, self._stem, self._limit = folder, stem, limit
-        self._file: BinaryIO | None = None
-        self._next()
+        self._open()
 
-    def add(self, key: str, members: dict[str, bytes]) -> dict[str, int]:
-        """Write a sample, and return the offsets and lengths of it and of its members."""
-        pieces: list[bytes] = []
-        size, inside = 0, {}
+    def _open(self) -> None:
+        self._path, self._rows = self._folder / f"{self._stem}-{len(self.records):06d}.tar", 0
+        self.file = self._path.open("wb")
+
+    def add(self, key: str, members: dict[str, bytes]) -> None:
+        """Write a sample, and record the offsets and lengths of it and of its members."""
+        sample, inside = bytearray(), {}
         for extension, content in members.items():
             member = tarfile.TarInfo(f"{key}.{extension}")
             member.size, member.mode = len(content), 0o644
-            head, padding = member.tobuf(tarfile.PAX_FORMAT, "utf-8"), bytes(-len(content) % tarfile.BLOCKSIZE)
-            inside[extension] = size + len(head), len(content)
-            pieces += [head, content, padding]
-            size += len(head) + len(content) + len(padding)
-        if self._rows and self._at + size + len(_END) > self._limit:
-            self._next()
-        start = self._at
-        self._put(b"".join(pieces))
-        self._rows += 1
-        where = {"shard": len(self.records), "offset": start, "length": size}
+            sample += member.tobuf(tarfile.PAX_FORMAT, "utf-8")
+            inside[extension] = len(sample), len(content)
+            sample += content + bytes(-len(content) % tarfile.BLOCKSIZE)
+        if self._rows and self.file.tell() + len(sample) + len(_END) > self._limit:
+            self.finish()
+            self._open()
+        start = self.file.tell()
+        place = {"shard": len(self.records), "offset": start, "length": len(sample)}
         for extension, (offset, length) in inside.items():
-            where |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
-        return where
+            place |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
+        for name, value in place.items():
+            self.places.setdefault(name, []).append(value)
+        self.file.write(sample)
+        self._rows += 1
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Finish the last shard."""
-        if self._file is None:
-            return
-        self._put(_END)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._file = None
-        self.records.append(
-            {"file": self._path.name, "rows": self._rows, "bytes": self._at, "sha256": self._hash.hexdigest()}
-        )
+        self.file.write(_END)
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        self.records.append(_describe_file(self._path) | {"rows": self._rows})
 
-    def _next(self) -> None:
-        self.close()
-        self._path = self._folder / f"{self._stem}-{len(self.records):06d}.tar"
-        self._file = self._path.open("wb")
-        self._hash, self._at, self._rows = sha256(), 0, 0
 
-    def _put(self, content: bytes) -> None:
-        assert self._file is not None
-        self._file.write(content)
-        self._hash.update(content)
-        self._at += len(content)
+def _describe_file(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": compute_file_sha256(path)}
 
 
 def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]) -> None:
@@ -206,8 +192,7 @@ def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
         manifest = json.loads((target / "manifest.json").read_text("utf-8"))
         expected = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
         same = all(manifest[key] == value for key, value in expected.items()) and all(
-            (target / record["file"]).stat().st_size == record["bytes"]
-            and compute_file_sha256(target / record["file"]) == record["sha256"]
+            record | _describe_file(target / record["file"]) == record
             for record in (manifest["index"], *manifest["shards"])
         )
     except (OSError, ValueError, KeyError, TypeError):

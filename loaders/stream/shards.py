@@ -151,9 +151,9 @@ def _read_index(path: Path, where: str, types: Mapping[str, tuple[str, ...]], mo
 
 @dataclass(frozen=True)
 class ShardStore(Store):
-    """Samples, one for each row. `index` has arrays of shape (rows,): `shard`, and `offset` and `length` in bytes of the
-    sample and of each member (`json.offset`). `true_labels` has the source's label where a sample has another, and is
-    null elsewhere."""
+    """Samples, one for each row. `index` has arrays of shape (rows,): `shard`, and `offset` and `length` in bytes of
+    the sample and of each member (`json.offset`). `true_labels` has the source's label where a sample has another, and
+    is null elsewhere."""
 
     schema: Schema
     label: str
