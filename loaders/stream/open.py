@@ -7,6 +7,7 @@ digest is trusted.
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,21 +17,22 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
 from ...core.files import get_cache_root
 from ...core.isolation.label_access import refuse_labels
+from ...core.progress import report_progress
 from ...splits.assignment import compute_part_digests
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
-from ...splits.rows import compute_row_digests, get_digest_prefixes
+from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
+from ...splits.schema import Schema
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
 from ..cache.store import is_intact, load_or_build_table
 from ..export.content import TYPES, make_manifest_rows
 from ..part import Part
 from ..remote.files import cache_in_memory
-from ..remote.sources import ExportFolder, Source, find_format, resolve_location
+from ..remote.sources import ExportFolder, Source, resolve_location
 from ..split import Split, make_assignment_path
 from .parquet import ParquetFiles, ParquetStore
 from .part import Store, StreamedPart
-from .scan import RowIterator, locate_rows, scan_tars
 from .shards import ShardStore, read_export
 
 if TYPE_CHECKING:
@@ -46,11 +48,11 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
-    `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
-    patterns, one or several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
+    `hf://datasets/owner/name@revision/path`), or Parquet files of the data set (paths, addresses or patterns, one or
+    several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
     bytes of rows in memory; remote files that take at most three quarters of it are cached in memory and fetched once.
 
-    With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
+    With the index of an export, only the byte ranges of the needed rows are read. Parquet files are read once
     completely to find the part's rows; the positions are cached as long as the files are unchanged.
 
     Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
@@ -85,16 +87,9 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
         return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
     files, memory = cache_in_memory(location, memory)
-    if find_format(files[0].name) == "parquet":
-        tables = ParquetFiles.open(files, data.schema, label)
-        known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
-        where = locate_rows(known, files, most, lambda: _scan_parquet(tables, data, memory))
-        sizes, occurrences, numbers = (where[name].to_numpy() for name in ("size", "occurrence", "number"))
-        store = ParquetStore(files, sizes, occurrences, tables, numbers)
-    else:
-        known = _make_known_part(manifest, data, part, None)
-        index = locate_rows(known, files, most, lambda: scan_tars(files, data.schema))
-        store = ShardStore.open(index, files, data.schema, label)
+    tables = ParquetFiles.open(files, data.schema, label)
+    known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
+    store = _open_parquet_store(known, tables, most, memory)
     return StreamedPart(known, store, np.arange(len(known)), memory, np.zeros(len(known), bool))
 
 
@@ -112,26 +107,98 @@ def find_manifest_source(manifest: Manifest) -> DataSource:
 
 def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
     """The positions of a part's rows in `row_ids`. Raises `BadData` if some are absent."""
-    absent = ~np.isin(known.row_ids, row_ids)
-    if absent.any():
-        raise BadData(
-            f"{where} lacks {int(absent.sum()):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
-            f"{known.row_ids[absent][0]:016x}): it has other rows"
-        )
+    _check_complete(known, np.flatnonzero(~np.isin(known.row_ids, row_ids)), where)
     order = np.argsort(row_ids, kind="stable")
     positions: NDArray[np.int64] = order[np.searchsorted(row_ids, known.row_ids, sorter=order)]
     return positions
 
 
-def _scan_parquet(files: ParquetFiles, data: DataSource, memory: int) -> RowIterator:
+def _check_complete(known: Part, missing: NDArray[np.intp], where: str) -> None:
+    if len(missing):
+        raise BadData(
+            f"{where} lacks {len(missing):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
+            f"{known.row_ids[missing[0]]:016x}): it has other rows, or is damaged"
+        )
+
+
+def _open_parquet_store(known: Part, files: ParquetFiles, most: int, memory: int) -> ParquetStore:
+    """Make the store of a part's rows, of a source of `most` rows, in Parquet files.
+
+    The files are read until all rows are found; the positions are cached by the files' identities. Raises `BadData` if
+    some are absent."""
+
+    def find() -> pa.Table:
+        return _scan_for_rows(known, files, most, memory)
+
+    identities = [file.identity for file in files.files]
+    if None in identities:
+        table = find()
+    else:
+        of = {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
+        stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
+        path = get_cache_root() / "splits" / f"{stem}-found-{compute_identity(of)[:32]}.arrow"
+        table = load_or_build_table(path, find)
+    sizes, occurrences, numbers = (table[name].to_numpy() for name in ("size", "occurrence", "number"))
+    return ParquetStore(files.files, sizes, occurrences, files, numbers)
+
+
+def _scan_for_rows(known: Part, files: ParquetFiles, most: int, memory: int) -> pa.Table:
+    """The `number`, decoded `size` in bytes, and `occurrence` of a part's rows."""
     import pyarrow as pa
 
-    fields = data.schema.fields
-    for first, batch in files.scan([field.name for field in fields], memory):
-        table = files.convert(first, batch, fields)
-        # A footer has only encoded sizes, which can be far smaller than the rows in memory.
-        mean = table.nbytes // max(1, table.num_rows) + 1
-        yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
+    fields = known.schema.fields
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
+    label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
+    sizes = np.zeros(len(known), np.int64)
+    with closing(files.scan([field.name for field in fields], memory)) as scan:
+        for first, batch in scan:
+            table = files.convert(first, batch, fields)
+            rows = matching.match(table, first)
+            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
+            sizes[rows] = table.nbytes // max(1, table.num_rows) + 1
+            remaining -= len(rows)
+            report_progress(label, len(known) - remaining, len(known))
+            if not remaining:
+                break
+    where = f"{files.files[0].name}{' ..' if len(files.files) > 1 else ''}"
+    _check_complete(known, np.flatnonzero(matching.where < 0), where)
+    return pa.table({"number": matching.where, "size": sizes, "occurrence": matching.occurrence})
+
+
+class RowMatcher:
+    """Finds the rows with these ids and checks (shape (rows,)), of a source of `most` rows, in a stream: `where` is the
+    number of the row in the stream (-1 until it is found) and `occurrence` its occurrence number.
+
+    A row's check selects the part's rows that it can be; its inputs and an occurrence number then have to give that
+    row's id. Rows with the same check are equal in all fields, so it does not matter which of them gets which number.
+    """
+
+    def __init__(self, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], schema: Schema, most: int) -> None:
+        self.where = np.full(len(row_ids), -1, np.int64)
+        self.occurrence = np.zeros(len(row_ids), np.int64)
+        self._row_ids, self._schema, self._most = row_ids, schema, most
+        self._order = np.argsort(checks, kind="stable")
+        self._checks = checks[self._order]
+        self._used = np.zeros(len(row_ids), np.int64)  # at the first row of each check: how many were found
+
+    def match(self, table: pa.Table, first: int) -> NDArray[np.int64]:
+        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were found.
+        Raises `BadData` for a row whose inputs do not give the id."""
+        checks = get_digest_prefixes(compute_row_digests(table, self._schema))
+        begins, ends = (np.searchsorted(self._checks, checks, side) for side in ("left", "right"))
+        hits = np.flatnonzero(begins < ends)
+        hits = hits[np.argsort(begins[hits], kind="stable")]
+        # The n-th row of a check stands for the n-th of the part's rows with it, if there are so many.
+        begin = begins[hits]
+        turns = begin + self._used[begin] + np.arange(len(hits)) - np.searchsorted(begin, begin)
+        new = turns < ends[hits]
+        np.add.at(self._used, begin[new], 1)
+        rows: NDArray[np.int64] = self._order[turns[new]]
+        self.where[rows] = first + hits[new]
+        self.occurrence[rows] = find_occurrence_numbers(
+            table.take(hits[new]), self._schema, self._row_ids[rows], self._most
+        )
+        return rows
 
 
 def _make_known_part(manifest: Manifest, source: DataSource, part: str, rows: pa.Table | None) -> Part:

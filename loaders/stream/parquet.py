@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ class ParquetFiles:
                 f"{self.describe_group(group_index)} cannot be decoded, its bytes are damaged: {get_first_line(error)}"
             ) from error
 
-    def scan(self, names: Sequence[str], most: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def scan(self, names: Sequence[str], most: int) -> Generator[tuple[int, pa.RecordBatch], None, None]:
         """Yield columns of all rows in order, in pieces with the number of the first row. At most `most` bytes are
         prefetched."""
 
