@@ -115,10 +115,11 @@ def encode_true_labels(part: Part) -> bytes:
     return base64.b64encode(sink.getvalue())
 
 
-def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
-    """Decode the text of `encode_true_labels` for a part of `rows` rows with this label. Raises `ValueError` (including
-    `pa.ArrowInvalid`) or `OSError` for anything else."""
+def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Array:
+    """Decode the text of `encode_true_labels` for a part of `rows` rows with this label: null for an unchanged label.
+    Raises `ValueError` (including `pa.ArrowInvalid`) or `OSError` for anything else."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))
     if not stream.schema.equals(pa.schema({"row": pa.int64(), "label": label.arrow()})):
@@ -129,4 +130,6 @@ def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Table:
     numbers = table["row"].to_numpy()
     if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (np.diff(numbers) <= 0).any()):
         raise ValueError("their row positions are not in ascending order")
-    return table
+    mask = np.zeros(rows, bool)
+    mask[numbers] = True
+    return pc.replace_with_mask(pa.nulls(rows, label.arrow()), mask, table["label"].combine_chunks())

@@ -68,7 +68,8 @@ def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
 
 def _write_shards(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
-    shards, checked, done = _ShardWriter(folder, stem, shard_bytes), list["pa.Table"](), 0
+    shards, done = _ShardWriter(folder, stem, shard_bytes), 0
+    checked: list[pa.Table] = []
     try:
         for block in iterate_blocks(part):
             checked.append(compute_checksums(part.select(np.arange(done, done + block.num_rows)), block))
@@ -104,7 +105,7 @@ def _iterate_samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[st
         if name not in {field.name for field in fields}:
             is_time = pa.types.is_timestamp(block[name].type)
             columns[name] = block[name].cast(pa.int64()) if is_time else block[name]  # microseconds, for JSON
-    members = [map(to_canonical_json, pa.table(columns).to_pylist())]
+    members: list[Iterator[bytes]] = [map(to_canonical_json, pa.table(columns).to_pylist())]
     members += [_encode_column(block[field.name], field) for field in fields]
     extensions = ["json", *map(name_member_extension, fields)]
     for row_id, *contents in zip(block["row_id"].to_pylist(), *members, strict=True):

@@ -147,7 +147,8 @@ class HubPath:
         sizes = {entry.path: entry.size for entry in entries if isinstance(entry, RepoFile)}
         if self.path in {entry.path for entry in entries} - sizes.keys():
             return replace(self, path=f"{self.path}/*").files()
-        headers, files = build_hf_headers(library_name="farshift"), {}
+        headers = build_hf_headers(library_name="farshift")
+        files: dict[str, HttpFile] = {}
         for path in select_paths(sizes, pattern):
             url = hf_hub_url(self.repository, path, repo_type="dataset", revision=self.commit)
             files[path] = HttpFile(url, sizes[path], None, headers, f"{self.repository}@{self.commit}/{path}")

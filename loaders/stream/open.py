@@ -185,7 +185,7 @@ class RowMatcher:
         """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were found.
         Raises `BadData` for a row whose inputs do not give the id."""
         checks = get_digest_prefixes(compute_row_digests(table, self._schema))
-        begins, ends = (np.searchsorted(self._checks, checks, side) for side in ("left", "right"))
+        begins, ends = np.searchsorted(self._checks, checks, "left"), np.searchsorted(self._checks, checks, "right")
         hits = np.flatnonzero(begins < ends)
         hits = hits[np.argsort(begins[hits], kind="stable")]
         # The n-th row of a check stands for the n-th of the part's rows with it, if there are so many.
@@ -284,8 +284,8 @@ def _read_exported_rows(files: ParquetFiles, source: DataSource, part: str, memo
         digests = compute_row_digests(files.convert(first, batch, fields), source.schema)
         piece = piece.append_column("check", [get_digest_prefixes(digests)])
         if files.true_labels is not None:
-            given = batch[files.label]
-            piece = piece.append_column("label", pc.if_else(files.is_replaced(first, len(given)), given, None))
+            is_replaced = files.true_labels.slice(first, batch.num_rows).is_valid()
+            piece = piece.append_column("label", pc.if_else(is_replaced, batch[files.label], None))
         pieces.append(piece)
     return make_manifest_rows(pa.concat_tables(pieces), part)
 

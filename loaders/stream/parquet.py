@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,12 @@ memory, so the sizes in a footer are no bound."""
 @dataclass(frozen=True)
 class ParquetFiles:
     """Parquet files and their footers. Rows are numbered consecutively over all row groups of all files. `true_labels`
-    are the numbers (`row`, ascending) and the true `label` of rows in which an export replaced the source's `label`."""
+    are those of the rows in which an export replaced the source's `label`, and null elsewhere."""
 
     files: tuple[File, ...]
     footers: tuple[pq.FileMetaData, ...]
     label: str = ""
-    true_labels: pa.Table | None = None
+    true_labels: pa.ChunkedArray | None = None
 
     @classmethod
     def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
@@ -151,24 +151,9 @@ class ParquetFiles:
         where = self.describe_location(first)
         columns = {field.name: _convert_column(batch[field.name], field, where) for field in fields}
         if self.true_labels is not None and self.label in columns:
-            some = self.true_labels.slice(*self._find_replaced(first, batch.num_rows))
-            labels = some["label"].cast(columns[self.label].type).combine_chunks()
-            mask = self.is_replaced(first, batch.num_rows)
-            columns[self.label] = pc.replace_with_mask(columns[self.label], mask, labels)
+            labels = self.true_labels.slice(first, batch.num_rows).cast(columns[self.label].type)
+            columns[self.label] = pc.coalesce(labels, columns[self.label])
         return pa.table(columns)
-
-    def is_replaced(self, first: int, rows: int) -> NDArray[np.bool_]:
-        """Return in which rows from `first` on an export replaced the label, shape (rows,)."""
-        mask = np.zeros(rows, bool)
-        if self.true_labels is not None:
-            mask[self.true_labels["row"].slice(*self._find_replaced(first, rows)).to_numpy() - first] = True
-        return mask
-
-    def _find_replaced(self, first: int, rows: int) -> tuple[int, int]:
-        """The offset and length of these rows in `true_labels`."""
-        assert self.true_labels is not None
-        begin, end = np.searchsorted(self.true_labels["row"].to_numpy(), [first, first + rows]).tolist()
-        return begin, end - begin
 
 
 def _read_footer(file: File) -> pq.FileMetaData:
@@ -181,19 +166,22 @@ def _read_footer(file: File) -> pq.FileMetaData:
         raise BadData(f"{file.name} is not a Parquet file: {get_first_line(error)}") from error
 
 
-def _read_true_labels(files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field) -> pa.Table | None:
+def _read_true_labels(
+    files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field
+) -> pa.ChunkedArray | None:
     import pyarrow as pa
 
-    tables, first = list[pa.Table](), 0
-    for file, footer in zip(files, footers, strict=True):
-        if (text := (footer.metadata or {}).get(TRUE_LABELS)) is not None:
-            try:
-                table = decode_true_labels(text, footer.num_rows, label)
-            except (ValueError, OSError) as error:
-                raise BadData(f"{file.name}: its true labels are damaged: {get_first_line(error)}") from error
-            tables.append(table.set_column(0, "row", [table["row"].to_numpy() + first]))
-        first += footer.num_rows
-    return pa.concat_tables(tables).combine_chunks() if tables else None
+    texts = [(footer.metadata or {}).get(TRUE_LABELS) for footer in footers]
+    if not any(texts):
+        return None
+    chunks = []
+    for file, footer, text in zip(files, footers, texts, strict=True):
+        try:
+            rows = footer.num_rows
+            chunks.append(pa.nulls(rows, label.arrow()) if text is None else decode_true_labels(text, rows, label))
+        except (ValueError, OSError, MemoryError) as error:
+            raise BadData(f"{file.name}: its true labels are damaged: {get_first_line(error)}") from error
+    return pa.chunked_array(chunks)
 
 
 def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
@@ -207,10 +195,10 @@ def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
     if column.type == kind:
         return column
     try:
-        column = to_stored_column(pa.chunked_array([column])).combine_chunks()
         if not field.shape:
             return to_item(pa.chunked_array([column]), field.item).combine_chunks()
-        flat, lists = column, (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+        flat = to_stored_column(pa.chunked_array([column])).combine_chunks()
+        lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
         while any(is_list(flat.type) for is_list in lists):
             lengths = pc.min_max(pc.list_value_length(flat)).as_py()
             flat = flat.flatten()
@@ -235,7 +223,7 @@ class ParquetStore(Store):
     within: ParquetFiles
     number: Numbers
 
-    least_block = 1 << 62
+    least_block: ClassVar[int] = 1 << 62
 
     def describe_location(self, row: int) -> str:
         return self.within.describe_location(int(self.number[row]))

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Event
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import pydantic
@@ -160,7 +160,7 @@ class ShardStore(Store):
     index: dict[str, Numbers]
     true_labels: pa.ChunkedArray | None = None
 
-    least_block = 1 << 20
+    least_block: ClassVar[int] = 1 << 20
 
     @classmethod
     def open(cls, index: pa.Table, files: Sequence[File], schema: Schema, label: str) -> ShardStore:
