@@ -136,6 +136,8 @@ def _read_index(path: Path, where: str, types: Mapping[str, tuple[str, ...]], mo
             index = file.read([name for name in types if name in file.schema_arrow.names])
         if len(set(index.column_names)) < index.num_columns:
             raise ValueError("a column occurs twice")
+    except FileNotFoundError:  # another process has just removed it from the cache
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadData(f"{where} is not an index: {get_first_line(error)}") from error
     absent = [name for name in sorted(types) if name not in index.column_names and name not in _OPTIONAL]
