@@ -11,7 +11,7 @@ from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, get
 from ...core.files import is_offline
 from ...core.listings import render_table, to_data_frame
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
-from ...loaders.remote.received import parse_json_object
+from ...loaders.remote.http import parse_json_object
 from ..ledger import Record
 from ..operations.locations import read_history
 from ..storage.readers import UrlReader

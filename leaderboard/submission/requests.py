@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import FarshiftError, Unavailable, get_first_line
 from ...core.files import is_offline
 from ...core.retry import TransientError, is_retryable, parse_retry_after
-from ...loaders.remote.received import parse_json_object
+from ...loaders.remote.http import parse_json_object
 from ..validation.problem import Problem, format_untrusted, make_refusal
 from .access import HOW_GIVEN
 

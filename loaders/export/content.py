@@ -1,12 +1,25 @@
-"""The content of every export of a part: a description of its origin, and the rows in blocks."""
+"""The content of every export of a part: a description of its origin, the rows in blocks, and checksums that verify
+them without their source, from which the part's digest is computed.
+
+Checksums are the columns `row_id`, `check` (of the row as written), `occurrence` (its index among the source's rows
+with equal inputs), and `weight`, `group` and `severity` if the part has them. If the split replaces labels: `label`
+(the replacement), `true_label` and `source_check` (of the row with its true label), all null for an unchanged label.
+
+The rows of a Parquet file of a part contain all of these except the true labels of replaced ones, which are stored in
+its metadata (`encode_true_labels`).
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
+from ...splits.schema import Field
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,6 +28,20 @@ if TYPE_CHECKING:
 
 _BLOCK_BYTES = 1 << 26
 _BLOCK_ROWS = 1 << 16
+
+TYPES = {
+    "row_id": ("uint64",),
+    "check": ("uint64",),
+    "occurrence": ("int32",),
+    "weight": ("int64",),
+    "group": ("string", "int64"),
+    "severity": ("int64", "double"),
+    "source_check": ("uint64",),
+}
+"""The Arrow types of the checksums' columns other than labels."""
+
+TRUE_LABELS = b"farshift.true_labels"
+"""The key of the true labels in a Parquet file's schema metadata."""
 
 
 def describe_export(part: Part) -> dict[str, Any]:
@@ -38,3 +65,71 @@ def iterate_blocks(part: Part) -> Iterator[pa.Table]:
     rows = max(1, min(_BLOCK_ROWS, _BLOCK_BYTES // row_bytes))
     for start in range(0, max(1, len(part)), rows):
         yield part.select(np.arange(start, min(start + rows, len(part)))).arrow().combine_chunks()
+
+
+def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
+    """Compute the checksums of a part's rows; `written` is `part.arrow()`, the rows as exported."""
+    import pyarrow as pa
+
+    schema, most = part.schema, part.source.num_rows
+    columns: dict[str, Any] = {
+        "row_id": part.row_ids,
+        "check": get_digest_prefixes(compute_row_digests(written, schema)),
+        "occurrence": find_occurrence_numbers(written, schema, part.row_ids, most).astype(np.int32),
+        **part.row_metadata,
+    }
+    if part.override is not None:
+        is_unchanged, kind = ~part.corrupted, schema[part.label].arrow()
+        truth = pa.array(part.true_labels(), kind)
+        label_index = written.column_names.index(part.label)
+        own = get_digest_prefixes(compute_row_digests(written.set_column(label_index, part.label, truth), schema))
+        columns["label"] = pa.array(part.observed_labels(), kind, mask=is_unchanged)
+        columns["true_label"] = pa.array(part.true_labels(), kind, mask=is_unchanged)
+        columns["source_check"] = pa.array(own, mask=is_unchanged)
+    return pa.table(columns)
+
+
+def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
+    """Make a manifest's rows, the argument of `splits.assignment.compute_part_digests`, from the checksums of rows of
+    `part`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = [name for name in ("row_id", "weight", "group", "severity", "label") if name in rows.column_names]
+    check = rows["check"]
+    if "source_check" in rows.column_names:
+        check = pc.coalesce(rows["source_check"], check)
+    return rows.select(names).append_column("check", check).append_column("part", pa.repeat(part, rows.num_rows))
+
+
+def encode_true_labels(part: Part) -> bytes:
+    """Encode the positions and true values of replaced labels as text: base64 of an Arrow stream with `row` (int64) and
+    `label`."""
+    import pyarrow as pa
+
+    rows = np.flatnonzero(part.corrupted)
+    table = pa.table({"row": rows, "label": pa.array(part.true_labels()[rows], part.schema[part.label].arrow())})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return base64.b64encode(sink.getvalue())
+
+
+def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Array:
+    """Decode the text of `encode_true_labels` for a part of `rows` rows with this label: null for an unchanged label.
+    Raises `ValueError` (including `pa.ArrowInvalid`) or `OSError` for anything else."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))
+    if not stream.schema.equals(pa.schema({"row": pa.int64(), "label": label.arrow()})):
+        raise ValueError("they are not row positions with a label each")
+    table = stream.read_all()
+    if table["row"].null_count or table["label"].null_count:
+        raise ValueError("some are missing")
+    numbers = table["row"].to_numpy()
+    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (np.diff(numbers) <= 0).any()):
+        raise ValueError("their row positions are not in ascending order")
+    mask = np.zeros(rows, bool)
+    mask[numbers] = True
+    return pc.replace_with_mask(pa.nulls(rows, label.arrow()), mask, table["label"].combine_chunks())

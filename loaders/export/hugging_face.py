@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import MissingExtra
@@ -32,14 +32,16 @@ def to_hf(part: Part) -> Dataset:
         raise MissingExtra("a datasets.Dataset", "stream") from error
     table = part.arrow()
     tensors = {field.name: field for field in part.schema.fields if field.shape}
-    features = datasets.Features(
-        {
-            name: _make_tensor_feature(datasets, tensors[name])
-            if name in tensors
-            else datasets.Value(_name_scalar_type(column.type))
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
-    )
+    features = datasets.Features()
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        shape = tensors[name].shape if name in tensors else ()
+        if not shape:
+            kind = str(column.type)
+            features[name] = datasets.Value({"double": "float64", "float": "float32"}.get(kind, kind))
+        elif len(shape) == 1:
+            features[name] = datasets.Sequence(datasets.Value(tensors[name].item), length=shape[0])
+        else:
+            features[name] = getattr(datasets, f"Array{len(shape)}D")(shape, tensors[name].item)
     names = list(part.label_names)
     if names and len(set(names)) == len(names) and part.schema[part.label].type == "int64":
         features[part.label] = datasets.ClassLabel(names=names)
@@ -54,16 +56,6 @@ def to_hf(part: Part) -> Dataset:
         split=datasets.NamedSplit(part.name),
         fingerprint=compute_identity(export_description)[:16],
     )
-
-
-def _make_tensor_feature(datasets: Any, field: Field) -> Any:
-    if len(field.shape) == 1:
-        return datasets.Sequence(datasets.Value(field.item), length=field.shape[0])
-    return getattr(datasets, f"Array{len(field.shape)}D")(field.shape, field.item)
-
-
-def _name_scalar_type(kind: pa.DataType) -> str:
-    return {"double": "float64", "float": "float32"}.get(str(kind), str(kind))
 
 
 def _nest_lists(column: pa.ChunkedArray, field: Field, target: pa.ExtensionType) -> pa.ChunkedArray:

@@ -11,12 +11,9 @@ from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
-from .checksums import TRUE_LABELS, encode_true_labels
-from .content import describe_export, iterate_blocks
+from .content import TRUE_LABELS, describe_export, encode_true_labels, iterate_blocks
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..part import Part
 
 FORMAT = "farshift-parquet-1"
@@ -28,7 +25,7 @@ def write(part: Part, out: Path | str) -> Path:
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
     of the tensors; and if the split replaces labels, under `farshift.true_labels`, the true ones, so that rows can be
-    verified while streaming (`checksums.py`). Returns the path. Replaces an earlier export. Raises `FarshiftError` if
+    verified while streaming (`content.py`). Returns the path. Replaces an earlier export. Raises `FarshiftError` if
     `out` is a folder or another file.
     """
     target = Path(out)
@@ -53,23 +50,18 @@ def write(part: Part, out: Path | str) -> Path:
 def _write_table(part: Part, sink: BinaryIO, label: str) -> None:
     import pyarrow.parquet as pq
 
-    each = iterate_blocks(part)
-    first = next(each)
-    schema, done = _make_schema(first.schema, part), 0
+    shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
+    metadata = {b"farshift": to_canonical_json({"format": FORMAT, "shapes": shapes, **describe_export(part)})}
+    if part.override is not None:
+        metadata[TRUE_LABELS] = encode_true_labels(part)
+    blocks = iterate_blocks(part)
+    first = next(blocks)
+    schema, done = first.schema.with_metadata(metadata), 0
     with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
-        for block in chain([first], each):
+        for block in chain([first], blocks):
             writer.write_table(block.cast(schema), row_group_size=max(1, block.num_rows))
             done += block.num_rows
             report_progress(label, done, len(part))
-
-
-def _make_schema(schema: pa.Schema, part: Part) -> pa.Schema:
-    shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
-    export_json = to_canonical_json({"format": FORMAT, "shapes": shapes, **describe_export(part)})
-    metadata = {b"farshift": export_json}
-    if part.override is not None:
-        metadata[TRUE_LABELS] = encode_true_labels(part)
-    return schema.with_metadata(metadata)
 
 
 def _refuse_others(target: Path) -> None:

@@ -12,11 +12,10 @@ import json
 import os
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
-from .checksums import compute_checksums
-from .content import describe_export, iterate_blocks
+from ...splits.schema import Field
+from .content import compute_checksums, describe_export, iterate_blocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,7 +44,7 @@ def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
     byte for byte, since owners, modes and times are fixed.
     `<source>-<split>-<part>.index.parquet`: per row `row_id`, `check` (of the row as written, `splits/rows.py`),
     `shard` (its number), and the `offset` and `length` in bytes of the whole sample and of each member's content, such
-    as `pixels.npy.offset`: one range request reads one row. Then the columns of `checksums.py`, from which the part's
+    as `pixels.npy.offset`: one range request reads one row. Then the checksums of `content.py`, from which the part's
     pinned digest is recomputed.
     `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
     rows, bytes and sha256.
@@ -69,131 +68,110 @@ def write(part: Part, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
 
 def _write_shards(part: Part, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
-    shards = _Shards(folder, stem, shard_bytes)
-    index: dict[str, list[int]] = {}
+    shards, done = _ShardWriter(folder, stem, shard_bytes), 0
     checked: list[pa.Table] = []
-    done = 0
     try:
         for block in iterate_blocks(part):
             checked.append(compute_checksums(part.select(np.arange(done, done + block.num_rows)), block))
             for key, members in _iterate_samples(block, part):
-                for name, value in shards.add(key, members).items():
-                    index.setdefault(name, []).append(value)
+                shards.add(key, members)
             done += block.num_rows
             report_progress(f"writing {stem}", done, len(part))
+        shards.finish()
     finally:
-        shards.close()
-    _write_index(folder / f"{stem}.index.parquet", checked, index)
-    manifest = {
-        "format": FORMAT,
-        **describe_export(part),
-        "shard_bytes": shard_bytes,
-        "index": _make_file_record(folder / f"{stem}.index.parquet"),
-        "shards": shards.records,
-    }
+        shards.file.close()
+    written = folder / f"{stem}.index.parquet"
+    _write_index(written, checked, shards.places)
+    description = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
+    manifest = {**description, "index": _describe_file(written), "shards": shards.records}
     (folder / "manifest.json").write_bytes(to_canonical_json(manifest) + b"\n")
+
+
+def name_member_extension(field: Field) -> str:
+    """Return the extension of the member of a sample that has a field."""
+    if field.shape:
+        return f"{field.name}.npy"
+    return f"{field.name}.bin" if field.item == "bytes" else "json"
 
 
 def _iterate_samples(block: pa.Table, part: Part) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Each row's key and members, by extension."""
-    member_fields = {field.name: field for field in part.schema.fields if field.shape or field.item == "bytes"}
-    plain = _cast_times(block.select([name for name in block.column_names if name not in member_fields])).to_pylist()
-    extensions = {name: f"{name}.npy" if field.shape else f"{name}.bin" for name, field in member_fields.items()}
-    contents: dict[str, Callable[[int], bytes]] = {}
-    for name, field in member_fields.items():
-        contents[name] = (
-            _make_npy_encoder(block[name], field.shape) if field.shape else _make_bytes_encoder(block[name])
-        )
-    for index, (row_id, row) in enumerate(zip(block["row_id"].to_pylist(), plain, strict=True)):
-        members = {"json": to_canonical_json(row)}
-        members |= {extensions[name]: contents[name](index) for name in sorted(member_fields)}
-        yield f"{row_id:016x}", members
-
-
-def _cast_times(table: pa.Table) -> pa.Table:
-    """Convert times to microseconds for JSON."""
     import pyarrow as pa
 
-    for index, name in enumerate(table.column_names):
-        if pa.types.is_timestamp(table[name].type):
-            table = table.set_column(index, name, table[name].cast(pa.int64()))
-    return table
+    fields = [field for field in part.schema.fields if name_member_extension(field) != "json"]
+    fields.sort(key=lambda field: field.name)
+    columns: dict[str, Any] = {}
+    for name in block.column_names:
+        if name not in {field.name for field in fields}:
+            is_time = pa.types.is_timestamp(block[name].type)
+            columns[name] = block[name].cast(pa.int64()) if is_time else block[name]  # microseconds, for JSON
+    members: list[Iterator[bytes]] = [map(to_canonical_json, pa.table(columns).to_pylist())]
+    members += [_encode_column(block[field.name], field) for field in fields]
+    extensions = ["json", *map(name_member_extension, fields)]
+    for row_id, *contents in zip(block["row_id"].to_pylist(), *members, strict=True):
+        yield f"{row_id:016x}", dict(zip(extensions, contents, strict=True))
 
 
-def _make_npy_encoder(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Callable[[int], bytes]:
+def _encode_column(column: pa.ChunkedArray, field: Field) -> Iterator[bytes]:
+    """The content of each row's member for a tensor or bytes."""
     import pyarrow.compute as pc
 
-    values = pc.list_flatten(column).to_numpy().reshape(-1, *shape)
+    if not field.shape:
+        yield from (bytes(value.as_buffer()) for value in column)
+        return
+    values = pc.list_flatten(column).to_numpy().reshape(-1, *field.shape)
     values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
     header = io.BytesIO()
-    described: dict[str, Any] = {"descr": values.dtype.str, "fortran_order": False, "shape": shape}
+    described: dict[str, Any] = {"descr": values.dtype.str, "fortran_order": False, "shape": field.shape}
     np.lib.format.write_array_header_1_0(header, described)
-    head = header.getvalue()
-    return lambda index: head + values[index].tobytes()
+    yield from (header.getvalue() + value.tobytes() for value in values)
 
 
-def _make_bytes_encoder(column: pa.ChunkedArray) -> Callable[[int], bytes]:
-    return lambda index: bytes(column[index].as_py())
-
-
-class _Shards:
-    """Writes samples to consecutive tar files, and records each file."""
+class _ShardWriter:
+    """Writes samples to consecutive tar files. `records` describes each file, `places` has columns of the index."""
 
     def __init__(self, folder: Path, stem: str, limit: int) -> None:
         self.records: list[dict[str, Any]] = []
+        self.places: dict[str, list[int]] = {}
         self._folder, self._stem, self._limit = folder, stem, limit
-        self._file: BinaryIO | None = None
-        self._next()
+        self._open()
 
-    def add(self, key: str, members: dict[str, bytes]) -> dict[str, int]:
-        """Write a sample, and return the offsets and lengths of it and of its members."""
-        pieces: list[bytes] = []
-        size, inside = 0, {}
+    def _open(self) -> None:
+        self._path, self._rows = self._folder / f"{self._stem}-{len(self.records):06d}.tar", 0
+        self.file = self._path.open("wb")
+
+    def add(self, key: str, members: dict[str, bytes]) -> None:
+        """Write a sample, and record the offsets and lengths of it and of its members."""
+        sample, inside = bytearray(), {}
         for extension, content in members.items():
-            head = _make_tar_header(f"{key}.{extension}", len(content))
-            inside[extension] = (size + len(head), len(content))
-            pieces += [head, content, bytes(-len(content) % tarfile.BLOCKSIZE)]
-            size += sum(map(len, pieces[-3:]))
-        if self._rows and self._at + size + len(_END) > self._limit:
-            self._next()
-        start = self._at
-        self._put(b"".join(pieces))
-        self._rows += 1
-        where = {"shard": len(self.records), "offset": start, "length": size}
+            member = tarfile.TarInfo(f"{key}.{extension}")
+            member.size, member.mode = len(content), 0o644
+            sample += member.tobuf(tarfile.PAX_FORMAT, "utf-8")
+            inside[extension] = len(sample), len(content)
+            sample += content + bytes(-len(content) % tarfile.BLOCKSIZE)
+        if self._rows and self.file.tell() + len(sample) + len(_END) > self._limit:
+            self.finish()
+            self._open()
+        start = self.file.tell()
+        place = {"shard": len(self.records), "offset": start, "length": len(sample)}
         for extension, (offset, length) in inside.items():
-            where |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
-        return where
+            place |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
+        for name, value in place.items():
+            self.places.setdefault(name, []).append(value)
+        self.file.write(sample)
+        self._rows += 1
 
-    def close(self) -> None:
+    def finish(self) -> None:
         """Finish the last shard."""
-        if self._file is None:
-            return
-        self._put(_END)
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self._file = None
-        self.records.append(
-            {"file": self._path.name, "rows": self._rows, "bytes": self._at, "sha256": self._hash.hexdigest()}
-        )
-
-    def _next(self) -> None:
-        self.close()
-        self._path = self._folder / f"{self._stem}-{len(self.records):06d}.tar"
-        self._file = self._path.open("wb")
-        self._hash, self._at, self._rows = sha256(), 0, 0
-
-    def _put(self, content: bytes) -> None:
-        assert self._file is not None
-        self._file.write(content)
-        self._hash.update(content)
-        self._at += len(content)
+        self.file.write(_END)
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.file.close()
+        self.records.append(_describe_file(self._path) | {"rows": self._rows})
 
 
-def _make_tar_header(name: str, size: int) -> bytes:
-    member = tarfile.TarInfo(name)
-    member.size, member.mode = size, 0o644
-    return member.tobuf(tarfile.PAX_FORMAT, "utf-8")
+def _describe_file(path: Path) -> dict[str, Any]:
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": compute_file_sha256(path)}
 
 
 def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]) -> None:
@@ -206,10 +184,6 @@ def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]
     pq.write_table(table, path, compression="zstd")
 
 
-def _make_file_record(path: Path) -> dict[str, Any]:
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": compute_file_sha256(path)}
-
-
 def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
     """Whether the folder has this export, each file checked by sha256. Raises `FarshiftError` if it has anything
     else."""
@@ -219,8 +193,7 @@ def _has_export(target: Path, part: Part, shard_bytes: int) -> bool:
         manifest = json.loads((target / "manifest.json").read_text("utf-8"))
         expected = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
         same = all(manifest[key] == value for key, value in expected.items()) and all(
-            (target / record["file"]).stat().st_size == record["bytes"]
-            and compute_file_sha256(target / record["file"]) == record["sha256"]
+            record | _describe_file(target / record["file"]) == record
             for record in (manifest["index"], *manifest["shards"])
         )
     except (OSError, ValueError, KeyError, TypeError):

@@ -7,6 +7,7 @@ byte.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -14,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, Unavailable, get_first_line
 from ...core.files import is_offline
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
-from . import Cancelled
+from .files import Cancelled, check_bounds
 
 if TYPE_CHECKING:
     import httpx2
@@ -32,6 +33,18 @@ _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)
 
 class ChangedMeanwhile(BadData):
     """A file has changed since it was opened."""
+
+
+def parse_json_object(content: bytes | str) -> dict[str, Any]:
+    """Parse an untrusted JSON object. Raises `ValueError` for anything else, including one that is nested too
+    deeply."""
+    try:
+        value = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("its JSON is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("its JSON is not an object")
+    return value
 
 
 @dataclass
@@ -47,15 +60,14 @@ class HttpFile:
     _moved: str | None = field(default=None, repr=False, compare=False)
 
     @classmethod
-    def open(cls, url: str, headers: Mapping[str, str] | None = None, content: str | None = None) -> HttpFile:
+    def open(cls, url: str) -> HttpFile:
         """Open the file at `url`, with the length and tag that the server reports. Raises `Unavailable` if it reports
-        none."""
-        query = dict(headers or {})
+        no length."""
 
         def ask() -> HttpFile:
             # Request one byte instead of HEAD: some servers respond to HEAD differently from GET, or not at all.
-            with _request_range(url, query | {"Range": "bytes=0-0"}) as answer:
-                return cls(url, _read_length(url, answer), _read_tag(answer), query, content)
+            with _request_range(url, {"Range": "bytes=0-0"}) as answer:
+                return cls(url, _read_length(url, answer), _read_tag(answer))
 
         return call_with_retries(ask, f"{url} could not be opened")
 
@@ -70,21 +82,25 @@ class HttpFile:
         return f"{self.url} {self.tag} {self.size}"
 
     def read(self, start: int, stop: int, cancel: Event) -> bytes:
-        if not 0 <= start <= stop <= self.size:
-            raise BadData(f"{self.url} has {self.size} bytes, but bytes {start} to {stop} are needed: it is truncated")
+        check_bounds(self, start, stop)
         got = bytearray()
+
+        def wait(seconds: float) -> None:
+            if cancel.wait(seconds):
+                raise Cancelled
+
         if start < stop:
             what = f"{self.url}: bytes {start} to {stop} could not be read"
-            call_with_retries(lambda: self._go_on(start, stop, got, cancel), what, partial(_wait_or_cancel, cancel))
+            call_with_retries(partial(self._read_more, start, stop, got, cancel), what, wait)
         return bytes(got)
 
-    def _go_on(self, start: int, stop: int, got: bytearray, cancel: Event) -> None:
+    def _read_more(self, start: int, stop: int, got: bytearray, cancel: Event) -> None:
         """Append to `got` the missing bytes of [start, stop)."""
         at = start + len(got)
         headers = {"Range": f"bytes={at}-{stop - 1}"}
         if got and self.tag is not None and self.tag.startswith('"'):
             headers["If-Range"] = self.tag
-        with self._requested_where_it_is(headers) as answer:
+        with self._request(headers) as answer:
             self._check(answer, at, stop)
             more = answer.headers.get("Content-Length") != str(stop - at)
             for piece in answer.iter_raw():
@@ -98,38 +114,33 @@ class HttpFile:
             raise TransientError(f"the response ended at byte {start + len(got)}")
 
     @contextmanager
-    def _requested_where_it_is(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
+    def _request(self, headers: Mapping[str, str]) -> Iterator[httpx2.Response]:
         """Send a request to the address to which the last one was redirected, to save a request, as servers have rate
         limits. If that address has expired, the original one is used again."""
         moved = self._moved
-        if moved is None:
-            with _request_range(self.url, {**self.headers, **headers}) as answer:
+        try:
+            with _request_range(moved or self.url, headers if moved else {**self.headers, **headers}) as answer:
                 if answer.history:
                     self._moved = str(answer.url)
                 yield answer
-            return
-        try:
-            with _request_range(moved, headers) as answer:
-                yield answer
         except Unavailable as error:
+            if moved is None:
+                raise
             self._moved = None
             raise TransientError(f"its redirected address was refused: {error}", pause=0.0) from error
 
     def _check(self, answer: httpx2.Response, at: int, stop: int) -> None:
         """Raise `BadData` if the file has changed, `Unavailable` if the server does not support ranges,
         `TransientError` if the response is not the requested range."""
-        tag = _read_tag(answer)
+        changed, tag = f"{self.url} changed since it was opened", _read_tag(answer)
         if self.tag is None:
             self.tag = tag
         elif tag != self.tag:
-            raise ChangedMeanwhile(
-                f"{self.url} changed since it was opened (entity tag {tag}, was {self.tag}): open it again"
-            )
+            raise ChangedMeanwhile(f"{changed} (entity tag {tag}, was {self.tag}): open it again")
+        announced = answer.headers.get("Content-Length")
         if answer.status_code == 200:
             if _read_length(self.url, answer) != self.size:
-                raise TransientError(
-                    f"a response of {answer.headers.get('Content-Length')} bytes for a file of {self.size}"
-                )
+                raise TransientError(f"a response of {announced} bytes for a file of {self.size}")
             if at:
                 raise Unavailable(
                     f"{self.url}: the server does not support range requests, so single rows cannot be read: "
@@ -141,18 +152,9 @@ class HttpFile:
         if match is None or int(match[1]) != at or int(match[2]) < stop - 1:
             raise TransientError(f"bytes {at}-{stop - 1} were requested, but Content-Range is {content_range!r}")
         if match[3] not in ("*", str(self.size)):
-            raise ChangedMeanwhile(
-                f"{self.url} changed since it was opened ({match[3]} bytes, was {self.size}): open it again"
-            )
-        announced = answer.headers.get("Content-Length")
+            raise ChangedMeanwhile(f"{changed} ({match[3]} bytes, was {self.size}): open it again")
         if announced is not None and announced != str(int(match[2]) - at + 1):
             raise TransientError(f"Content-Length is {announced}, but Content-Range is {content_range!r}")
-
-
-def _wait_or_cancel(cancel: Event, seconds: float) -> None:
-    """Sleep. Raises `Cancelled` if `cancel` is set meanwhile."""
-    if cancel.wait(seconds):
-        raise Cancelled
 
 
 @contextmanager

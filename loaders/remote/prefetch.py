@@ -1,18 +1,14 @@
-"""Prefetch on a few threads, within a limit in bytes.
-
-A thread runs while there is something to read, and ends with the iterator: when that is exhausted, closed or garbage
-collected, or when the process ends and leaves it open. A thread that waits for a server then ends after its wait.
-"""
+"""Prefetch on a few threads, within a limit in bytes."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
-from threading import Event, Lock, Thread, current_thread, main_thread
-from typing import Generic, TypeVar
+from threading import Event, Thread, current_thread, main_thread
+from typing import TypeVar
 
-from . import Cancelled
+from .files import Cancelled
 
 T = TypeVar("T")
 
@@ -47,55 +43,36 @@ class _CancelEvent(Event):
         return self.is_set()
 
 
-class _Readers(Generic[T]):
-    """Up to `THREADS` threads for the queued reads; a thread without work ends."""
-
-    def __init__(self, cancel: _CancelEvent) -> None:
-        self._cancel, self._lock, self._running = cancel, Lock(), 0
-        self._waiting = deque[tuple[Future[T], Callable[[Event], T]]]()
-
-    def start(self, read: Callable[[Event], T]) -> Future[T]:
-        future = Future[T]()
-        with self._lock:
-            self._waiting.append((future, read))
-            more = self._running < THREADS
-            self._running += more
-        if more:
-            Thread(target=self._work, name="farshift-stream").start()
-        return future
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._running -= 1
-                    return
-                future, read = self._waiting.popleft()
-            try:
-                if self._cancel.is_set():
-                    raise Cancelled
-                future.set_result(read(self._cancel))
-            except BaseException as error:  # raised in the thread that requests the result
-                future.set_exception(error)
-            del future, read  # do not keep a reference to the result
-
-
 def prefetch_tasks(tasks: Iterator[Task[T]], max_bytes: int) -> Generator[T, None, None]:
-    """Yield the results of the tasks in order. Prefetched results and the one yielded last have at most `max_bytes`
-    bytes in total, or are a single larger one."""
-    cancel, waiting, used_bytes = _CancelEvent(), deque[tuple[int, Future[T]]](), 0
-    readers = _Readers[T](cancel)
+    """Yield the results of the tasks in order, of which up to `THREADS` run at once. Prefetched results and the one
+    yielded last have at most `max_bytes` bytes in total, or are a single larger one.
+
+    Threads end when the iterator is exhausted, closed or garbage collected, or when the process ends and leaves it
+    open. A thread that waits for a server then ends after its wait.
+    """
+    cancel, running, used_bytes = _CancelEvent(), deque[tuple[int, Future[T]]](), 0
     try:
         task = next(tasks, None)
-        while task is not None or waiting:
+        while task is not None or running:
             cancel.asker = current_thread()
-            while task is not None and (not waiting or used_bytes + task[0] <= max_bytes):
-                waiting.append((task[0], readers.start(task[1])))
+            while task is not None and len(running) < THREADS and (not running or used_bytes + task[0] <= max_bytes):
+                future = Future[T]()
+                Thread(target=_run, args=(task[1], future, cancel), name="farshift-stream").start()
+                running.append((task[0], future))
                 used_bytes += task[0]
                 task = next(tasks, None)
-            size, reading = waiting.popleft()
-            yield reading.result()
-            del reading
+            size, future = running.popleft()
+            yield future.result()
+            del future  # do not keep a reference to the result
             used_bytes -= size
     finally:
         cancel.set()
+
+
+def _run(read: Callable[[Event], T], future: Future[T], cancel: Event) -> None:
+    try:
+        if cancel.is_set():
+            raise Cancelled
+        future.set_result(read(cancel))
+    except BaseException as error:  # raised in the thread that requests the result
+        future.set_exception(error)

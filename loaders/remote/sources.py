@@ -1,26 +1,34 @@
-"""Resolve the source of a stream to files: a folder, web addresses, or a path on the Hub."""
+"""Resolve the source of a stream to files: in a folder, at web addresses, or on the Hub.
+
+A revision on the Hub is resolved to its commit once; files are then listed and read at that commit, whose content never
+changes, even if a branch moves during an epoch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from typing import TypeVar
+from urllib.parse import quote, unquote, urlsplit
 
-from ...core.errors import FarshiftError, Unavailable
+from ...core.errors import FarshiftError, Unavailable, get_first_line
+from ...core.files import is_offline
+from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ..files.hidden import is_hidden
-from ..files.patterns import expand_numbers, find_files, is_pattern
-from . import File
-from .folder import FolderFile
+from ..files.patterns import expand_numbers, find_files, is_pattern, select_paths
+from .files import File, FolderFile
 from .http import HttpFile
-from .hub import HubRevisions
+
+T = TypeVar("T")
 
 Source = str | Path | Sequence[str | Path]
 """A folder, a file or a pattern of files (`files/patterns.py`), local, on the web or on the Hub; or several of them."""
 
-_INDEX = ".index.parquet"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
+_HUB_ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
 
 
 @dataclass(frozen=True)
@@ -31,75 +39,71 @@ class ExportFolder:
     file: Callable[[str, int | None], File]
 
 
-@dataclass(frozen=True)
-class Files:
-    """Files of one format, `parquet` or `tar`, in order."""
-
-    sort: str
-    files: tuple[File, ...]
-
-
-def resolve_location(source: Source) -> ExportFolder | Files:
-    """Find the files at `source`. Raises `Unavailable` if there are none, `FarshiftError` for an unsupported format."""
-    revisions = HubRevisions()
-    for location in [source] if isinstance(source, str | Path) else source:
-        if any(letter < " " for letter in str(location)):
-            raise FarshiftError(f"{str(location)!r} is not a path or address: it has control characters")
-    if not isinstance(source, str | Path):
-        return _classify_files(
-            ", ".join(map(str, source)),
-            [file for location in source for file in _iterate_files(str(location), revisions)],
+def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
+    """Find the export, or else the Parquet files, at `source`. Raises `Unavailable` if there are none,
+    `FarshiftError` for an unsupported format."""
+    locations = [str(location) for location in ([source] if isinstance(source, str | Path) else source)]
+    for location in locations:
+        if any(letter < " " for letter in location):
+            raise FarshiftError(f"{location!r} is not a path or address: it has control characters")
+    resolve_commit = cache(_resolve_commit)  # all paths of a revision have the same commit
+    if isinstance(source, str | Path) and (export := _find_export(str(source), resolve_commit)) is not None:
+        return export
+    where = ", ".join(locations)
+    files = tuple(file for location in locations for file in _open_files(location, resolve_commit))
+    if not files:
+        raise Unavailable(f"{where}: there are no files")
+    if not all(_is_parquet(file.name) for file in files):
+        raise FarshiftError(
+            f"{where} is not a source of rows: give a folder that to_webdataset wrote, or files that end in .parquet"
         )
-    return _find_export(str(source), revisions) or _classify_files(str(source), _iterate_files(str(source), revisions))
+    return files
 
 
-def _find_export(source: str, revisions: HubRevisions) -> ExportFolder | None:
+def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
-    if _find_suffix(source):
+    if _is_parquet(source):
         return None
     if source.startswith("hf://"):
-        hub_path = revisions.at(source)
+        hub_path = _parse_hub_address(source, resolve_commit)
         files = {path.rpartition("/")[2]: file for path, file in hub_path.files().items()}
-        return (
-            ExportFolder(str(hub_path), lambda name, _: _find_file(files, name, str(hub_path)))
-            if _MANIFEST in files
-            else None
-        )
+
+        def find_file(name: str, size: int | None) -> File:
+            if name not in files:
+                raise Unavailable(f"{hub_path} has no file {name}")
+            return files[name]
+
+        return ExportFolder(str(hub_path), find_file) if MANIFEST in files else None
     if _is_url(source):
-        return ExportFolder(source, partial(_open_web_file, source.rstrip("/")))
+
+        def open_web_file(name: str, size: int | None) -> File:
+            url = f"{source.rstrip('/')}/{quote(name)}"
+            return HttpFile.open(url) if size is None else HttpFile(url, size)
+
+        return ExportFolder(source, open_web_file)
     path = _expand_path(source)
-    return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / _MANIFEST).is_file() else None
+    return ExportFolder(source, lambda name, _: FolderFile.open(path / name)) if (path / MANIFEST).is_file() else None
 
 
-def _open_web_file(address: str, name: str, size: int | None) -> File:
-    url = f"{address}/{quote(name)}"
-    return HttpFile.open(url) if size is None else HttpFile(url, size)
-
-
-def _find_file(files: dict[str, HttpFile], name: str, where: str) -> File:
-    if name not in files:
-        raise Unavailable(f"{where} has no file {name}")
-    return files[name]
-
-
-def _iterate_files(source: str, revisions: HubRevisions) -> Iterator[File]:
+def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Iterator[File]:
     """The files with rows at `source`."""
     if source.startswith("hf://"):
-        yield from (file for path, file in revisions.at(source).files().items() if _find_suffix(path))
+        files = _parse_hub_address(source, resolve_commit).files()
+        yield from (file for path, file in files.items() if _is_parquet(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
-                f"{source}: files on a web server cannot be listed: give their numbers, as in shard-{{000..011}}.tar"
+                f"{source}: files on a web server cannot be listed: give their numbers, as in rows-{{000..011}}.parquet"
             )
         yield from map(HttpFile.open, expand_numbers(source))
     else:
         path = _expand_path(source)
+        matching: Iterable[Path] = [path]
         if path.is_dir():
-            matching = [
-                child for child in sorted(path.iterdir()) if _find_suffix(child.name) and not is_hidden(child.name)
-            ]
-        else:
-            matching = find_files(str(path), Path()) if is_pattern(source) else [path]
+            children = sorted(path.iterdir())
+            matching = (child for child in children if _is_parquet(child.name) and not is_hidden(child.name))
+        elif is_pattern(source):
+            matching = find_files(str(path), Path())
         yield from map(FolderFile.open, matching)
 
 
@@ -110,25 +114,89 @@ def _expand_path(source: str) -> Path:
         raise FarshiftError(f"{source}: there is no such user's folder") from error
 
 
-def _classify_files(source: str, files: Iterator[File] | list[File]) -> Files:
-    all_files = tuple(files)
-    sorts = {_find_suffix(file.name) for file in all_files}
-    if not all_files:
-        raise Unavailable(f"{source}: there are no files")
-    if len(sorts) != 1 or not sorts <= {"parquet", "tar"}:
-        raise FarshiftError(
-            f"{source} is not a source of rows: give a folder that to_webdataset wrote, or files that all end in "
-            ".parquet or all in .tar"
-        )
-    return Files(sorts.pop(), all_files)
-
-
 def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def _find_suffix(name: str) -> str:
-    """The format of a file by its suffix, "" if unknown or for an export's index, which has no rows."""
+def _is_parquet(name: str) -> bool:
+    """Whether a file has rows: not an export's index."""
     path = urlsplit(name).path if _is_url(name) else name
-    sorts = ("parquet", "tar") if not path.endswith(_INDEX) else ()
-    return next((sort for sort in sorts if path.endswith(f".{sort}")), "")
+    return path.endswith(".parquet") and not path.endswith(".index.parquet")
+
+
+@dataclass(frozen=True)
+class HubPath:
+    """A path or pattern in a data set on the Hub, at a full commit."""
+
+    repository: str
+    commit: str
+    path: str
+
+    def files(self) -> dict[str, HttpFile]:
+        """Return the files that match the path, or that are in the folder it names, by path in the data set."""
+        from huggingface_hub import HfApi, hf_hub_url
+        from huggingface_hub.hf_api import RepoFile
+        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
+
+        pattern = self.path or "*"
+        steps = pattern.split("/")
+        fixed = next((index for index, step in enumerate(steps) if is_pattern(step)), len(steps) - 1)
+        deep = steps[fixed] == "**" or fixed < len(steps) - 1
+        list_tree = partial(HfApi().list_repo_tree, revision=self.commit, repo_type="dataset", recursive=deep)
+        entries = _request_hub(lambda: list(list_tree(self.repository, "/".join(steps[:fixed]) or None)), str(self))
+        sizes = {entry.path: entry.size for entry in entries if isinstance(entry, RepoFile)}
+        if self.path in {entry.path for entry in entries} - sizes.keys():
+            return replace(self, path=f"{self.path}/*").files()
+        headers = build_hf_headers(library_name="farshift")
+        files: dict[str, HttpFile] = {}
+        for path in select_paths(sizes, pattern):
+            url = hf_hub_url(self.repository, path, repo_type="dataset", revision=self.commit)
+            files[path] = HttpFile(url, sizes[path], None, headers, f"{self.repository}@{self.commit}/{path}")
+        return files
+
+    def __str__(self) -> str:
+        return f"hf://datasets/{self.repository}@{self.commit[:12]}/{self.path}"
+
+
+def _parse_hub_address(address: str, resolve_commit: Callable[[str, str], str]) -> HubPath:
+    """`hf://datasets/owner/name@revision/path` at the revision's commit; by default that of `main`."""
+    match = _HUB_ADDRESS.fullmatch(address)
+    if match is None:
+        raise FarshiftError(
+            f"{address} is not an address of files: use hf://datasets/owner/name@revision/path/*.parquet"
+        )
+    return HubPath(match[1], resolve_commit(match[1], unquote(match[2] or "main")), (match[3] or "").rstrip("/"))
+
+
+def _resolve_commit(repository: str, revision: str) -> str:
+    from huggingface_hub import HfApi
+
+    info = _request_hub(lambda: HfApi().dataset_info(repository, revision=revision), f"{repository}@{revision}")
+    if info.sha is None:
+        raise Unavailable(f"{repository}: the Hub does not report the commit of {revision}")
+    return info.sha
+
+
+def _request_hub(request: Callable[[], T], what: str) -> T:
+    """Send a request to the Hub. Raises `Unavailable` if it is rejected, or after several tries."""
+    import httpx2
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    if is_offline():
+        raise Unavailable(f"{what} was not requested: FARSHIFT_OFFLINE is set")
+
+    def attempt() -> T:
+        try:
+            return request()
+        except HfHubHTTPError as error:
+            answer = error.response
+            if answer is not None and is_retryable(answer.status_code):
+                pause = parse_retry_after(answer.headers.get("Retry-After"))
+                raise TransientError(f"the Hub answered {answer.status_code}", pause) from error
+            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
+        except (FileNotFoundError, HFValidationError, OfflineModeIsEnabled) as error:
+            raise Unavailable(f"{what} is not on the Hub: {get_first_line(error)}") from error
+        except httpx2.TransportError as error:
+            raise TransientError(get_first_line(error)) from error
+
+    return call_with_retries(attempt, f"{what} could not be fetched")

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from ...core.errors import FarshiftError
 from ...splits.schema import Field
 from ..batching.encoded_files import EncodedFiles
-from .epoch import read_rows
 from .part import StreamedPart
 
 if TYPE_CHECKING:
@@ -29,35 +28,21 @@ _AT_ONCE = 256
 """The number of rows read at once in a sequential pass."""
 
 
-def fingerprint_column(part: StreamedPart, name: str) -> str:
-    """Return a key of everything that determines a column's content: the manifest, against which every row is verified,
-    and the selected rows."""
-    rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
-    return f"{part.identity}/{part.name}/{name}/{rows}"
+def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
+    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for a column that is neither
+    encoded files nor a uint8 tensor."""
+    inputs: dict[str, StreamedFiles | StreamedPixels] = {}
+    for name in names:
+        field = part.schema[name]
+        if not is_streamed(field):
+            raise FarshiftError(f"{part!r}: the column {name!r} is {field.type}: only images and audio can be streamed")
+        inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
+    return inputs
 
 
-def read_column(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
-    """Read a column's values at some positions, possibly repeated; each is read once, and all are verified."""
-    import pyarrow as pa
-
-    rows, back = np.unique(places, return_inverse=True)
-    pieces = [read_piece for read_piece in np.array_split(rows, THREADS) if len(read_piece)]
-    cancel = Event()
-
-    def read_piece(some: NDArray[np.int64]) -> pa.ChunkedArray:
-        return read_rows(part, some, (name,), part.verify, cancel)[name]
-
-    if len(rows) < 2 * THREADS:
-        columns = [read_piece(rows)]
-    else:
-        with ThreadPoolExecutor(THREADS) as threads:
-            try:
-                columns = list(threads.map(read_piece, pieces))
-            except BaseException:
-                cancel.set()
-                raise
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    return pa.chunked_array(chunks, chunks[0].type).combine_chunks().take(back)
+def is_streamed(field: Field) -> bool:
+    """Whether a field can be read on demand: encoded files, and uint8 tensors."""
+    return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))
 
 
 class StreamedFiles(EncodedFiles):
@@ -73,12 +58,12 @@ class StreamedFiles(EncodedFiles):
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
         if not len(places):
             return []
-        values = read_column(self.part, self.places[np.asarray(places, np.int64)], self.name)
+        values = _read_column(self.part, self.places[np.asarray(places, np.int64)], self.name)
         return [memoryview(value.as_buffer()) for value in values]
 
     @property
     def key(self) -> str:
-        return fingerprint_column(self.part.select(self.places), self.name)
+        return _make_key(self.part.select(self.places), self.name)
 
     def _some(self, places: NDArray[np.int64]) -> StreamedFiles:
         files = StreamedFiles(self.part, self.name)
@@ -97,7 +82,7 @@ class StreamedPixels:
 
     def __init__(self, part: StreamedPart, name: str) -> None:
         self.part, self.name = part, name
-        self.shape = (len(part), *part.known.schema[name].shape)
+        self.shape = (len(part), *part.schema[name].shape)
         self.ndim = len(self.shape)
 
     def __len__(self) -> int:
@@ -105,12 +90,12 @@ class StreamedPixels:
 
     @cached_property
     def key(self) -> str:
-        return fingerprint_column(self.part, self.name)
+        return _make_key(self.part, self.name)
 
     def take(self, rows: NDArray[np.int64], out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         pixels = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
         if len(rows):
-            pixels[:] = read_column(self.part, rows, self.name).flatten().to_numpy().reshape(pixels.shape)
+            pixels[:] = _read_column(self.part, rows, self.name).flatten().to_numpy().reshape(pixels.shape)
         return pixels
 
     def __getitem__(self, rows: Any) -> NDArray[np.uint8]:
@@ -120,18 +105,28 @@ class StreamedPixels:
         return self.take(np.arange(len(self)))
 
 
-def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
-    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for a column that is neither
-    encoded files nor a uint8 tensor."""
-    inputs: dict[str, StreamedFiles | StreamedPixels] = {}
-    for name in names:
-        field = part.known.schema[name]
-        if not is_streamed(field):
-            raise FarshiftError(f"{part!r}: the column {name!r} is {field.type}: only images and audio can be streamed")
-        inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
-    return inputs
+def _make_key(part: StreamedPart, name: str) -> str:
+    """Identify a column's content: by the manifest, against which every row is verified, and the selected rows."""
+    rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
+    return f"{part.identity}/{part.name}/{name}/{rows}"
 
 
-def is_streamed(field: Field) -> bool:
-    """Whether a field can be read on demand: encoded files, and uint8 tensors."""
-    return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))
+def _read_column(part: StreamedPart, places: NDArray[np.int64], name: str) -> pa.Array:
+    """Read a column's values at some positions, possibly repeated; each is read once, and all are verified."""
+    import pyarrow as pa
+
+    rows, back = np.unique(places, return_inverse=True)
+    pieces = np.array_split(rows, THREADS if len(rows) >= 2 * THREADS else 1)
+    cancel = Event()
+
+    def read_piece(some: NDArray[np.int64]) -> pa.ChunkedArray:
+        return part.read_rows(some, (name,), cancel)[name]
+
+    with ThreadPoolExecutor(len(pieces)) as threads:
+        try:
+            columns = list(threads.map(read_piece, pieces))
+        except BaseException:
+            cancel.set()
+            raise
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    return pa.chunked_array(chunks, chunks[0].type).combine_chunks().take(back)

@@ -1,40 +1,58 @@
-"""Open a part as a stream, from its manifest and the files that contain its rows."""
+"""Open a part as a stream, from its manifest and the files that contain its rows.
+
+The part's rows (their ids and checks) are known without its source from an export, whose index or rows have to give the
+part's pinned digest; from the manifest if it ships them; or from the cache of a split that was pulled before. Only the
+digest is trusted.
+"""
 
 from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
+from ...core.canonical import compute_identity
+from ...core.errors import BadData, BadDefinition, FarshiftError, Unavailable, UnknownName
+from ...core.files import get_cache_root
 from ...core.label_access import refuse_labels
+from ...core.progress import report_progress
+from ...splits.assignment import compute_part_digests
 from ...splits.catalogue import find_manifest
 from ...splits.manifest import Manifest
+from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
+from ...splits.schema import Schema
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
+from ..cache.store import is_intact, load_or_build_table
+from ..export.content import TYPES, make_manifest_rows
 from ..part import Part
-from ..remote import File, Store, tars
-from ..remote.cached_files import cache_in_memory
-from ..remote.exported import read_export
-from ..remote.parquet import ParquetFiles, ParquetStore, scan_rows
-from ..remote.shards import ShardStore
+from ..remote.files import cache_in_memory
 from ..remote.sources import ExportFolder, Source, resolve_location
-from .known_rows import make_known_part, prove_by_index, prove_by_parquet
-from .part import StreamedPart
-from .scan import RowIterator, locate_rows
+from ..split import Split, make_assignment_path
+from .parquet import ParquetFiles, ParquetStore
+from .part import Store, StreamedPart
+from .shards import ShardStore, read_export
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MEMORY = 1 << 28
 """The maximum bytes of rows of an iterator, prefetched or yielded."""
+
+_CHANGED = "it was modified, export it again"
 
 
 def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
-    `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
-    patterns, one or several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
+    `hf://datasets/owner/name@revision/path`), or Parquet files of the data set (paths, addresses or patterns, one or
+    several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
     bytes of rows in memory; remote files that take at most three quarters of it are cached in memory and fetched once.
 
-    With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
+    With the index of an export, only the byte ranges of the needed rows are read. Parquet files are read once
     completely to find the part's rows; the positions are cached as long as the files are unchanged.
 
     Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
@@ -56,51 +74,23 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     data = find_manifest_source(manifest)
     if part not in manifest.definition.parts:
         raise UnknownName(f"part of {manifest.full_name}", part, manifest.definition.parts)
-    label, location = manifest.definition.label, resolve_location(source)
+    label, most, location = manifest.definition.label, data.definition.rows, resolve_location(source)
     store: Store
     if isinstance(location, ExportFolder):
-        export = read_export(location, data.schema, label, data.definition.rows)
-        rows = prove_by_index(export, manifest, part)
-        known = make_known_part(manifest, data, part, rows)
+        export = read_export(location, data.schema, label, most)
+        rows = None
+        if _is_export_of(export.manifest, manifest, part):
+            rows = _check_digest(make_manifest_rows(export.index, part), manifest, part, export.name)
+        known = _make_known_part(manifest, data, part, rows)
         shards, memory = cache_in_memory(export.shards, memory)
-        store = ShardStore.of(export.index, shards, data.schema, label)
+        store = ShardStore.open(export.index, shards, data.schema, label)
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
-    else:
-        cached_files, memory = cache_in_memory(location.files, memory)
-        if location.sort == "parquet":
-            files = ParquetFiles.open(cached_files, data.schema, label)
-            rows = prove_by_parquet(files, manifest, data, part, memory)
-            known = make_known_part(manifest, data, part, rows)
-            store = _open_parquet_store(known, files, data.definition.rows, memory)
-        else:
-            known = make_known_part(manifest, data, part, None)
-            store = _open_tar_store(known, cached_files, data.definition.rows, memory)
-        positions = np.arange(len(known))
-    return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
-
-
-def _open_tar_store(known: Part, files: tuple[File, ...], of: int, memory: int) -> Store:
-    """Make the store of a part's rows, of a source of `rows` rows, in shards without an index."""
-    index = locate_rows(known, files, of, lambda: tars.scan_samples(files, known.schema, memory))
-    return ShardStore.of(index, files, known.schema, known.label)
-
-
-def _open_parquet_store(known: Part, files: ParquetFiles, of: int, memory: int) -> Store:
-    """Make the store of a part's rows, of a source of `rows` rows, in Parquet files."""
-    import pyarrow as pa
-
-    fields = known.schema.fields
-    names = [field.name for field in fields]
-
-    def passing() -> RowIterator:
-        for first, batch in scan_rows(files, names, memory):
-            table = files.typed(first, batch, fields)
-            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
-            mean = table.nbytes // max(1, table.num_rows) + 1
-            yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
-
-    where = locate_rows(known, files.files, of, passing)
-    return ParquetStore(files, *(where[name].to_numpy() for name in ("number", "size", "occurrence")))
+        return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
+    files, memory = cache_in_memory(location, memory)
+    tables = ParquetFiles.open(files, data.schema, label)
+    known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
+    store = _open_parquet_store(known, tables, most, memory)
+    return StreamedPart(known, store, np.arange(len(known)), memory, np.zeros(len(known), bool))
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
@@ -117,13 +107,195 @@ def find_manifest_source(manifest: Manifest) -> DataSource:
 
 def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:
     """The positions of a part's rows in `row_ids`. Raises `BadData` if some are absent."""
+    _check_complete(known, np.flatnonzero(~np.isin(known.row_ids, row_ids)), where)
     order = np.argsort(row_ids, kind="stable")
-    turns = np.minimum(np.searchsorted(row_ids[order], known.row_ids), max(0, len(order) - 1))
-    absent = known.row_ids != row_ids[order][turns] if len(order) else np.ones(len(known), bool)
-    if absent.any():
+    positions: NDArray[np.int64] = order[np.searchsorted(row_ids, known.row_ids, sorter=order)]
+    return positions
+
+
+def _check_complete(known: Part, missing: NDArray[np.intp], where: str) -> None:
+    if len(missing):
         raise BadData(
-            f"{where} lacks {int(absent.sum()):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
-            f"{known.row_ids[absent][0]:016x}): it has other rows"
+            f"{where} lacks {len(missing):,} of {len(known):,} rows of {known.split}, {known.name} (first: "
+            f"{known.row_ids[missing[0]]:016x}): it has other rows, or is damaged"
         )
-    places: NDArray[np.int64] = order[turns]
-    return places
+
+
+def _open_parquet_store(known: Part, files: ParquetFiles, most: int, memory: int) -> ParquetStore:
+    """Make the store of a part's rows, of a source of `most` rows, in Parquet files.
+
+    The files are read until all rows are found; the positions are cached by the files' identities. Raises `BadData` if
+    some are absent."""
+
+    def find() -> pa.Table:
+        return _scan_for_rows(known, files, most, memory)
+
+    identities = [file.identity for file in files.files]
+    if None in identities:
+        table = find()
+    else:
+        of = {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
+        stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
+        path = get_cache_root() / "splits" / f"{stem}-found-{compute_identity(of)[:32]}.arrow"
+        table = load_or_build_table(path, find)
+    sizes, occurrences, numbers = (table[name].to_numpy() for name in ("size", "occurrence", "number"))
+    return ParquetStore(files.files, sizes, occurrences, files, numbers)
+
+
+def _scan_for_rows(known: Part, files: ParquetFiles, most: int, memory: int) -> pa.Table:
+    """The `number`, decoded `size` in bytes, and `occurrence` of a part's rows."""
+    import pyarrow as pa
+
+    fields = known.schema.fields
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
+    label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
+    sizes = np.zeros(len(known), np.int64)
+    with closing(files.scan([field.name for field in fields], memory)) as scan:
+        for first, batch in scan:
+            table = files.convert(first, batch, fields)
+            rows = matching.match(table, first)
+            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
+            sizes[rows] = table.nbytes // max(1, table.num_rows) + 1
+            remaining -= len(rows)
+            report_progress(label, len(known) - remaining, len(known))
+            if not remaining:
+                break
+    where = f"{files.files[0].name}{' ..' if len(files.files) > 1 else ''}"
+    _check_complete(known, np.flatnonzero(matching.where < 0), where)
+    return pa.table({"number": matching.where, "size": sizes, "occurrence": matching.occurrence})
+
+
+class RowMatcher:
+    """Finds the rows with these ids and checks (shape (rows,)), of a source of `most` rows, in a stream: `where` is the
+    number of the row in the stream (-1 until it is found) and `occurrence` its occurrence number.
+
+    A row's check selects the part's rows that it can be; its inputs and an occurrence number then have to give that
+    row's id. Rows with the same check are equal in all fields, so it does not matter which of them gets which number.
+    """
+
+    def __init__(self, row_ids: NDArray[np.uint64], checks: NDArray[np.uint64], schema: Schema, most: int) -> None:
+        self.where = np.full(len(row_ids), -1, np.int64)
+        self.occurrence = np.zeros(len(row_ids), np.int64)
+        self._row_ids, self._schema, self._most = row_ids, schema, most
+        self._order = np.argsort(checks, kind="stable")
+        self._checks = checks[self._order]
+        self._used = np.zeros(len(row_ids), np.int64)  # at the first row of each check: how many were found
+
+    def match(self, table: pa.Table, first: int) -> NDArray[np.int64]:
+        """Process rows with all fields of the source, numbered from `first`. Returns the part's rows that were found.
+        Raises `BadData` for a row whose inputs do not give the id."""
+        checks = get_digest_prefixes(compute_row_digests(table, self._schema))
+        begins, ends = np.searchsorted(self._checks, checks, "left"), np.searchsorted(self._checks, checks, "right")
+        hits = np.flatnonzero(begins < ends)
+        hits = hits[np.argsort(begins[hits], kind="stable")]
+        # The n-th row of a check stands for the n-th of the part's rows with it, if there are so many.
+        begin = begins[hits]
+        turns = begin + self._used[begin] + np.arange(len(hits)) - np.searchsorted(begin, begin)
+        new = turns < ends[hits]
+        np.add.at(self._used, begin[new], 1)
+        rows: NDArray[np.int64] = self._order[turns[new]]
+        self.where[rows] = first + hits[new]
+        self.occurrence[rows] = find_occurrence_numbers(
+            table.take(hits[new]), self._schema, self._row_ids[rows], self._most
+        )
+        return rows
+
+
+def _make_known_part(manifest: Manifest, source: DataSource, part: str, rows: pa.Table | None) -> Part:
+    """Make the part that is known before its source's rows are read: a `Part` whose source has only `row_id` and
+    `check`.
+
+    `rows` are the manifest's rows (row_id, check, part, weight, group, severity, label override) if they were verified
+    by an export. Raises `Unavailable` if they are None and not known otherwise.
+    """
+    import pyarrow.compute as pc
+
+    all_rows = _find_known_rows(manifest, source, part) if rows is None else rows
+    part_rows = all_rows.filter(pc.equal(all_rows["part"], part)).sort_by("row_id").combine_chunks()
+    if "place" in part_rows.column_names:
+        part_rows = part_rows.drop_columns(["place"])
+    part_rows = part_rows.append_column("place", [np.arange(part_rows.num_rows)])
+    return Split(manifest, source, part_rows.select(["row_id", "check"]), part_rows).part(part)
+
+
+def _find_known_rows(manifest: Manifest, source: DataSource, part: str) -> pa.Table:
+    """The manifest's rows that it ships, or those in the cache of a pulled split."""
+    if manifest.definition.ships_rows:
+        return manifest.rows(source.schema.arrow().empty_table(), source.schema)
+
+    def refuse() -> pa.Table:
+        raise Unavailable(
+            f"{manifest.full_name}: its rows are computed from its source and not known on this machine: stream an "
+            f"export of the part, or run farshift splits pull {manifest.name} once"
+        )
+
+    path = make_assignment_path(manifest, source)
+    if is_intact(path):
+        rows = load_or_build_table(path, refuse)
+        if _has_published_digest(rows, manifest, part):
+            return rows
+    return refuse()
+
+
+def _is_export_of(metadata: dict[str, Any], manifest: Manifest, part: str) -> bool:
+    """Whether an export claims to be of this part."""
+    pin = manifest.definition.parts[part]
+    return (metadata.get("identity"), metadata.get("part"), metadata.get("rows")) == (manifest.identity, part, pin.rows)
+
+
+def _prove_by_parquet(
+    files: ParquetFiles, manifest: Manifest, source: DataSource, part: str, memory: int
+) -> pa.Table | None:
+    """The manifest's rows from a Parquet file that `Part.to_parquet` wrote, read once; None if the files are not such
+    an export. Raises `BadData` if it claims to be of this part but has other rows."""
+    if not _is_export_of(files.read_export_metadata(), manifest, part):
+        return None
+    (file,) = files.files
+
+    def read() -> pa.Table:
+        return _check_digest(_read_exported_rows(files, source, part, memory), manifest, part, file.name)
+
+    if file.identity is None:
+        return read()
+    key = compute_identity({"rows of": manifest.identity, "part": part, "file": file.identity})[:32]
+    return load_or_build_table(
+        get_cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{part}-rows-{key}.arrow", read
+    )
+
+
+def _read_exported_rows(files: ParquetFiles, source: DataSource, part: str, memory: int) -> pa.Table:
+    """The manifest's rows by an exported file's own columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fields, (file,), (footer,) = source.schema.fields, files.files, files.footers
+    stored = footer.schema.to_arrow_schema().names
+    carried = [name for name in ("row_id", "weight", "group", "severity") if name in stored]
+    if "row_id" not in carried or not footer.num_rows:
+        raise BadData(f"{file.name} has no rows with a row_id: {_CHANGED}")
+    pieces = []
+    for first, batch in files.scan([*(field.name for field in fields), *carried], memory):
+        piece = pa.table({name: batch[name] for name in carried})
+        for name, column in zip(carried, piece.columns, strict=True):
+            if str(column.type) not in TYPES[name] or column.null_count:
+                raise BadData(
+                    f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}"
+                )
+        digests = compute_row_digests(files.convert(first, batch, fields), source.schema)
+        piece = piece.append_column("check", [get_digest_prefixes(digests)])
+        if files.true_labels is not None:
+            is_replaced = files.true_labels.slice(first, batch.num_rows).is_valid()
+            piece = piece.append_column("label", pc.if_else(is_replaced, batch[files.label], None))
+        pieces.append(piece)
+    return make_manifest_rows(pa.concat_tables(pieces), part)
+
+
+def _check_digest(rows: pa.Table, manifest: Manifest, part: str, where: str) -> pa.Table:
+    if not _has_published_digest(rows, manifest, part):
+        raise BadData(f"{where} does not have the published rows of {manifest.full_name}, {part}: {_CHANGED}")
+    return rows
+
+
+def _has_published_digest(rows: pa.Table, manifest: Manifest, part: str) -> bool:
+    digest = compute_part_digests(rows).get(part, {}).get("digest")
+    return bool(digest == manifest.definition.parts[part].digest)

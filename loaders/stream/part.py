@@ -1,31 +1,83 @@
-"""A part that is read without a local copy: the same batches in the same order, with every row verified."""
+"""A part that is read without a local copy: the same batches in the same order, with every row verified.
+
+An epoch is read in blocks of batches, which are prefetched, verified, and yielded batch by batch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from threading import Event
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import FarshiftError
-from ...splits.schema import Schema
-from ..batching.columns import Text, check_text
-from ..batching.order import GlobalBatches
-from .epoch import RemoteRows, Share, StreamedEpoch
-from .verify import EpochTally, Verify, check_verify
+from ...core.errors import BadData, FarshiftError
+from ...splits.schema import Field, Schema
+from ..batching.columns import Column, Text, check_text, make_batch
+from ..batching.order import AsStored, GlobalBatches, Order
+from ..part import Part
+from ..remote.files import File, forget_files
+from ..remote.prefetch import Task, prefetch_tasks
+from .verify import EpochTally, Verify, check_rows, check_verify
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..batching.input_format import AudioSpec, ImageSpec
     from ..batching.torch_stream import TorchStream
 
+Batch = dict[str, NDArray[Any]]
+
+_BLOCKS = 4
+"""The number of blocks into which an iterator's memory is divided: one is yielded while others are read."""
+
+_ROWS = 256
+"""Rows of which a block read in stored order has a multiple."""
+
 
 @dataclass(frozen=True)
-class StreamedPart(RemoteRows):
-    """A part whose rows are read from `store` on demand. Batches, order, columns and states are those of the local
-    `Part`, so the two are interchangeable."""
+class Store(ABC):
+    """Rows of a source in `files`, numbered from 0 in the store's order.
 
+    sizes: the approximate memory in bytes for reading each row; occurrences: its index among the source's rows with
+    equal inputs, from 0; both of shape (rows,). least_block: the minimum efficient size of a read, in bytes.
+    """
+
+    files: tuple[File, ...]
+    sizes: NDArray[np.int64]
+    occurrences: NDArray[np.int64]
+
+    least_block: ClassVar[int]
+
+    @abstractmethod
+    def describe_location(self, row: int) -> str:
+        """Return a row's location for messages: the file, and the offset or row in it."""
+
+    @abstractmethod
+    def read(self, rows: NDArray[np.int64], fields: Sequence[Field], cancel: Event) -> pa.Table:
+        """Read fields of rows, in the given order and with the fields' types; the label is the source's own."""
+
+
+@dataclass(frozen=True)
+class StreamedPart:
+    """A part whose rows are read from `store` on demand. Batches, order, columns and states are those of the local
+    `Part`, so the two are interchangeable.
+
+    known: the part before any row is read (its source has only `row_id` and `check`). rows: the position of each row in
+    the store. memory: the maximum bytes of rows of an iterator. proven: the rows that this process has verified.
+    """
+
+    known: Part
+    store: Store
+    rows: NDArray[np.int64]
+    memory: int
+    proven: NDArray[np.bool_]
     verify: Verify = "epoch"
 
     def __len__(self) -> int:
@@ -97,17 +149,15 @@ class StreamedPart(RemoteRows):
         iteration `BadData` for a row that differs from the manifest (with its id, file and offset), `Unavailable` for
         bytes that are not available.
         """
-        verify_mode = self.verify if verify is None else verify
         check_text(text)
         if text == "codes":
             raise FarshiftError(
                 f"{self!r}: text='codes' needs all rows of a column, which a stream does not have: use text='str'"
             )
-        check_verify(verify_mode)
+        read = self._verified(verify)
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
-        steps = cut.steps(start, worker, workers)
-        order = self.known.order(seed, epoch)
-        return StreamedEpoch(Share(self, cut, order, steps, self.resolve_columns(columns), text, verify_mode))
+        order, steps = self.known.order(seed, epoch), cut.steps(start, worker, workers)
+        return StreamedEpoch(_Share(read, cut, order, steps, self.resolve_columns(columns), text))
 
     def torch(
         self,
@@ -129,10 +179,148 @@ class StreamedPart(RemoteRows):
         threads."""
         from ..batching.torch_stream import TorchStream
 
-        read = self if verify is None else replace(self, verify=verify)
-        check_verify(read.verify)
+        read = self._verified(verify)
         return TorchStream(read, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
     def tally(self, batch_size: int, seed: int | None = None, epoch: int = 0, drop_last: bool = False) -> EpochTally:
         """Return the expected sum of the tallies of all ranks' and workers' iterators of an epoch."""
         return self.batches(batch_size, seed, epoch, drop_last).expected_tally
+
+    def read_blocks(self, columns: tuple[str, ...]) -> Generator[pa.Table, None, None]:
+        """Read all rows in stored order, block by block, with prefetching: their ids, and at least the named columns of
+        the source. Each row is verified."""
+        cut = GlobalBatches(len(self), _ROWS, 0, 1, False)
+        share = _Share(self, cut, AsStored(), cut.steps(0, 0, 1), columns, "str")
+        with closing(prefetch_tasks(share.tasks(), self.memory)) as blocks:
+            for block, _ in blocks:
+                yield block.source
+
+    def read_rows(self, positions: NDArray[np.int64], columns: Sequence[str], cancel: Event) -> pa.Table:
+        """Read rows: their ids, and at least the named columns of the source. Raises `BadData` for a row that differs
+        from the manifest."""
+        import pyarrow as pa
+
+        known, rows = self.known.select(positions), self.rows[positions]
+        verified = self.verify == "epoch" or (self.verify == "open" and not self.proven[positions].all())
+        fields = [field for field in self.schema.fields if verified or field.name in columns]
+        table = self.store.read(rows, fields, cancel) if fields else pa.table({})
+        if verified:
+            checks, occurrences = known.source["check"].to_numpy()[known.source_indices], self.store.occurrences[rows]
+            check_rows(
+                table,
+                self.schema,
+                known.row_ids,
+                checks,
+                occurrences,
+                lambda row: self.store.describe_location(int(rows[row])),
+            )
+            self.proven[positions] = True
+        return pa.table({"row_id": known.row_ids, **{field.name: table[field.name] for field in fields}})
+
+    def _verified(self, verify: Verify | None) -> StreamedPart:
+        read = self if verify is None else replace(self, verify=verify)
+        check_verify(read.verify)
+        return read
+
+
+class StreamedEpoch(Iterator[Batch]):
+    """A rank's and worker's share of an epoch, batch by batch. Prefetching ends when it is exhausted, closed or garbage
+    collected."""
+
+    def __init__(self, share: _Share) -> None:
+        self._share = share
+        # The generator refers to the share and not to this object, which could otherwise never be garbage collected.
+        self._batches = share.batches()
+
+    def __next__(self) -> Batch:
+        return next(self._batches)
+
+    def close(self) -> None:
+        """Stop prefetching; there are no more batches."""
+        self._batches.close()
+
+    @property
+    def tally(self) -> EpochTally:
+        """The tally of the rows yielded so far."""
+        return self._share.tally
+
+    @property
+    def expected_tally(self) -> EpochTally:
+        """The tally of all rows of this share of the epoch."""
+        return self._share.compute_expected_tally()
+
+
+_Block = tuple[Part, list[NDArray[np.int64]]]
+"""The rows of some batches in memory, and the positions of each batch's rows in the streamed part."""
+
+
+@dataclass
+class _Share:
+    """A rank's share of the global batches `steps`, and how to read it."""
+
+    part: StreamedPart
+    cut: GlobalBatches
+    order: Order
+    steps: range
+    columns: tuple[str, ...]
+    text: Text
+    tally: EpochTally = field(default_factory=EpochTally)
+
+    def batches(self) -> Generator[Batch, None, None]:
+        """Yield the batches in order. Raises `BadData` at the end if they were not the expected rows."""
+        known = self.part.known
+        try:
+            with closing(prefetch_tasks(self.tasks(), self.part.memory)) as blocks:
+                for block, batches in blocks:
+                    columns = {name: block.column(name, self.text) for name in self.columns}
+                    start = 0
+                    for positions in batches:
+                        self.tally += self._tally(positions)
+                        rows = np.arange(start, start + len(positions))
+                        yield make_batch(columns, partial(_take_rows, rows=rows), self.text == "bytes")
+                        start += len(positions)
+            if self.tally != (expected := self.compute_expected_tally()):
+                raise BadData(
+                    f"{known.split}, {known.name}: {self.tally.rows} rows were read, but {expected.rows} were "
+                    "expected, or other rows"
+                )
+        except BadData:
+            forget_files(self.part.store.files)
+            raise
+
+    def compute_expected_tally(self) -> EpochTally:
+        each = (self._tally(positions) for positions, _ in self.cut.positions(self.order, self.steps))
+        return sum(each, EpochTally())
+
+    def _tally(self, positions: NDArray[np.int64]) -> EpochTally:
+        known = self.part.known
+        places = known.source_indices[positions]
+        return EpochTally.of(*(known.source[name].to_numpy()[places] for name in ("row_id", "check")))
+
+    def tasks(self) -> Iterator[Task[_Block]]:
+        """The read tasks of blocks of batches. The first ones are small, so that the first batch is available soon."""
+        most = self.part.memory // _BLOCKS
+        room = min(most, self.part.store.least_block)
+        pending_batches: list[NDArray[np.int64]] = []
+        total = 0
+        for positions, bounds in self.cut.positions(self.order, self.steps):
+            ends = np.concatenate([[0], np.cumsum(self.part.store.sizes[self.part.rows[positions]])])
+            for start, stop in pairwise(bounds):
+                size = int(ends[stop] - ends[start])
+                if pending_batches and total + size > room:
+                    yield total, partial(self._read, pending_batches)
+                    pending_batches, total, room = [], 0, min(most, 2 * room)
+                pending_batches.append(positions[start:stop])
+                total += size
+        if pending_batches:
+            yield total, partial(self._read, pending_batches)
+
+    def _read(self, batches: list[NDArray[np.int64]], cancel: Event) -> _Block:
+        positions = np.concatenate(batches)
+        table = self.part.read_rows(positions, self.columns, cancel)
+        known = self.part.known.select(positions)
+        return replace(known, source=table, source_indices=np.arange(len(positions))), batches
+
+
+def _take_rows(_: str, column: Column, rows: NDArray[np.int64]) -> Any:
+    return column.take(rows)

@@ -5,7 +5,6 @@ Thus models can be trained and scored on a benchmark that was never downloaded c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,21 +19,15 @@ from ...core.files import get_cache_root
 from ...core.progress import report_progress
 from ...splits.manifest import Manifest
 from ...splits.schema import Schema
-from ..batching.order import AsStored, GlobalBatches
 from ..cache.store import is_intact, load_or_build_table
 from ..part import Part
-from ..remote.prefetch import prefetch_tasks
 from ..split import Split
 from .columns import is_streamed
-from .epoch import Share
 from .open import find_manifest_source, stream
 from .part import StreamedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_ROWS = 256
-"""Rows of a global batch; blocks of batches are prefetched within the memory of a stream."""
 
 _CARRIED = ("weight", "group", "severity")
 
@@ -57,8 +50,7 @@ class StreamedSplit(Split):
         """Return a part as a stream. Raises `FarshiftError` with a hint if the address lacks `{part}`."""
         if name not in self._streams:
             try:
-                at = self.address.replace("{part}", name)
-                self._streams[name] = stream(self.manifest.full_name, name, at)
+                self._streams[name] = stream(self.manifest.full_name, name, self.address.replace("{part}", name))
             except FarshiftError as error:
                 if "{part}" in self.address:
                     raise
@@ -70,6 +62,10 @@ class StreamedSplit(Split):
 
     @cached_property
     def _streams(self) -> dict[str, StreamedPart]:
+        return {}
+
+    @cached_property
+    def _light_parts(self) -> dict[str, Part]:
         return {}
 
     def kept_at(self, name: str) -> Path:
@@ -84,18 +80,18 @@ class StreamedSplit(Split):
 
     def part(self, name: str) -> Part:
         """Return a part without the streamed inputs."""
+        import pyarrow as pa
+
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
         if name not in self._light_parts:
             rows = load_or_build_table(self.kept_at(name), lambda: _read_light_table(self.stream(name)))
             carried = {key: rows[f"/{key}"].to_numpy() for key in _CARRIED if f"/{key}" in rows.column_names}
-            own = self.manifest, self.source, rows, _make_assignment(rows, name, carried)
-            self._light_parts[name] = Split(*own).part(name)
+            assigned = pa.table({"part": [name] * rows.num_rows, "place": np.arange(rows.num_rows), **carried})
+            if "/label" in rows.column_names:
+                assigned = assigned.append_column("label", rows["/label"])
+            self._light_parts[name] = Split(self.manifest, self.source, rows, assigned).part(name)
         return self._light_parts[name]
-
-    @cached_property
-    def _light_parts(self) -> dict[str, Part]:
-        return {}
 
 
 def _read_light_table(part: StreamedPart) -> pa.Table:
@@ -103,20 +99,12 @@ def _read_light_table(part: StreamedPart) -> pa.Table:
     (`/weight`)."""
     import pyarrow as pa
 
-    table = read_into_memory(part, select_light_fields(part.known.schema)).source
+    table = read_into_memory(part, select_light_fields(part.schema)).source
     for key, values in part.known.row_metadata.items():
         table = table.append_column(f"/{key}", pa.array(values))
     if (override := part.known.override) is not None:
         table = table.append_column("/label", pa.array(override.data, mask=np.ma.getmaskarray(override)))
     return table
-
-
-def _make_assignment(rows: pa.Table, name: str, carried: dict[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
-    columns: dict[str, Any] = {"part": [name] * rows.num_rows, "place": np.arange(rows.num_rows), **carried}
-    table = pa.table(columns)
-    return table.append_column("label", rows["/label"]) if "/label" in rows.column_names else table
 
 
 def select_light_fields(schema: Schema) -> tuple[str, ...]:
@@ -128,22 +116,14 @@ def read_into_memory(part: StreamedPart, columns: tuple[str, ...]) -> Part:
     """Read these columns of a streamed part into memory; each row is verified against the manifest."""
     import pyarrow as pa
 
-    cut = GlobalBatches(len(part), _ROWS, 0, 1, False)
-    share = Share(part, cut, AsStored(), cut.steps(0, 0, 1), columns, "str", part.verify)
-    fields = {name: part.known.schema[name].arrow() for name in columns}
-    pieces = list(_iterate_pieces(share, columns, len(part)))
-    empty = pa.schema({"row_id": pa.uint64(), **fields}).empty_table()
-    table = pa.concat_tables(pieces) if pieces else empty
-    return replace(part.known, source=table.combine_chunks(), source_indices=np.arange(len(part)))
-
-
-def _iterate_pieces(share: Share, columns: tuple[str, ...], rows: int) -> Iterator[pa.Table]:
-    known, done = share.part.known, 0
-    with closing(prefetch_tasks(share.tasks(), share.part.memory)) as blocks:
+    types: dict[str, Any] = {"row_id": pa.uint64(), **{name: part.schema[name].arrow() for name in columns}}
+    pieces, done = [pa.schema(types).empty_table()], 0
+    with closing(part.read_blocks(columns)) as blocks:
         for block in blocks:
-            yield block.part.source.select(["row_id", *columns])
-            done += len(block.part)
-            report_progress(f"reading {known.split}, {known.name}", done, rows)
+            pieces.append(block.select(list(types)))
+            done += block.num_rows
+            report_progress(f"reading {part.split}, {part.name}", done, len(part))
+    return replace(part.known, source=pa.concat_tables(pieces).combine_chunks(), source_indices=np.arange(len(part)))
 
 
 def remove_secrets(address: str) -> str:

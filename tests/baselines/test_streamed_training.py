@@ -22,7 +22,7 @@ from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData
 from farshift.loaders.part import Part
 from farshift.loaders.stream.columns import find_streamed_inputs
-from farshift.loaders.stream.part import StreamedPart
+from farshift.loaders.stream.part import Store, StreamedPart
 from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 
@@ -38,28 +38,20 @@ TASK = Task("classification", ("image",), "kind", classes=3)
 SCHEMA = Schema((Field("image", "image", "input"), Field("kind", "int64", "label"), Field("note", "string", "meta")))
 
 
-@dataclass
-class Held:
+@dataclass(frozen=True)
+class Held(Store):
     """A store of rows in memory, which counts those that are read."""
 
     table: pa.Table
     seen: list[int] = field(default_factory=list)
+
     least_block = 1
-
-    def sizes(self, rows: np.ndarray) -> np.ndarray:
-        return np.full(len(rows), 400)
-
-    def occurrences(self, rows: np.ndarray) -> np.ndarray:
-        return np.zeros(len(rows), np.int64)
 
     def describe_location(self, row: int) -> str:
         return f"held row {row}"
 
-    def forget(self) -> None:
-        pass
-
     def read(self, rows: np.ndarray, fields: Sequence[Field], cancel: Event) -> pa.Table:
-        self.seen += rows.tolist()
+        self.seen.extend(rows.tolist())
         return self.table.select([item.name for item in fields]).take(rows)
 
 
@@ -76,7 +68,8 @@ def pictures() -> tuple[StreamedPart, ModelRows]:
     order = np.argsort(ids)
     output = pa.table({"row_id": ids[order], "check": checks[order]})
     known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", output, np.arange(COUNT), {})
-    part = StreamedPart(known, Held(table), order, 1 << 20, np.zeros(COUNT, bool))
+    held = Held((), np.full(COUNT, 400), np.zeros(COUNT, np.int64), table)
+    part = StreamedPart(known, held, order, 1 << 20, np.zeros(COUNT, bool))
     files = np.empty(COUNT, object)
     files[:] = table["image"].to_pylist()
     columns = {"image": files[order], "kind": table["kind"].to_numpy()[order], "weight": np.ones(COUNT, np.int64)}
@@ -166,7 +159,8 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
     part, _ = pictures()
     rows = make_streamed_rows(part, TASK)
     column = [*part.store.table["image"].to_pylist()[:-1], picture(99)]
-    part.store.table = part.store.table.set_column(0, "image", pa.array(column, pa.binary()))
+    other = part.store.table.set_column(0, "image", pa.array(column, pa.binary()))
+    object.__setattr__(part.store, "table", other)
     with pytest.raises(BadData, match=r"^row [0-9a-f]{16} differs from the manifest \(held row 29; "):
         fitted(rows, TASK, feed="streamed")
 

@@ -11,7 +11,8 @@ from farshift import FarshiftError
 from farshift.core import retry
 from farshift.core.draws import draw_bits
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import Cancelled, http
+from farshift.loaders.remote import http
+from farshift.loaders.remote.files import Cancelled
 from farshift.loaders.remote.http import HttpFile
 from hub_faults import (
     LONG,

@@ -8,7 +8,8 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import cached_files, http
+from farshift.loaders.remote import files as remote_files
+from farshift.loaders.remote import http
 from hub_faults import (
     LONG,
     SHORT,
@@ -38,7 +39,7 @@ def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
         patch.setattr(http, "STALL", LONG)
-        patch.setattr(cached_files, "SHARE", 0)  # what is kept is not asked for, and meets no fault
+        patch.setattr(remote_files, "SHARE", 0)  # what is kept is not asked for, and meets no fault
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 
 

@@ -16,10 +16,10 @@ import pytest
 from exported import export
 from farshift import stream
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.export.checksums import make_manifest_rows
-from farshift.loaders.remote.matching import RowMatcher
+from farshift.loaders.export.content import make_manifest_rows
 from farshift.loaders.split import open_split
-from farshift.loaders.stream import epoch as streamed_epoch
+from farshift.loaders.stream import part as streamed_part
+from farshift.loaders.stream.open import RowMatcher
 from farshift.loaders.stream.verify import EpochTally
 from farshift.splits.assignment import compute_part_digests
 from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes
@@ -167,8 +167,8 @@ def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
 
 def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
     part, seen = stream("prefix_sums/32_to_64", "id_test", texts / "shards").select(np.arange(100)), []
-    real = streamed_epoch.check_rows
-    monkeypatch.setattr(streamed_epoch, "check_rows", lambda *given: (seen.append(given[0].num_rows), real(*given))[1])
+    real = streamed_part.check_rows
+    monkeypatch.setattr(streamed_part, "check_rows", lambda *given: (seen.append(given[0].num_rows), real(*given))[1])
     for verify, expected in (("never", 0), ("open", 100), ("open", 0), ("epoch", 100), ("epoch", 100)):
         seen.clear()
         list(part.batches(10, seed=1, verify=verify))
@@ -178,14 +178,14 @@ def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
 
 def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
     part = replace(stream("prefix_sums/32_to_64", "id_test", texts / "shards"), memory=1)
-    real = streamed_epoch.prefetch_tasks
+    real = streamed_part.prefetch_tasks
 
     def losing(tasks, most) -> Iterator:
         blocks = real(tasks, most)
         next(blocks)
         yield from blocks
 
-    monkeypatch.setattr(streamed_epoch, "prefetch_tasks", losing)
+    monkeypatch.setattr(streamed_part, "prefetch_tasks", losing)
     with pytest.raises(BadData, match="900 rows were read, but 1000 were expected"):
         list(part.batches(100))
 
@@ -215,14 +215,14 @@ def test_rows_of_equal_inputs_are_found_whatever_order_they_pass_in(rows, data):
     expected = np.array(data.draw(st.lists(st.sampled_from(range(len(rows))), unique=True)), np.int64)
     passing = data.draw(st.permutations(rows))
     matching, step = RowMatcher(ids[expected], checks[expected], SMALL, len(rows)), data.draw(st.integers(1, 9))
-    result = [matching.passes(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
+    result = [matching.match(table(passing[at : at + step]), at) for at in range(0, len(passing), step)]
     assert sorted(row for some in result for row in some.tolist()) == list(range(len(expected)))
     assert len(set(matching.where.tolist())) == len(expected), "no row stands for two"
     assert [passing[number] for number in matching.where] == [rows[row] for row in expected]
     alone = RowMatcher(ids[expected], checks[expected], SMALL, len(rows))
     if len(expected):
-        alone.passes(table([rows[row] for row in expected]), 0)
-    assert not len(alone.missing), "also where the source's other rows of these inputs never pass"
+        alone.match(table([rows[row] for row in expected]), 0)
+    assert (alone.where >= 0).all(), "also where the source's other rows of these inputs never pass"
     if len(expected):
         numbers = find_occurrence_numbers(table([rows[row] for row in expected]), SMALL, ids[expected], len(rows))
         assert numbers.tolist() == matching.occurrence.tolist()

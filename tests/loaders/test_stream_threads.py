@@ -68,9 +68,9 @@ def test_no_thread_outlives_its_iterator(shards, ending):
 
 def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeypatch):
     monkeypatch.setattr(retry, "PAUSE", 60.0)
-    monkeypatch.setattr(prefetch, "THREADS", 1)  # so that the second asked for is the second wanted
+    monkeypatch.setattr(prefetch, "THREADS", 2)  # the batch that is wanted, and the next
     with serving(shards) as site:
-        batches = replace(stream(NAME, "id_test", site.url), memory=4_000).batches(1)
+        batches = stream(NAME, "id_test", site.url, memory=4_000).batches(1)
         next(batches)
         while len([path for path, *_ in site.asked if path.endswith(".tar")]) < 2:
             time.sleep(0.005)  # until the second batch has been asked for
@@ -83,12 +83,11 @@ def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeyp
 
 LEFT_OPEN = """
 import sys
-from dataclasses import replace
 from farshift.core import retry
 from farshift.loaders.remote import prefetch
 from farshift.loaders.stream.open import stream
-retry.PAUSE, prefetch.THREADS = 60.0, 1  # one thread: the second asked for is the second wanted
-batches = replace(stream("prefix_sums/32_to_64", "id_test", sys.argv[1]), memory=4_000).batches(1)
+retry.PAUSE, prefetch.THREADS = 60.0, 2  # the batch that is wanted, and the next
+batches = stream("prefix_sums/32_to_64", "id_test", sys.argv[1], memory=4_000).batches(1)
 next(batches)
 print("open", flush=True)
 sys.stdin.readline()
@@ -134,9 +133,9 @@ def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
 
 MEASURED = """
 import sys, tracemalloc
-from farshift.loaders.remote import ranges
+from farshift.loaders.remote import files as remote_files
 from farshift.loaders.stream.open import stream
-ranges.GAP = 0  # what lies between rows is read along in pieces of ranges.LONGEST, which is no matter of the part
+remote_files.GAP = 0  # what lies between rows is read along in pieces of remote_files.LONGEST, which is no matter of the part
 part = stream("prefix_sums/32_to_64", "id_test", sys.argv[1], memory=100_000)
 next(part.batches(1000))
 batches = part.batches(10, seed=1)

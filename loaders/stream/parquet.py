@@ -1,0 +1,247 @@
+"""Rows in Parquet files: find their row groups, and read only these and only the needed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property, partial
+from threading import Event
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import BadData, FarshiftError, get_first_line
+from ...splits.schema import Field, Schema
+from ..export.content import TRUE_LABELS, decode_true_labels
+from ..readers._arrow_types import NotExact, to_item, to_stored_column
+from ..remote.files import File, RangeFile, coalesce_ranges
+from ..remote.http import parse_json_object
+from ..remote.prefetch import THREADS, prefetch_tasks
+from .part import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+Numbers = NDArray[np.int64]
+
+_FOOTER = 1 << 16
+"""Number of bytes at the end of a file that are read at once: most footers are shorter."""
+
+_DECODED = 1 << 20
+"""The approximate number of bytes of rows decoded at once, independent of the size of row groups."""
+
+_ROWS = 1 << 13
+"""The maximum number of rows decoded at once: repeated values take little space in a file but all their bytes in
+memory, so the sizes in a footer are no bound."""
+
+
+@dataclass(frozen=True)
+class ParquetFiles:
+    """Parquet files and their footers. Rows are numbered consecutively over all row groups of all files. `true_labels`
+    are those of the rows in which an export replaced the source's `label`, and null elsewhere."""
+
+    files: tuple[File, ...]
+    footers: tuple[pq.FileMetaData, ...]
+    label: str = ""
+    true_labels: pa.ChunkedArray | None = None
+
+    @classmethod
+    def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
+        """Read the footers. Raises `BadData` for a file that is not Parquet, `FarshiftError` if a field is missing."""
+        with ThreadPoolExecutor(THREADS) as threads:
+            footers = tuple(threads.map(_read_footer, files))
+        for file, footer in zip(files, footers, strict=True):
+            names = footer.schema.to_arrow_schema().names
+            absent = sorted({field.name for field in schema.fields} - set(names))
+            if absent:
+                raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it belongs to another source")
+            if len(set(names)) < len(names):
+                raise BadData(f"{file.name} has several columns of one name")
+        return cls(tuple(files), footers, label, _read_true_labels(files, footers, schema[label]))
+
+    def read_export_metadata(self) -> dict[str, Any]:
+        """Return the record of the export that is the only file; empty for other files."""
+        if len(self.files) != 1:
+            return {}
+        try:
+            return parse_json_object((self.footers[0].metadata or {}).get(b"farshift", b"{}"))
+        except ValueError as error:
+            raise BadData(
+                f"{self.files[0].name}: the record of its export is damaged: {get_first_line(error)}"
+            ) from error
+
+    @cached_property
+    def groups(self) -> list[tuple[int, int]]:
+        """The file and number of each row group."""
+        return [(file, group) for file, footer in enumerate(self.footers) for group in range(footer.num_row_groups)]
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """The number of each row group's first row, and last the number of all rows, shape (groups + 1,)."""
+        return np.cumsum([0, *(self.footers[file].row_group(group).num_rows for file, group in self.groups)])
+
+    def group_of(self, numbers: Numbers | int) -> Any:
+        """Return the row group of each row."""
+        return np.searchsorted(self.starts, numbers, "right") - 1
+
+    def describe_location(self, number: int) -> str:
+        group_index = int(self.group_of(number))
+        return f"{self.describe_group(group_index)}, row {number - int(self.starts[group_index])} of it"
+
+    def describe_group(self, group_index: int) -> str:
+        file, group = self.groups[group_index]
+        return f"{self.files[file].name}, row group {group}"
+
+    def fetch(self, group_index: int, names: Sequence[str], cancel: Event) -> RangeFile:
+        """Fetch these columns of a row group into memory, as a file."""
+        file, group = self.groups[group_index]
+        metadata = self.footers[file].row_group(group)
+        chunks = [metadata.column(index) for index in range(metadata.num_columns)]
+        chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in names]
+        offsets = np.array([chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks], np.int64)
+        lengths = np.array([chunk.total_compressed_size for chunk in chunks], np.int64)
+        if (offsets < 0).any() or (lengths < 0).any() or (lengths > self.files[file].size - offsets).any():
+            raise BadData(f"{self.describe_group(group_index)} is outside the file: its footer is damaged")
+        pieces = coalesce_ranges(np.full(len(chunks), file), offsets, lengths)
+        return RangeFile(self.files[file], cancel, [(piece.start, piece.stop) for piece in pieces])
+
+    def decode(
+        self, group_index: int, content: RangeFile, names: Sequence[str]
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield a row group's columns with their stored types, in pieces with the number of the first row. Raises
+        `BadData` if they cannot be decoded."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        file, group = self.groups[group_index]
+        first, metadata = int(self.starts[group_index]), self.footers[file].row_group(group)
+        rows = max(1, min(_ROWS, _DECODED * metadata.num_rows // max(1, metadata.total_byte_size)))
+        try:
+            opened = pq.ParquetFile(content, metadata=self.footers[file], page_checksum_verification=True)
+            for batch in opened.iter_batches(rows, [group], names, use_threads=False):
+                yield first, batch
+                first += batch.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise BadData(
+                f"{self.describe_group(group_index)} cannot be decoded, its bytes are damaged: {get_first_line(error)}"
+            ) from error
+
+    def scan(self, names: Sequence[str], most: int) -> Generator[tuple[int, pa.RecordBatch], None, None]:
+        """Yield columns of all rows in order, in pieces with the number of the first row. At most `most` bytes are
+        prefetched."""
+
+        def fetch(group_index: int, cancel: Event) -> tuple[int, RangeFile]:
+            return group_index, self.fetch(group_index, names, cancel)
+
+        sizes = (self.footers[file].row_group(group).total_byte_size for file, group in self.groups)
+        tasks = ((size, partial(fetch, group_index)) for group_index, size in enumerate(sizes))
+        with closing(prefetch_tasks(tasks, most)) as fetched:
+            for group_index, content in fetched:
+                yield from self.decode(group_index, content, names)
+
+    def convert(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
+        """Convert stored rows to the fields' types, with the source's own labels."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        where = self.describe_location(first)
+        columns = {field.name: _convert_column(batch[field.name], field, where) for field in fields}
+        if self.true_labels is not None and self.label in columns:
+            labels = self.true_labels.slice(first, batch.num_rows).cast(columns[self.label].type)
+            columns[self.label] = pc.coalesce(labels, columns[self.label])
+        return pa.table(columns)
+
+
+def _read_footer(file: File) -> pq.FileMetaData:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(RangeFile(file, Event(), [(max(0, file.size - _FOOTER), file.size)]))
+    except (pa.ArrowException, OSError) as error:
+        raise BadData(f"{file.name} is not a Parquet file: {get_first_line(error)}") from error
+
+
+def _read_true_labels(
+    files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field
+) -> pa.ChunkedArray | None:
+    import pyarrow as pa
+
+    texts = [(footer.metadata or {}).get(TRUE_LABELS) for footer in footers]
+    if not any(texts):
+        return None
+    chunks = []
+    for file, footer, text in zip(files, footers, texts, strict=True):
+        try:
+            rows = footer.num_rows
+            chunks.append(pa.nulls(rows, label.arrow()) if text is None else decode_true_labels(text, rows, label))
+        except (ValueError, OSError, MemoryError) as error:
+            raise BadData(f"{file.name}: its true labels are damaged: {get_first_line(error)}") from error
+    return pa.chunked_array(chunks)
+
+
+def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:
+    """Convert a column to its field's type; a tensor may be lists of any nesting. Raises `BadData` for other types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count:
+        raise BadData(f"{where}: column {field.name!r} has missing values")
+    rows, kind = len(column), field.arrow()
+    if column.type == kind:
+        return column
+    try:
+        if not field.shape:
+            return to_item(pa.chunked_array([column]), field.item).combine_chunks()
+        flat = to_stored_column(pa.chunked_array([column])).combine_chunks()
+        lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+        while any(is_list(flat.type) for is_list in lists):
+            lengths = pc.min_max(pc.list_value_length(flat)).as_py()
+            flat = flat.flatten()
+            if lengths["min"] != lengths["max"] or flat.null_count:
+                raise BadData(f"{where}: column {field.name!r} has lists of several lengths, or missing elements")
+        if len(flat) == rows * kind.list_size:
+            return pa.FixedSizeListArray.from_arrays(flat.cast(kind.value_type), kind.list_size)
+    except (NotExact, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        why = get_first_line(error, 200)
+        raise BadData(f"{where}: column {field.name!r} is {column.type}, not {field.type} ({why})") from error
+    raise BadData(f"{where}: column {field.name!r} has {len(flat)} elements in {rows} rows, not {field.type}")
+
+
+@dataclass(frozen=True)
+class ParquetStore(Store):
+    """Selected rows of Parquet files, `number` (shape (rows,)) among all rows of the files.
+
+    A row group is decoded as a whole, so blocks with many rows of each group are most efficient. Therefore blocks are
+    as large as the memory allows.
+    """
+
+    within: ParquetFiles
+    number: Numbers
+
+    least_block: ClassVar[int] = 1 << 62
+
+    def describe_location(self, row: int) -> str:
+        return self.within.describe_location(int(self.number[row]))
+
+    def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
+        import pyarrow as pa
+
+        numbers, back = np.unique(self.number[rows], return_inverse=True)
+        names = [field.name for field in fields]
+        pieces = [pa.schema([pa.field(field.name, field.arrow()) for field in fields]).empty_table()]
+        for group_index in np.unique(self.within.group_of(numbers)).tolist():
+            content = self.within.fetch(group_index, names, cancel)
+            for first, batch in self.within.decode(group_index, content, names):
+                some = numbers[slice(*np.searchsorted(numbers, [first, first + batch.num_rows]))]
+                pieces.append(self.within.convert(first, batch, fields).take(some - first))
+        table = pa.concat_tables(pieces).combine_chunks()
+        if table.num_rows != len(numbers):
+            raise BadData(
+                f"{self.describe_location(int(rows[0]))}, or rows read with it: row groups are shorter than before"
+            )
+        return table.take(back)
