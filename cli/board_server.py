@@ -130,9 +130,9 @@ def token_audit(folder: Path, json: bool = False) -> None:
     from ..leaderboard.server.accounts.audit import read_events
 
     records = [vars(event) for event in read_events(_open_store(folder))]
-    columns = {"time": "time", "event": "what", "by": "who"}
-    details = {"detail": lambda event: [f"{name} {value}" for name, value in event["detail"].items()]}
-    print_records(json, records, columns | details)
+    columns: dict[str, Any] = {"time": "time", "event": "what", "by": "who"}
+    columns["detail"] = lambda event: [f"{name} {value}" for name, value in event["detail"].items()]
+    print_records(json, records, columns)
 
 
 def _open_store(folder: Path) -> Store:

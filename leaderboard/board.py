@@ -121,7 +121,7 @@ class Board(BoardView):
 
     @property
     def private(self) -> Path:
-        """The folder of secrets (read and written by `core/private.py`)."""
+        """The folder of secrets (read and written by `core/durable.py`)."""
         return self.path / "private"
 
     @contextmanager

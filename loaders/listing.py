@@ -24,7 +24,7 @@ _FEW = 2
 class SplitEntry:
     """A split in the catalogue.
 
-    family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/families.py`).
+    family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/catalogue.py`).
     state: `frozen`; `pulled` if a definition was frozen in the user's home by its first pull; or `definition`. parts
     and weighted_rows: rows by part, the latter with the copies that a published split repeats. modality: `text`,
     `image`, `audio`, `tabular` or `array`. generated: whether all rows are made by a generator.

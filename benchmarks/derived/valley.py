@@ -45,7 +45,7 @@ class Valley(Record):
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Valley:
         """What `to_dict` wrote."""
-        return super().from_dict(record | {"gaps": {level["level"]: level["gap"] for level in record["levels"]}})
+        return super().from_dict({**record, "gaps": {level["level"]: level["gap"] for level in record["levels"]}})
 
 
 def find_valley(levels: Mapping[float, tuple[Sample, Sample]]) -> Valley:

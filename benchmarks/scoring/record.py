@@ -71,7 +71,8 @@ class WorstGroup(Record):
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         record = super().to_dict()
-        return record | record.pop("estimate")
+        estimate: dict[str, Any] = record.pop("estimate")
+        return record | estimate
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
@@ -98,7 +99,8 @@ class SeverityPoint(Record):
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
         record = super().to_dict()
-        return record | record.pop("estimate")
+        estimate: dict[str, Any] = record.pop("estimate")
+        return record | estimate
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> SeverityPoint:

@@ -68,7 +68,9 @@ def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArr
     2 degrees of freedom, 1 % for 4, and accurate beyond."""
     variance = np.array([spread.variance for spread in spreads])
     df = np.array([spread.df if isfinite(spread.df) else 1.0 for spread in spreads])  # irrelevant without variance
-    return (find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)) * np.sqrt(variance)
+    quantiles: NDArray[np.float64] = find_t_quantiles(SIZE, df) + find_t_quantiles(2 - 2 * POWER, df)
+    differences: NDArray[np.float64] = quantiles * np.sqrt(variance)
+    return differences
 
 
 def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:

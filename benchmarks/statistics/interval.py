@@ -59,15 +59,17 @@ class Record:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; raises `KeyError` if a field without a default is missing."""
-        values = {}
+        values, types = {}, _get_types(cls)  # type: ignore[arg-type]
         for field in fields(cls):  # type: ignore[arg-type]
             key = cls.RENAMED.get(field.name, field.name)
             if key in record or (field.default is MISSING and field.default_factory is MISSING):
-                values[field.name] = _read_value(_get_types(cls)[field.name], record[key])
+                values[field.name] = _read_value(types[field.name], record[key])
         return cls(**values)
 
 
-_get_types = cache(get_type_hints)
+@cache
+def _get_types(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _write_value(value: Any) -> Any:
@@ -211,9 +213,9 @@ class Estimate:
         freedom, which are never recorded, have their defaults."""
         names = ("value", "low", "high", "row_se", "seed_se", "rows", "seeds")
         return cls(
-            *(record[name] for name in names),
-            tuple(record["per_seed"]),
-            Clustering.from_dict(record),
+            **{name: record[name] for name in names},
+            per_seed=tuple(record["per_seed"]),
+            clustering=Clustering.from_dict(record),
             interaction_se=record.get("interaction_se", 0.0),
         )
 

@@ -302,7 +302,7 @@ def make_half_replicates(
     for row in states:
         value = compute(reduce(merge, row))
         on_halves = np.array(
-            [compute(reduce(merge, [row[group] for group in np.flatnonzero(half)])) for half in halves]
+            [compute(reduce(merge, [row[group] for group in np.flatnonzero(half).tolist()])) for half in halves]
         )
         adds = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
         summed = estimate_jackknife_variance(value, value - adds, sizes).variance

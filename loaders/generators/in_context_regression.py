@@ -9,7 +9,7 @@ inputs and the number of pairs; there its size differs by row, here it is consta
 
 Under every shift of the inputs, the best prediction in squared error is the same function of the prompt: since w and
 the noise are normal, it is ridge regression on the row's own pairs with the noise's variance as penalty. (The draws are
-those of `core/normal.py`, which are normal except for their tails.)
+those of `core/draws.py`, which are normal except for their tails.)
 """
 
 from __future__ import annotations

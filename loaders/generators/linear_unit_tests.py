@@ -4,7 +4,7 @@ Three problems of ten inputs, of which five (x) are invariant while the relation
 depends on the environment: 1, cause and effect of a target whose noise differs in size between environments; 2, cows
 and camels; 3, a small invariant margin and a large spurious one. Each also has a scrambled version, multiplied by a
 random orthogonal matrix. In the test rows z is shuffled among the rows of its environment, so that only x is
-informative. Noise is from `core/normal.py`; products are summed in a fixed order, so that every platform gives the same
+informative. Noise is from `core/draws.py`; products are summed in a fixed order, so that every platform gives the same
 bytes.
 """
 

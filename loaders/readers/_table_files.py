@@ -132,7 +132,7 @@ class _DelimitedFile:
         """Return the names of the columns, and the block without the header line."""
         lines = _decode_lines(block)
         try:
-            first = next(filter(None, self._make_reader(lines)), [])
+            first: list[str] = next(filter(None, self._make_reader(lines)), [])
         except csv.Error:
             return [], b""
         header = self.options.header

@@ -123,7 +123,8 @@ def wilds_fmow(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
     """
     archive = get_archive(files)
     table = read_columns(archive, "rgb_metadata.csv", "split", "timestamp", "country_code", "category")
-    regions = dict(read_columns(archive, "country_code_mapping.csv", "alpha-3", "region").rows())
+    named = read_columns(archive, "country_code_mapping.csv", "alpha-3", "region")
+    regions = dict(zip(named["alpha-3"], named["region"], strict=True))
     places = {use: index for index, use in enumerate(uses)}
     if unknown := sorted(set(table["category"]) - places.keys()):
         raise BadData(f"{table.where} has the unknown category {unknown[0]!r}")

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -254,8 +255,14 @@ def _make_scalar_column(field: Field, records: list[dict[str, Any]], locate: Cal
         pass
     if len(records) == 1:
         raise BadData(f"{locate(0)}: the sample is damaged: field {field.name!r} is not {field.type}")
-    singles = [_make_scalar_column(field, [record], lambda _, at=row: locate(at)) for row, record in enumerate(records)]
+    singles = [
+        _make_scalar_column(field, [record], partial(_ignore_row, locate, row)) for row, record in enumerate(records)
+    ]
     return pa.concat_arrays(singles)
+
+
+def _ignore_row(locate: Callable[[int], str], row: int, _: int) -> str:
+    return locate(row)
 
 
 def _read_tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
