@@ -21,9 +21,9 @@ _CORE = ("numpy", "pyarrow", "pydantic", "typer", "rich", "huggingface-hub", "ht
 _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow", "scipy"),
     "stream": ("datasets",),
-    "board": ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
+    "board": ("sqlalchemy", "cryptography", "jinja2", "pyyaml", "fsspec"),
     "server": (
-        *("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml", "fsspec"),
+        *("sqlalchemy", "cryptography", "jinja2", "pyyaml", "fsspec"),
         *("fastapi", "starlette", "uvicorn"),
     ),
     "postgres": ("psycopg",),

@@ -53,8 +53,8 @@ def pack(
 
     The file is validated with the same checks as on a board."""
     from ..core.errors import FarshiftError
+    from ..leaderboard.submission.pack import find_default_key, read_team_name
     from ..leaderboard.submission.pack import pack_runs as go
-    from ..leaderboard.submission.team_key import find_default_key, read_team_name
     from ..leaderboard.validation.card import TEMPLATE
 
     if template:
@@ -144,7 +144,7 @@ def _describe_state(board: str, state: Mapping[str, Any]) -> str:
 
 def _declare_references(folder: str, entries: list[str]) -> None:
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.reference import declare_references
+    from ..leaderboard.operations.manage import declare_references
 
     declare_references(Board(folder), entries)
 
@@ -262,10 +262,10 @@ def board_verify(
 def board_rescore(folder: Folder, json: Json = False) -> None:
     """Upgrade a board to the installed version: its database schema and its scores.
 
-    The database is migrated to the new schema (Alembic). Entries scored with an older version of the scorer are
+    The database is migrated to the new schema. Entries scored with an older version of the scorer are
     rescored from their predictions; the ledger retains both scores. Exit code 1 if an entry cannot be rescored."""
     from ..leaderboard.board import Board, migrate_board
-    from ..leaderboard.operations.rescore import rescore_entries
+    from ..leaderboard.operations.submit import rescore_entries
 
     with show_progress():
         before, after = migrate_board(folder)
@@ -303,7 +303,7 @@ def board_withdraw(
 
     The entry stays in the ledger and is listed separately, with the reason."""
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
+    from ..leaderboard.operations.manage import remove_entry, withdraw_entry
 
     if by_board:
         remove_entry(Board(folder), entry, reason)
@@ -315,7 +315,7 @@ def board_withdraw(
 
 def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     from ..leaderboard.board import Board, get_key_path
-    from ..leaderboard.operations.rotate import rotate_key
+    from ..leaderboard.operations.manage import rotate_key
 
     board = Board(folder)
     record, old = rotate_key(board, reason)

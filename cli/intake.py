@@ -48,7 +48,7 @@ def token_create(
     """Create an access token and print it.
 
     The board stores only the SHA-256 digest of the token."""
-    from ..leaderboard.server.accounts.tokens import create_token
+    from ..leaderboard.server.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
     token, token_info = create_token(_open_store(folder), team, key, scopes, expires)
@@ -63,7 +63,7 @@ def token_list(folder: Folder, json: Json = False) -> None:
     """List the access tokens of a board: team, state, scopes, dates."""
     from time import time
 
-    from ..leaderboard.server.accounts.tokens import list_tokens
+    from ..leaderboard.server.tokens import list_tokens
 
     records = [token.record() | {"state": token.state(time())} for token in list_tokens(_open_store(folder))]
     if json:
@@ -90,15 +90,15 @@ def token_revoke(
     json: Json = False,
 ) -> None:
     """Revoke a token."""
-    from ..leaderboard.server.accounts.tokens import revoke_token
+    from ..leaderboard.server.tokens import revoke_token
 
     revoked = revoke_token(_open_store(folder), token, reason)
     emit_json(revoked.record()) if json else print_line(f"token {revoked.id} of {revoked.team} is revoked")
 
 
 def _print_queue(folder: Path, json: bool) -> None:
-    from ..leaderboard.server.intake.queue import Queue
-    from ..leaderboard.server.settings import read_server_settings
+    from ..leaderboard.server.queue import Queue
+    from ..leaderboard.settings import read_server_settings
 
     queue = Queue(_open_store(folder), read_server_settings(folder))
     records = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
@@ -142,7 +142,7 @@ def work(
     import signal
 
     from ..leaderboard.board import Board
-    from ..leaderboard.server.intake.worker import Workers
+    from ..leaderboard.server.worker import Workers
 
     if queue:
         return _print_queue(folder, json)
@@ -166,7 +166,7 @@ def work(
 @token_app.command("audit")
 def token_audit(folder: Folder, json: Json = False) -> None:
     """Show the audit log: tokens, exceeded quotas, removed entries."""
-    from ..leaderboard.server.accounts.audit import read_events
+    from ..leaderboard.server.tokens import read_events
 
     records = [vars(event) for event in read_events(_open_store(folder))]
     if json:

@@ -72,7 +72,7 @@ def sealed_draw(
 ) -> None:
     """Write the sealed test of an open window: row ids and inputs, without labels."""
     from ..leaderboard.operations.locations import open_board_view
-    from ..leaderboard.sealed.export import export_draw
+    from ..leaderboard.sealed.published import export_draw
 
     with show_progress(), open_board_view(board) as board_view:
         folder = export_draw(board_view, window, out)
@@ -115,10 +115,9 @@ def sealed_answer(
 ) -> None:
     """Answer a sealed test: train a model on the public training rows, predict the test and pack the answers."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.sealed.answers import pack_answers
-    from ..leaderboard.sealed.draw_folder import read_draw
-    from ..leaderboard.sealed.predicting import predict_draw
-    from ..leaderboard.submission.team_key import find_default_key
+    from ..leaderboard.sealed.published import read_draw
+    from ..leaderboard.sealed.submit import pack_answers, predict_draw
+    from ..leaderboard.submission.pack import find_default_key
 
     signing = find_default_key(key)
     if signing is None:
@@ -186,7 +185,7 @@ def sealed_submit(
     """Submit answers to an open window.
 
     They are scored when the window closes."""
-    from ..leaderboard.sealed.submit_to_board import submit_to_board
+    from ..leaderboard.sealed.submit import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
     with show_progress():
@@ -250,8 +249,8 @@ def _read_ledger(location: str) -> tuple[list[Record], str]:
 def sealed_close(window: WindowName, board: Folder, json: Json = False) -> None:
     """Close a window after its closing time: score every answer and reveal the seed."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.close import close_window as go
     from ..leaderboard.sealed.results import make_window_results
+    from ..leaderboard.sealed.seal import close_window as go
 
     with show_progress():
         opened = Board(board)

@@ -50,7 +50,7 @@ def serve(
 
     from ..core.plugins import read_toml
     from ..leaderboard.server.serving import serve_board as go
-    from ..leaderboard.server.settings import read_server_settings
+    from ..leaderboard.settings import read_server_settings
     from ..leaderboard.storage.readers import CARD
 
     card = Path(location) / CARD

@@ -26,7 +26,7 @@ def team(
 
     Boards attribute every submission signed with this key to the team."""
     from ..core.errors import FarshiftError
-    from ..leaderboard.submission.team_key import create_team, find_default_key
+    from ..leaderboard.submission.pack import create_team, find_default_key
 
     if create:
         return _print_key(*create_team(name), json)
@@ -39,7 +39,7 @@ def team(
 
 
 def _print_key(key: Any, new: bool, json: bool) -> None:
-    from ..leaderboard.submission.team_key import read_team_name
+    from ..leaderboard.submission.pack import read_team_name
     from ..leaderboard.teams import compute_fingerprint
 
     path, public, name = Path(key.path), key.public, read_team_name()

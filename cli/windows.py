@@ -12,15 +12,15 @@ from .terminal import emit_json, print_line, print_table
 def print_window(window: Any, board: Path, json: bool) -> None:
     """Print the announcement of a window, and the profile of its test."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.seal import read_profile
+    from ..leaderboard.sealed.results import read_profile
 
-    profile = read_profile(Board(board), window.name)
+    profile = read_profile(Board(board), window)
     if json:
         record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**record, "profile": profile})
     print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
     print_line(f"seed: {window.sources}")
-    _print_profile(profile)
+    _print_profile(profile or {})
     print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
 
 
