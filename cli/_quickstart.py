@@ -27,7 +27,7 @@ from ..core.errors import FarshiftError, MissingExtra, Unavailable
 from ..core.files import get_lock_path, hold_lock
 from ..core.progress import log_message
 from ..leaderboard.board import Board
-from ..leaderboard.operations.reference import declare_references
+from ..leaderboard.operations.manage import declare_references
 from ..leaderboard.operations.submit import submit_runs
 from ..leaderboard.publish.site import build_site
 from ..leaderboard.submission.pack import pack_runs
@@ -101,7 +101,7 @@ def _require_extras() -> None:
     """Report all missing packages at once, before any work is done."""
     try:
         require_extras()
-        for name in ("jinja2", "sqlalchemy", "alembic", "cryptography"):
+        for name in ("jinja2", "sqlalchemy", "cryptography"):
             import_module(name)
     except (MissingExtra, ImportError) as error:
         raise MissingExtra("the quickstart", "quickstart") from error

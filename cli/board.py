@@ -118,10 +118,10 @@ def board_verify(
 def board_rescore(folder: Path, json: bool = False) -> None:
     """Upgrade a board to the installed version: its database schema and its scores.
 
-    The database is migrated to the new schema (Alembic). Entries scored with an older version of the scorer are
+    The database is brought to the new schema. Entries scored with an older version of the scorer are
     rescored from their predictions; the ledger retains both scores. Exit code 1 if an entry cannot be rescored."""
     from ..leaderboard.board import Board, migrate_board
-    from ..leaderboard.operations.rescore import rescore_entries
+    from ..leaderboard.operations.submit import rescore_entries
 
     with show_progress():
         before, after = migrate_board(folder)
@@ -153,7 +153,7 @@ def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False
     --by-board: Record the entry as removed by the board operator instead of withdrawn by its team.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.withdraw import remove_entry, withdraw_entry
+    from ..leaderboard.operations.manage import remove_entry, withdraw_entry
 
     if by_board:
         remove_entry(Board(folder), entry, reason)
@@ -165,7 +165,7 @@ def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False
 
 def _rotate_key(folder: Path, reason: str, json: bool) -> None:
     from ..leaderboard.board import Board, get_key_path
-    from ..leaderboard.operations.rotate import rotate_key
+    from ..leaderboard.operations.manage import rotate_key
 
     board = Board(folder)
     record, old = rotate_key(board, reason)

@@ -33,7 +33,7 @@ def token_create(
     --scope S,S: Scopes, separated by commas: submit (submissions), hand-in (answers to sealed tests).
     --expires DAYS: Lifetime in days, such as 90d (default: no expiry).
     """
-    from ..leaderboard.server.accounts.tokens import create_token
+    from ..leaderboard.server.tokens import create_token
 
     scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
     token, token_info = create_token(_open_store(folder), team, key, scopes, expires)
@@ -47,7 +47,7 @@ def token_list(folder: Path, json: bool = False) -> None:
     """List the access tokens of a board: team, state, scopes, dates."""
     from time import time
 
-    from ..leaderboard.server.accounts.tokens import list_tokens
+    from ..leaderboard.server.tokens import list_tokens
 
     records = [token.record() | {"state": token.state(time())} for token in list_tokens(_open_store(folder))]
     columns = {"token": "id"} | {name: name for name in ("team", "state", "scopes", "created")}
@@ -61,15 +61,15 @@ def token_revoke(folder: Path, token: str, reason: str = "", json: bool = False)
     token ID: Token id, as printed by token list.
     --reason: Reason, written to the audit log.
     """
-    from ..leaderboard.server.accounts.tokens import revoke_token
+    from ..leaderboard.server.tokens import revoke_token
 
     revoked = revoke_token(_open_store(folder), token, reason)
     print_result(json, revoked.record(), f"token {revoked.id} of {revoked.team} is revoked")
 
 
 def _print_queue(folder: Path, json: bool) -> None:
-    from ..leaderboard.server.intake.queue import Queue
-    from ..leaderboard.server.settings import read_server_settings
+    from ..leaderboard.server.queue import Queue
+    from ..leaderboard.settings import read_server_settings
 
     queue = Queue(_open_store(folder), read_server_settings(folder))
     records = [job.record() | {"owner": job.owner, "worker": job.worker} for job in queue.jobs()]
@@ -104,7 +104,7 @@ def work(
     import signal
 
     from ..leaderboard.board import Board
-    from ..leaderboard.server.intake.worker import Workers
+    from ..leaderboard.server.worker import Workers
 
     if queue:
         return _print_queue(folder, json)
@@ -127,7 +127,7 @@ def work(
 @command(token_app, "audit")
 def token_audit(folder: Path, json: bool = False) -> None:
     """Show the audit log: tokens, exceeded quotas, removed entries."""
-    from ..leaderboard.server.accounts.audit import read_events
+    from ..leaderboard.server.tokens import read_events
 
     records = [vars(event) for event in read_events(_open_store(folder))]
     columns: dict[str, Any] = {"time": "time", "event": "what", "by": "who"}
@@ -170,7 +170,7 @@ def serve(
 
     from ..core.plugins import read_toml
     from ..leaderboard.server.serving import serve_board as go
-    from ..leaderboard.server.settings import read_server_settings
+    from ..leaderboard.settings import read_server_settings
     from ..leaderboard.storage.readers import CARD
 
     card = Path(location) / CARD

@@ -66,7 +66,7 @@ _CORE = (
     *("numpy", "scipy", "pyarrow", "pydantic", "typer", "rich"),
     *("huggingface-hub", "httpx2", "fsspec", "filelock", "tomli-w"),
 )
-_BOARD = ("sqlalchemy", "alembic", "cryptography", "jinja2", "pyyaml")
+_BOARD = ("sqlalchemy", "cryptography", "jinja2", "pyyaml")
 _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow"),
     "stream": ("datasets",),

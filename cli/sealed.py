@@ -52,7 +52,7 @@ def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
     --out DIR: Output folder.
     """
     from ..leaderboard.operations.locations import open_board_view
-    from ..leaderboard.sealed.export import export_draw
+    from ..leaderboard.sealed.published import export_draw
 
     with show_progress(), open_board_view(board) as board_view:
         folder = export_draw(board_view, window, out)
@@ -88,10 +88,9 @@ def sealed_answer(
     --key FILE: Team key to sign with (default: the key created by farshift team).
     --name: Model name on the run card (default: derived from the model).
     """
-    from ..leaderboard.sealed.answers import pack_answers
-    from ..leaderboard.sealed.draw_folder import read_draw
-    from ..leaderboard.sealed.predicting import predict_draw
-    from ..leaderboard.submission.team_key import find_default_key
+    from ..leaderboard.sealed.published import read_draw
+    from ..leaderboard.sealed.submit import pack_answers, predict_draw
+    from ..leaderboard.submission.pack import find_default_key
 
     signing = find_default_key(key)
     if signing is None:
@@ -155,7 +154,7 @@ def sealed_submit(
     --window WINDOW: Window name, or benchmark name for its latest window.
     --receipt FILE: Receipt file to write (default: beside the answers).
     """
-    from ..leaderboard.sealed.submit_to_board import submit_to_board
+    from ..leaderboard.sealed.submit import submit_to_board
 
     out = receipt or file.with_suffix(".receipt.json")
     with show_progress():
@@ -222,8 +221,8 @@ def sealed_close(window: str, board: Path, json: bool = False) -> None:
     --board DIR: Board folder.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.close import close_window as go
     from ..leaderboard.sealed.results import make_window_results
+    from ..leaderboard.sealed.seal import close_window as go
 
     with show_progress():
         opened = Board(board)
@@ -256,15 +255,15 @@ def sealed_list(folder: Path, window: str = "", json: bool = False) -> None:
 def print_window(window: Any, board: Path, json: bool) -> None:
     """Print the announcement of a window, and the profile of its test."""
     from ..leaderboard.board import Board
-    from ..leaderboard.sealed.seal import read_profile
+    from ..leaderboard.sealed.results import read_profile
 
-    profile = read_profile(Board(board), window.name)
+    profile = read_profile(Board(board), window)
     if json:
         record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**record, "profile": profile})
     print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
     print_line(f"seed: {window.sources}")
-    _print_profile(profile)
+    _print_profile(profile or {})
     print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
 
 

@@ -45,8 +45,8 @@ def pack(
     --unsigned: Do not sign, even if there is a team key.
     --template: Print a model card template and exit.
     """
+    from ..leaderboard.submission.pack import find_default_key, read_team_name
     from ..leaderboard.submission.pack import pack_runs as go
-    from ..leaderboard.submission.team_key import find_default_key, read_team_name
     from ..leaderboard.validation.card import TEMPLATE
 
     if template:
@@ -87,7 +87,7 @@ def submit(
     """
     from ..leaderboard.board import Board
     from ..leaderboard.operations.locations import is_url, submit_at
-    from ..leaderboard.operations.reference import declare_references
+    from ..leaderboard.operations.manage import declare_references
     from ..leaderboard.submission.remote import RemoteBoard
 
     if reference and is_url(to):
@@ -153,7 +153,7 @@ def team(create: bool = False, name: str = "", json: bool = False) -> None:
     --create: Create the key in FARSHIFT_HOME; an existing key is not replaced.
     --name: With --create: team name, which farshift pack uses by default.
     """
-    from ..leaderboard.submission.team_key import create_team, find_default_key
+    from ..leaderboard.submission.pack import create_team, find_default_key
 
     if create:
         return _print_key(*create_team(name), json)
@@ -166,7 +166,7 @@ def team(create: bool = False, name: str = "", json: bool = False) -> None:
 
 
 def _print_key(key: Any, new: bool, json: bool) -> None:
-    from ..leaderboard.submission.team_key import read_team_name
+    from ..leaderboard.submission.pack import read_team_name
     from ..leaderboard.teams import compute_fingerprint
 
     path, public, name = Path(key.path), key.public, read_team_name()

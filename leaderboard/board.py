@@ -32,7 +32,6 @@ from .board_view import BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
-from .ledger.migrate import migrate_store, require_current
 from .ledger.store import Store
 from .settings import read_baselines
 from .storage.board_files import (
@@ -69,7 +68,9 @@ class Board(BoardView):
         """
         path = Path(path)
         if files is not None:
-            _require_empty(ObjectStore(files))
+            objects = ObjectStore(files)
+            if paths := objects.paths({"submissions", "scores", "challenges", "sealed"}):
+                raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
         with hold_lock(get_lock_path(path), str(path)):
             begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
             if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
@@ -81,6 +82,8 @@ class Board(BoardView):
             path.mkdir(parents=True, exist_ok=True)
             for left in ("ledger.sqlite", "ledger.sqlite-journal"):
                 (path / left).unlink(missing_ok=True)
+            from .ledger.schema import migrate_store
+
             migrate_store(where)
             opened = _append_opening(Ledger(where, signing, signing.public), name)
             card = {
@@ -96,6 +99,8 @@ class Board(BoardView):
 
     def _store(self) -> Store:
         store = open_store(self.path, self.card)
+        from .ledger.schema import require_current  # needs SQLAlchemy, which `open_store` reports if it is missing
+
         require_current(store, self.path)
         return store
 
@@ -135,7 +140,10 @@ class Board(BoardView):
                 return
             with hold_lock(self.path / "board", str(self.path)), self.ledger.store.lock_across_machines():
                 if (self.path / INCOMING).is_dir():
-                    self._recover()
+                    # Complete or roll back unfinished commits, in the folder and in the object store.
+                    for path in recover_staged_files(self.path, self.ledger.records()):
+                        if self.objects is not None:
+                            self.objects.delete(path)
                 self._lock_depth += 1
                 try:
                     yield
@@ -161,24 +169,10 @@ class Board(BoardView):
                 publish_files(self.path, staged, named)
         return added
 
-    def _recover(self) -> None:
-        """Complete or roll back unfinished commits, in the folder and in the object store."""
-        for path in recover_staged_files(self.path, self.ledger.records()):
-            if self.objects is not None:
-                self.objects.delete(path)
-
     def committed_records(self) -> list[Record]:
         """Return the records once every file that they name is in place."""
         records = self.ledger.records()
         self.settle()
-        return records
-
-    def records_since(self, last: Record) -> list[Record]:
-        """Return the records after `last` once every file that they name is in place. Raises `FarshiftError` if the
-        ledger does not continue from `last`."""
-        records = self.ledger.records_since(last)
-        if records:
-            self.settle()
         return records
 
     def settle(self) -> None:
@@ -204,16 +198,13 @@ def open_store(path: Path, card: Mapping[str, Any]) -> Store:
     return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
 
 
-def _require_empty(objects: ObjectStore) -> None:
-    folders = {"submissions", "scores", "challenges", "sealed"}
-    if paths := objects.paths(folders):
-        raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
-
-
 def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
     """Migrate a board's ledger to this version's schema. Returns the schema before and after."""
     path = Path(path)
-    return migrate_store(open_store(path, _read_card(path)))
+    store = open_store(path, _read_card(path))
+    from .ledger.schema import migrate_store
+
+    return migrate_store(store)
 
 
 def _read_card(path: Path) -> dict[str, Any]:

@@ -86,16 +86,20 @@ class BoardView(ABC):
         }
         return dict(sorted(Counter((team, identity) for team, identity, _ in scored).items()))
 
-    def stored(self, score: ScoreRecord) -> bytes:
-        """The content of a score's file, checked against its digest in the ledger."""
-        file = self.file(score.path)
+    def read_file(self, path: str, digest: str) -> bytes:
+        """The content of a file that a record names, checked against its digest in the ledger."""
+        file = self.file(path)
         content = file.read_bytes() if file is not None else b""
-        if sha256(content).hexdigest() != score.digest:
+        if sha256(content).hexdigest() != digest:
             raise FarshiftError(
-                f"{self.path / score.path} is missing or was changed: run farshift board verify {self.location} to "
-                "list what differs"
+                f"{self.path / path} is missing or was changed: run farshift board verify {self.location} to list what "
+                "differs"
             )
         return content
+
+    def stored(self, score: ScoreRecord) -> bytes:
+        """The content of a score's file, checked against its digest in the ledger."""
+        return self.read_file(score.path, score.digest)
 
     def submission_file(self, digest: str) -> Path:
         """The path of a submission's file."""

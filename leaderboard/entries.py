@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -148,41 +148,26 @@ def get_score_path(entry: str, scorer: int) -> str:
 def read_valid_entries(records: Sequence[Record]) -> dict[str, Entry]:
     """All entries by name, in ledger order; `FarshiftError` for an invalid record."""
     known_entries, problems = read_entries(records)
-    require_sound(problems)
-    return known_entries
-
-
-def require_sound(problems: Sequence[str]) -> None:
-    """Raise `FarshiftError` with the first of the records' problems, if there is one."""
     if problems:
         raise FarshiftError(f"the ledger's {problems[0]}: run farshift board verify to list what differs")
+    return known_entries
 
 
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and the problems of their records. A submission to a sealed window (its body has `window`)
     is not an entry."""
     known_entries: dict[str, Entry] = {}
-    return known_entries, add_entries(known_entries, records)
-
-
-def add_entries(known_entries: dict[str, Entry], records: Iterable[Record]) -> list[str]:
-    """Update entries with further records. Returns the problems of these records."""
     problems: list[str] = []
     for record in records:
         if record.kind in _READ and "window" not in record.body:
             try:
                 _READ[record.kind](known_entries, record)
             except ValidationError as error:
-                problems.append(describe_missing(record, error))
+                where = ".".join(map(str, error.errors()[0]["loc"]))
+                problems.append(f"record {record.seq} ({record.kind}) has missing or invalid fields ({where})")
             except ValueError as error:
                 problems.append(f"record {record.seq} ({record.kind}) {error}")
-    return problems
-
-
-def describe_missing(record: Record, error: ValidationError) -> str:
-    """Describe how a record's body differs from the schema of its kind."""
-    where = ".".join(map(str, error.errors()[0]["loc"]))
-    return f"record {record.seq} ({record.kind}) has missing or invalid fields ({where})"
+    return known_entries, problems
 
 
 def _apply_submission(known_entries: dict[str, Entry], record: Record) -> None:

@@ -1,40 +1,90 @@
-"""How a board is shown: `settings.toml` in its folder, edited by the board's operator. It is not part of a score or of
-the ledger.
+"""How a board is shown and served: `settings.toml` in its folder, edited by the board's operator. It is not part of a
+score or of the ledger.
 
     [baselines]
     "scan/length" = "lstm"        # the model that the entries of a benchmark are compared with
 
     [server]
-    submissions_a_day = 20        # server options: server/settings.py
+    submissions_a_day = 20        # see `ServerSettings`
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.durable import ADVICE
-from ..core.errors import BadDefinition
+from ..core.errors import BadDefinition, shorten_list
 from ..core.files import write_atomically
 from ..core.plugins import read_toml
+from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"
+MIB = 1 << 20
+RETIRED = ("upload_hours",)
+"""Keys of `[server]` of earlier versions, which are ignored."""
 
 
 def read_baselines(board: Path) -> dict[str, str]:
     """For each benchmark the model that its entries are compared with."""
-    path = board / FILE
-    baselines = read_toml(path).get("baselines", {}) if path.is_file() else {}
+    baselines = _read(board).get("baselines", {})
     if not isinstance(baselines, dict) or not all(isinstance(model, str) for model in baselines.values()):
-        raise BadDefinition(f'{path}: [baselines] must have lines like "scan/length" = "lstm"')
+        raise BadDefinition(f'{board / FILE}: [baselines] must have lines like "scan/length" = "lstm"')
     return baselines
 
 
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
     """Write the baselines of a board to its settings."""
-    path = board / FILE
-    others = read_toml(path) if path.is_file() else {}
-    settings = {**others, "baselines": dict(sorted(baselines.items()))}
-    write_atomically(path, tomli_w.dumps(settings).encode(), ADVICE)
+    settings = {**_read(board), "baselines": dict(sorted(baselines.items()))}
+    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), ADVICE)
+
+
+def _read(board: Path) -> dict[str, Any]:
+    return read_toml(board / FILE) if (board / FILE).is_file() else {}
+
+
+class ServerSettings(BaseModel):
+    """The keys of `[server]`. open: whether submissions without a token are accepted. workers: how many submissions
+    each server process scores at once; 0 if `farshift board work` scores them.
+
+    Quotas apply to a team (without a token, to an address) over the last 24 hours; `requests_a_minute` applies to each
+    token and each address. Scoring limits apply to one submission: seconds, bytes of address space, attempts before it
+    fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    open: bool = False
+    workers: int = Field(1, ge=0)
+    submissions_a_day: int = Field(20, ge=1)
+    bytes_a_day: int = Field(2048 * MIB, ge=1)
+    queued_at_once: int = Field(10, ge=1)
+    submission_bytes: int = Field(SUBMISSION_BYTES, ge=1)
+    requests_a_minute: int = Field(600, ge=1)
+    scoring_seconds: float = Field(900.0, ge=0.01)
+    scoring_bytes: int = Field(16384 * MIB, ge=1)
+    attempts: int = Field(3, ge=1)
+    lease_seconds: float = Field(60.0, ge=0.01)
+    silence_seconds: float = Field(30.0, ge=0.01)
+    slowest_bytes_a_second: int = Field(1024, ge=1)
+
+
+def read_server_settings(board: Path) -> ServerSettings:
+    """Read the settings of the board in a folder, with defaults for missing keys. Raises `BadDefinition` for the first
+    unknown key or invalid value."""
+    path, values = board / FILE, _read(board).get("server", {})
+    if not isinstance(values, dict):
+        raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
+    try:
+        return ServerSettings(**{key: value for key, value in values.items() if key not in RETIRED})
+    except ValidationError as error:
+        key, known = str(error.errors()[0]["loc"][0]), ServerSettings.model_fields
+        if key not in known:
+            names = shorten_list(sorted(known))
+            raise BadDefinition(f"{path}: [server] has no key {key!r}; known keys: {names}") from error
+        default = known[key].default
+        like = "true or false" if isinstance(default, bool) else f"a number, such as {default}"
+        raise BadDefinition(f"{path}: [server] {key} must be {like}") from error

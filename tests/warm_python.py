@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 ROOMS = ("core", "splits", "loaders", "benchmarks", "baselines", "leaderboard", "cli")
 
 LIBRARIES = """
-alembic.command cryptography.hazmat.primitives.serialization filelock jinja2 multiprocessing.pool numpy pandas
+cryptography.hazmat.primitives.serialization filelock jinja2 multiprocessing.pool numpy pandas
 pyarrow.compute pyarrow.csv pyarrow.dataset pyarrow.ipc pyarrow.parquet pydantic rich.console rich.progress rich.table
 sklearn.linear_model sklearn.tree sqlalchemy.orm torch torch._dynamo
 """

@@ -7,19 +7,21 @@ themselves are not checked: `farshift board verify` recomputes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import FarshiftError, UnknownName
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...core.errors import BadData, FarshiftError, UnknownName
 from ...core.listings import Listing
 from ..board_view import BoardView
-from ..entries import read_valid_entries
+from ..entries import ScoredEntry, read_valid_entries
 from ..operations.locations import is_url, open_board_view, submit_at
 from ..sealed.results import list_window_results
 from ..tables.snapshot import Snapshot, take_snapshot
-from .entries import BoardEntry, make_board_entries, make_listing, read_board_entry
+from ..teams import make_display_names
 from .server import RemoteStandings, find_server
 
 
@@ -66,9 +68,10 @@ class Board:
             answer = self._server.entries({name: value for name, value in filters.items() if value})
             return make_listing(read_board_entry(entry, self.location) for entry in answer)
         with self._viewed() as view:
-            order = {record: number for number, record in enumerate(_list_submitted(view))}
+            order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
             every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
-        entries = make_board_entries(every)
+        teams = make_display_names(every)
+        entries = (make_board_entry(entry, teams[entry.team, entry.team_key]) for entry in every)
         return make_listing(
             entry
             for entry in entries
@@ -105,5 +108,77 @@ class Board:
             yield view
 
 
-def _list_submitted(view: BoardView) -> list[str]:
-    return list(read_valid_entries(view.records()))
+class BoardEntry(BaseModel):
+    """One run of a submission."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    entry: str = Field(examples=["0f1e2d3c4b5a6978"])
+    run: int = Field(description="Its number in the submission.")
+    benchmark: str = Field(examples=["scan/length"])
+    kind: str = Field(description="The kind of shift.", examples=["length"])
+    model: str
+    team: str = Field(description="The team's display name.")
+    team_key: str = Field(description="The team's public key; empty if the submission is not signed.")
+    name: str
+    note: str
+    budget: str = Field(examples=["full"])
+    steps: int | None = Field(description="Training steps, if they differ from the budget's.")
+    selection: str = Field(examples=["last"])
+    submission: str = Field(description="sha256 of the submission's zip.")
+    time: str = Field(examples=["2026-11-23T12:00:00Z"])
+    reference: bool
+    scorer: int = Field(description="Version of the scorer of its newest score.")
+    entry_identity: str = Field(description="The identity of its table.")
+    id: float = Field(description="Its ID score.")
+    ood: float = Field(description="Its OOD score.")
+    left: dict[str, str] | None = Field(
+        description="If it was taken out of its table: kind (withdrawn, removed), reason and time; else null."
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain JSON."""
+        return self.model_dump()
+
+
+_OF_ENTRY = ("entry", "run", "benchmark", "model", "team_key", "name", "note", "budget", "steps", "selection")
+
+
+def make_board_entry(standing: ScoredEntry, team: str) -> BoardEntry:
+    """Create an entry with its team's display name."""
+    score = standing.score
+    return BoardEntry(
+        **{name: getattr(standing, name) for name in (*_OF_ENTRY, "submission", "time", "reference")},
+        kind=score.kind,
+        team=team,
+        scorer=score.scorer,
+        entry_identity=score.entry_identity,
+        id=float(score.id.value),
+        ood=float(score.ood.value),
+        left=None if standing.left is None else dict(vars(standing.left)),
+    )
+
+
+def read_board_entry(answer: Mapping[str, Any], where: str) -> BoardEntry:
+    """Parse an entry from a server's response. Raises `BadData` if a field is missing."""
+    try:
+        return BoardEntry.model_validate(answer)
+    except ValidationError as error:
+        field = ".".join(map(str, error.errors()[0]["loc"]))
+        raise BadData(f"{where}: an entry has no valid {field}: the server runs another version of Farshift") from error
+
+
+def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
+    """Return entries as a listing."""
+    return Listing(
+        list(entries),
+        "run",  # an entry is a run of a submission
+        lambda entry: {
+            "entry": entry.entry,
+            "model": entry.model,
+            "benchmark": entry.benchmark,
+            "team": entry.team,
+            "ID": f"{entry.id:.4g}",
+            "OOD": f"{entry.ood:.4g}",
+        },
+    )

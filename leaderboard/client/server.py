@@ -7,13 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadData, FarshiftError, Unavailable, UnknownName, get_first_line
-from ...core.files import is_offline
+from ...core.errors import BadData, FarshiftError, UnknownName
 from ...core.listings import render_table, to_data_frame
-from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ...loaders.remote.http import parse_json_object
 from ..ledger import Record
 from ..operations.locations import read_history
+from ..storage.http import fetch
 from ..storage.readers import UrlReader
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 28
 """Maximum number of bytes of a response."""
-PATIENCE = 60.0
 _PAGE = 500
 
 
@@ -115,73 +113,20 @@ class Server:
         return answer
 
     def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
-        try:
-            return parse_json_object(self._content(path, parameters))
-        except ValueError as error:
-            raise BadData(f"{self.url}/{path} is not a valid response of a board's server: {error}") from error
-
-    def _content(self, path: str, parameters: dict[str, str] | None = None) -> bytes:
-        return fetch_url(f"{self.url}/{path}", parameters)
-
-
-class NotFound(FarshiftError):
-    """An address was not found (404)."""
+        answer = fetch(f"{self.url}/{path}", MOST_BYTES, parameters)
+        if answer.status != 200:
+            raise FarshiftError(f"{answer.url} answered {answer.status}: {answer.error}")
+        return answer.json()
 
 
 def find_server(url: str) -> Server | None:
     """Return the server at an address; None if there is no server, only a static export."""
     url = url.rstrip("/")
     try:
-        answer = parse_json_object(fetch_url(f"{url}/api/v1/"))
-    except (NotFound, ValueError):
+        answer = parse_json_object(fetch(f"{url}/api/v1/", MOST_BYTES).content)
+    except ValueError:
         return None
     key = answer.get("key")
     if not isinstance(key, str) or len(key) != 64 or answer.get("read_only"):
         return None  # a copy is read like an export
     return Server(url)
-
-
-def fetch_url(target: str, parameters: dict[str, str] | None = None) -> bytes:
-    """Return the content at an address. Raises `NotFound` for 404, `Unavailable` if the server does not respond."""
-    import httpx2
-
-    if is_offline():
-        raise Unavailable(f"{target} was not contacted: FARSHIFT_OFFLINE is set")
-
-    def ask() -> bytes:
-        try:
-            with (
-                httpx2.Client(timeout=PATIENCE) as client,
-                client.stream("GET", target, params=parameters, headers={"User-Agent": "farshift"}) as answer,
-            ):
-                return _read_body(answer, target)
-        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
-            raise Unavailable(f"{target} cannot be reached: {get_first_line(error)}") from error
-        except httpx2.TransportError as error:
-            raise TransientError(str(error) or type(error).__name__) from error
-
-    return call_with_retries(ask, f"{target} could not be fetched")
-
-
-def _read_body(answer: Any, target: str) -> bytes:
-    if is_retryable(answer.status_code):
-        raise TransientError(
-            f"the server returned status {answer.status_code}", parse_retry_after(answer.headers.get("Retry-After"))
-        )
-    got = bytearray()
-    for piece in answer.iter_bytes():
-        got += piece
-        if len(got) > MOST_BYTES:
-            raise BadData(f"{target} returned more than {MOST_BYTES} bytes")
-    if answer.status_code == 404:
-        raise NotFound(f"{target}: {_parse_error(bytes(got))}")
-    if answer.status_code != 200:
-        raise FarshiftError(f"{target} returned status {answer.status_code}: {_parse_error(bytes(got))}")
-    return bytes(got)
-
-
-def _parse_error(content: bytes) -> str:
-    try:
-        return str(parse_json_object(content).get("error", ""))[:200]
-    except ValueError:
-        return "not found"

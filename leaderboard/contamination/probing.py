@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark
+import numpy as np
+
+from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
+from ...benchmarks.canary import TEXT, make_guid
 from ...benchmarks.harness.factory import make_factory
-from ...core.errors import FarshiftError
+from ...benchmarks.model import Model
+from ...core.errors import FarshiftError, ModelError, Unavailable
 from ...core.plugins import read_toml
-from ..validation.card import parse_team_and_model
+from ...loaders.acquire.source import Source, find_source, load_sources
+from ...loaders.split import open_split
+from ...splits.catalogue import list_manifests
+from ...splits.schema import Schema
+from ..validation.card import UNKNOWN, ModelCard, parse_team_and_model
 from ..validation.problem import Problems
-from .canaries import probe_continuation, search_texts
-from .corpus import Corpus
-from .declared import list_declared_overlaps
-from .fingerprints import count_duplicate_rows
+from .duplicates import Corpus, count_duplicate_rows
 
 Record = dict[str, Any]
 
@@ -77,3 +84,144 @@ def describe_record(record: Record) -> str:
             "the model continues the canary" if record["continued"] else "the model does not continue the canary"
         )
     return f"{mark:>5}  {record['probe']} on {record['benchmark']}: {description}"
+
+
+_KNOWN = 16
+"""Hexadecimal digits of the GUID that are shown to a model; it should continue with the other sixteen."""
+
+_MIN_DIGITS = 8
+"""Number of consecutive digits of the hidden half that counts as found: guessed with probability 1 in 2^32."""
+
+
+def search_texts(benchmark: Benchmark, texts: Iterable[str]) -> dict[str, Any]:
+    """Count the texts that contain the canary (with or without dashes, any case); list the first of them, from 0."""
+    canary = make_guid(benchmark)
+    bare = canary.replace("-", "")
+    matches, first, count = 0, None, 0
+    for count, text in enumerate(texts, 1):
+        low = text.lower()
+        if canary in low or bare in low:
+            matches += 1
+            first = count - 1 if first is None else first
+    return {"probe": "canary in texts", "benchmark": benchmark.name, "texts": count, "found": matches, "first": first}
+
+
+def probe_continuation(benchmark: Benchmark, schema: Schema, model: Model) -> dict[str, Any]:
+    """Check whether a text-to-text model continues the canary when half of the GUID is an input of the benchmark's
+    task. Raises `FarshiftError` if the task's inputs or outputs are not text."""
+    task = benchmark.task
+    if task.type != "sequence" or len(task.inputs) != 1 or schema[task.inputs[0]].type != "string":
+        raise FarshiftError(f"{benchmark.name} is not a text-to-text task, which the canary probe needs")
+    digits = make_guid(benchmark).replace("-", "")
+    known, hidden = digits[:_KNOWN], digits[_KNOWN:]
+    prompt = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
+    answer = model.predict({task.inputs[0]: np.array([prompt], object)})
+    values = list(getattr(answer, "prediction", answer))
+    if len(values) != 1:
+        raise ModelError(f"the model returned {len(values)} predictions for one text")
+    reply = values[0] if isinstance(values[0], str) else ""
+    bare = "".join(letter for letter in reply.lower() if letter in "0123456789abcdef")
+    knows = any(hidden[start : start + _MIN_DIGITS] in bare for start in range(len(hidden) - _MIN_DIGITS + 1))
+    return {"probe": "canary continued", "benchmark": benchmark.name, "continued": knows, "said": reply[:200]}
+
+
+FIELDS = ("training_data", "pretraining")
+_VIEWS = ("id", "ood")
+
+
+def list_declared_overlaps(card: ModelCard, benchmark: Benchmark) -> list[dict[str, Any]]:
+    """One record for each name that a card declares. `overlap` is "test" if the named data contain test rows of the
+    benchmark, "source" if it names the source of the test rows, "related" if it names a source made from the same files
+    or the same seed, "training" for the benchmark's own training rows, "none" for anything else, known or unknown, and
+    "unknown" if the card says so. `why` explains it."""
+    return [_make_declared_record(benchmark, field, name) for field in FIELDS for name in getattr(card, field)]
+
+
+def _make_declared_record(benchmark: Benchmark, field: str, name: str) -> dict[str, Any]:
+    overlap, why, rows = _find_overlap(benchmark, name)
+    record = {"probe": "declared training data", "benchmark": benchmark.name, "field": field, "declared": name}
+    return record | {"overlap": overlap, "rows": rows, "why": why}
+
+
+def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
+    if name == UNKNOWN:
+        return "unknown", "the card does not say what it was", None
+    own = find_source(benchmark.manifest.definition.source.name)
+    plain_name = normalise_name(name)
+    if plain_name in (normalise_name(own.name), normalise_name(own.definition.title)):
+        return "source", f"declares training on {own.name}: the split's test rows lie there", None
+    if plain_name in (
+        normalise_name(benchmark.name),
+        normalise_name(benchmark.manifest.name),
+        normalise_name(benchmark.manifest.full_name),
+    ):
+        return "training", f"declares {benchmark.name} itself: its training rows are what every entry may train on", 0
+    split = _find_split(plain_name)
+    if split is not None:
+        return _find_split_overlap(benchmark, split)
+    for other in load_sources().values():
+        if plain_name in (normalise_name(other.name), normalise_name(other.definition.title)) and (
+            shared := describe_relation(own, other)
+        ):
+            return (
+                "related",
+                f"declares training on {other.name}, which {shared} as {own.name}, where the test lies",
+                None,
+            )
+    return "none", f"{name} is not a source or split that the test rows of {benchmark.name} are known to lie in", 0
+
+
+def normalise_name(name: str) -> str:
+    """Normalise a name for comparison: lower case, letters and digits only."""
+    return re.sub("[^a-z0-9]+", "", name.lower())
+
+
+def _find_split(plain_name: str) -> str | None:
+    """The full name of the split that a declared name refers to, as a split or a benchmark."""
+    for benchmark in load_benchmarks().values():
+        if normalise_name(benchmark.name) == plain_name:
+            return benchmark.definition.split
+    for manifest in list_manifests():
+        if manifest.frozen and plain_name in (normalise_name(manifest.name), normalise_name(manifest.full_name)):
+            return manifest.full_name
+    return None
+
+
+def _find_split_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
+    """The overlap with the training rows of another split."""
+    try:
+        split = open_split(name)
+        own = benchmark.split.source
+        if split.source.name != own.name:
+            shared = describe_relation(own, split.source)
+            if not shared:
+                return "none", f"{name} is over {split.source.name}, and {benchmark.name} over {own.name}", 0
+            return "related", f"declares {name}, over {split.source.name}, which {shared} as {own.name}", None
+        train = split.part("train").row_ids
+        test = np.concatenate([benchmark.view(view)[0].row_ids for view in _VIEWS])
+    except Unavailable as error:
+        return "none", f"the rows of {name} cannot be had here: {error}", None
+    count = int(np.isin(test, train).sum())
+    if not count:
+        return "none", f"no test row of {benchmark.name} is among the training rows of {name}", 0
+    why = f"declares {name}: {count} of {len(test)} test rows of {benchmark.name} are training rows there"
+    return "test", why, count
+
+
+def describe_relation(first: Source, second: Source) -> str:
+    """Describe how two sources share rows: the same files, or the same generator and seed; empty if neither is
+    known."""
+    first_origins, second_origins = (_list_origins(source.definition.distributions) for source in (first, second))
+    if first_origins[0] & second_origins[0]:
+        return "is made of the same files"
+    return "is drawn by the same generator and seed" if first_origins[1] & second_origins[1] else ""
+
+
+def _list_origins(distributions: Sequence[Any]) -> tuple[set[str], set[tuple[str, str]]]:
+    files = {pin.sha256 for distribution in distributions for pin in distribution.files}
+    seeds = {
+        (distribution.generator, str(distribution.options["seed"]))
+        for distribution in distributions
+        if distribution.options.get("seed")
+    }
+    return files, seeds

@@ -7,11 +7,18 @@ from typing import Any
 
 from ...core.clock import get_utc_now
 from ...core.errors import FarshiftError
-from .chain import find_chain_problems, find_continuation_problems, find_link_problems
 from .keys import SigningKey, is_signed_by
-from .record import GENESIS, KINDS, Record, hash_record
-from .rotation import KIND as ROTATED
-from .rotation import find_current_key, list_rotations
+from .record import (
+    GENESIS,
+    KINDS,
+    Record,
+    find_chain_problems,
+    find_current_key,
+    find_link_problems,
+    hash_record,
+    list_rotations,
+)
+from .record import ROTATED as ROTATED
 from .store import Store
 
 Event = tuple[str, dict[str, Any]]
@@ -57,7 +64,8 @@ class Ledger:
                 "(run farshift board verify to list what differs)"
             )
         seq, previous = (head.seq + 1, head.hash) if head else (0, GENESIS)
-        time = _clamp_time(head, get_utc_now())
+        # Not before the time of the previous record, whatever this machine's clock says.
+        time = max(get_utc_now(), head.time) if head else get_utc_now()
         added = []
         for number, (kind, body) in enumerate(events, seq):
             hash = hash_record(number, time, kind, body, previous)
@@ -77,30 +85,7 @@ class Ledger:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
         return records
 
-    def records_since(self, last: Record) -> list[Record]:
-        """The records after one that was read before, checked as by `records`; earlier records are not read again.
-        Raises `FarshiftError` if the ledger does not continue from `last`."""
-        since = self.store.records(last.seq)
-        records = since[1:]
-        problems = find_continuation_problems(last, records)
-        if not since or since[0].hash != last.hash or not since[0].fits():
-            problems = [f"record {last.seq} has changed since it was read"]
-        if not problems and records and not self._signed(records[-1]):
-            problems = [f"record {records[-1].seq} is not signed by the board's key"]
-        if problems:
-            raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
-        return records
-
-    def _signed(self, record: Record) -> bool:
-        rotated = [rotation for rotation in self.store.of_kind(ROTATED) if rotation.seq < record.seq]
-        return is_signed_by(find_current_key(rotated, self.key), record.hash, record.signature)
-
     def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
         """All records, and every problem in them, with every signature checked."""
         records = self.store.records()
         return records, find_chain_problems(records, self.key, head)
-
-
-def _clamp_time(head: Record | None, time: str) -> str:
-    """Return a time that is not before that of the previous record, whatever this machine's clock says."""
-    return max(time, head.time) if head else time

@@ -1,18 +1,24 @@
-"""One record of a ledger: an event, the hash of the record before it, and the board's signature.
+"""The records of a ledger: one record, the checks of their chain, and the rotation of the board's key.
 
 A record's `hash` is sha256 of the canonical JSON of `seq`, `time`, `kind`, `body` and `previous`; `previous` is the
 hash of the record before it, so a change anywhere changes every later hash. `signature` is ed25519 (RFC 8032) by the
-board's key at that time (`rotation.py`) over the 32 bytes of the hash.
+board's key at that time over the 32 bytes of the hash.
+
+A board signs with its first key, which identifies it permanently, until a record `key_rotated` with `{"key": ..}`
+names the public key that signs every later record. It is signed by the previous key, so trust in the first key extends
+to the last.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.canonical import compute_identity, to_canonical_json
+from .keys import is_signed_by
 
 GENESIS = "0" * 64
 """The value of `previous` in the first record."""
@@ -81,3 +87,70 @@ def read_line(line: bytes) -> Record:
         if not isinstance(value, str) or (name in _HEX and not re.fullmatch(f"[0-9a-f]{{{_HEX[name]}}}", value)):
             raise ValueError(f"has a missing or invalid {name}")
     return record
+
+
+def find_chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
+    """List all problems of a ledger's records, in order; empty if there are none.
+
+    key: the board's first public key, hexadecimal. head: a record's hash known from an earlier check. Without it a
+    removal of the last records cannot be detected, because the rest is still a valid chain.
+    """
+    problems, unsigned, signing = find_link_problems(records), [], key
+    for record in records:
+        if is_signed_by(signing, record.hash, record.signature):
+            signing = find_next_key(record, signing)
+        else:
+            unsigned.append(f"record {record.seq} is not signed by the board's key")
+    problems += [f"no record is signed by the board's key {key}"] if len(unsigned) == len(records) > 1 else unsigned
+    if head is not None and all(record.hash != head for record in records):
+        problems.append(f"no record has the given hash {head}: records were removed or rewritten")
+    return problems
+
+
+def find_link_problems(records: Sequence[Record]) -> list[str]:
+    """List the problems of the chain itself, without signatures."""
+    problems = []
+    if not records or records[0].kind != "opened" or records[0].seq:
+        problems.append("the ledger does not begin with the board's opening: records were removed")
+    due, previous = 0, GENESIS
+    for number, record in enumerate(records):
+        if record.seq > due:
+            last = record.seq - 1
+            missing = f"record {due} is" if due == last else f"records {due} to {last} are"
+            problems.append(f"{missing} missing before record {record.seq}")
+        elif record.seq < due:
+            problems.append(f"record {record.seq} comes after record {due - 1}: records were reordered or repeated")
+        elif record.previous != previous:
+            problems.append(f"record {record.seq} does not have the hash of the record before it")
+        if not record.fits():
+            problems.append(f"record {record.seq} ({record.kind}) was changed: its hash does not match")
+        if record.kind not in (*KINDS, *HISTORY):
+            problems.append(f"record {record.seq} has the unknown kind {record.kind!r}")
+        elif record.kind == "opened" and number:
+            problems.append(f"record {record.seq} opens the board again")
+        due, previous = record.seq + 1, record.hash
+    return problems
+
+
+ROTATED = "key_rotated"
+_PUBLIC_KEY = re.compile("[0-9a-f]{64}")
+
+
+def find_next_key(record: Record, key: str) -> str:
+    """The key that signs the records after `record`, which `key` signs."""
+    named = record.body.get("key") if record.kind == ROTATED else None
+    return named if isinstance(named, str) and _PUBLIC_KEY.fullmatch(named) else key
+
+
+def find_current_key(records: Iterable[Record], key: str) -> str:
+    """The key that signs the record after `records`, `key` being the board's first. A rotation that the previous key
+    did not sign is ignored."""
+    for record in records:
+        if record.kind == ROTATED and record.fits() and is_signed_by(key, record.hash, record.signature):
+            key = find_next_key(record, key)
+    return key
+
+
+def list_rotations(records: Sequence[Record]) -> list[Record]:
+    """The records that name a new key."""
+    return [record for record in records if record.kind == ROTATED]

@@ -7,7 +7,7 @@ they are on the disk, and checked by triggers: a row must follow the last one, a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,11 +19,9 @@ from ...core.errors import FarshiftError, MissingExtra, get_first_line
 from .record import Record
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Row, Table
+    from sqlalchemy import Connection, Engine, Row
     from sqlalchemy.engine import URL
 
-SCHEMA = "0003"
-"""The newest migration: the schema that this version reads and writes."""
 
 WAIT = 60
 """Seconds that an append waits for another process."""
@@ -157,19 +155,22 @@ class Store:
         transaction. Returns them once they are on the disk."""
         from sqlalchemy import insert
 
+        from .schema import RECORDS
+
         with self.committing() as connection:
             if self.dialect == "postgresql":
                 connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
             added = continued(self._head(connection), self._of_kind(connection, kind))
             if added:
                 rows = [record.__dict__ | {"body": to_canonical_json(record.body).decode()} for record in added]
-                connection.execute(insert(_make_records_table()), rows)
+                connection.execute(insert(RECORDS), rows)
         return added
 
     def _head(self, connection: Connection) -> Record | None:
         from sqlalchemy import select
 
-        records = _make_records_table()
+        from .schema import RECORDS as records
+
         row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
         return None if row is None else self._record(row)
 
@@ -186,19 +187,19 @@ class Store:
     def _of_kind(self, connection: Connection, kind: str) -> list[Record]:
         from sqlalchemy import select
 
-        records = _make_records_table()
+        from .schema import RECORDS as records
+
         query = select(records).where(records.c.kind == kind).order_by(records.c.seq)
         return [self._record(row) for row in connection.execute(query)]
 
-    def records(self, since: int = 0) -> list[Record]:
-        """All records from number `since` on, by `seq`, unchecked: `chain.py` checks them."""
+    def records(self) -> list[Record]:
+        """All records, by `seq`, unchecked."""
         from sqlalchemy import select
 
-        records = _make_records_table()
-        query = select(records).where(records.c.seq >= since) if since else select(records)
+        from .schema import RECORDS
+
         with self.reading() as connection:
-            rows: Sequence[Row[Any]] = connection.execute(query.order_by(records.c.seq)).all()
-        return [self._record(row) for row in rows]
+            return [self._record(row) for row in connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()]
 
     def _record(self, row: Row[Any]) -> Record:
         values = dict(zip(_COLUMNS, row, strict=True))
@@ -211,13 +212,6 @@ class Store:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
-
-
-def _make_records_table() -> Table:
-    from sqlalchemy import Column, Integer, MetaData, Table, Text
-
-    kinds = {"seq": Integer}
-    return Table("records", MetaData(), *(Column(name, kinds.get(name, Text)) for name in _COLUMNS))
 
 
 def _parse_url(url: str) -> URL:

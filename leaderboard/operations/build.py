@@ -29,7 +29,7 @@ from ..settings import write_baselines
 from ..submission.pack import pack_runs
 from ..tables.row_scores import read_entry_rows
 from ..tables.snapshot import take_snapshot
-from .reference import declare_references
+from .manage import declare_references
 from .submit import submit_runs
 from .verify import verify_board
 

@@ -12,7 +12,7 @@ from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import report_progress
-from ..sealed.times import Clock, format_time, get_utc_time
+from ..sealed.window import Clock, format_time, get_utc_time
 from ..storage.board_files import find_withheld_files, list_files, list_named_files
 from ..storage.readers import CARD, LEDGER
 
@@ -48,7 +48,9 @@ def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> 
         _refuse_others(out, card, named)
         new = 0
         for number, (path, digest) in enumerate(sorted(public_files.items())):
-            new += _copy_file(board, path, digest, out / path)
+            if not (out / path).is_file() or compute_file_sha256(out / path) != digest:
+                write_atomically(out / path, board.read_file(path, digest), _ADVICE)
+                new += 1
             report_progress("exporting", number + 1, len(public_files))
         write_atomically(out / LEDGER, b"".join(record.line() + b"\n" for record in records), _ADVICE)
         write_atomically(out / CARD, tomli_w.dumps(card).encode(), _ADVICE)
@@ -80,13 +82,3 @@ def _refuse_others(out: Path, card: dict[str, object], named: dict[str, str]) ->
     foreign |= {path for path in list_files(out, folders) if path not in named}
     if foreign:
         raise FarshiftError(f"{out} contains other files than an export of this board ({min(foreign)}): choose another")
-
-
-def _copy_file(board: Board, path: str, digest: str, target: Path) -> bool:
-    if target.is_file() and compute_file_sha256(target) == digest:
-        return False
-    source = board.file(path)
-    if source is None or compute_file_sha256(source) != digest:
-        raise FarshiftError(f"{board.path / path} is missing or was changed: run farshift board verify {board.path}")
-    write_atomically(target, source.read_bytes(), _ADVICE)
-    return True

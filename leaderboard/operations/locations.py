@@ -12,8 +12,8 @@ from ...core.plugins import read_toml
 from ..board import Board
 from ..board_view import BoardView, ReadOnlyBoard
 from ..ledger import Record
-from ..ledger.chain import find_chain_problems
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
+from ..ledger.record import find_chain_problems
 from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
 from ..submission.remote import RemoteBoard
 from .submit import submit_runs

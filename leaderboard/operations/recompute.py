@@ -1,8 +1,8 @@
-"""Recompute a submission: its own statements, the score of each of its runs, and the scores of their rows.
+"""The part of a verification that recomputes every entry, in parallel, and compares it with the ledger.
 
 Results are cached in the user's cache, never on a board: in `boards/computed/<key>.json`, by the submission's digest,
-the runs and their identities, and this version's code; the rows in `boards/rows/`. An interrupted verification
-continues from there. A cached file has its own digest; if it does not match, the result is computed again.
+the runs and their identities, and this version's code. An interrupted verification continues from there. A cached file
+has its own digest; if it does not match, the result is computed again.
 """
 
 from __future__ import annotations
@@ -17,37 +17,45 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.scoring.record import Score
 from ...core.canonical import compute_identity, to_canonical_json
-from ...core.errors import BadSubmission, FarshiftError, Unavailable
+from ...core.engines import Needs, map_jobs
+from ...core.errors import BadSubmission, FarshiftError, Unavailable, UnknownName
 from ...core.files import write_atomically
 from ...core.plugins import list_plugin_folders
+from ...core.progress import report_progress
 from ..board_view import get_derived_folder
+from ..entries import Entry, RescoreRecord, get_submission_path
 from ..submission.validate import validate_submission
-from ..tables.row_scores import make_rows_path, store_rows
-from .submit import make_run_item, score_entry
+from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
 
-CACHE_VERSION = 1
+MANY = 4
+"""Minimum number of submissions for several processes."""
+
+CACHE_VERSION = 2
 """Version of the cache format: raise it with every change of the content."""
+
+SUBPACKAGES = ("core", "splits", "loaders", "benchmarks", "leaderboard")
+LIBRARIES = ("numpy", "pyarrow")
 
 
 @dataclass(frozen=True)
 class RecomputeJob:
-    """What to compute for a submission: its file; for each run the entry's name and identity; and whether row scores
-    are needed too. fresh: ignore cached results."""
+    """What to compute for a submission: its file, and for each run the entry's name and identity. fresh: ignore cached
+    results."""
 
     file: Path
     digest: str
     runs: Mapping[int, tuple[str, str]]
-    rows: bool = False
     fresh: bool = False
 
 
 @dataclass(frozen=True)
 class Recomputation:
-    """The result. said: name, team, team key and note of the submission; runs: for each run the expected ledger entry
-    (`item`), its `identity`, and `score`, the digest of its score, with the `scorer`, or `problem`; `rows`: the digest
-    of the file of its row scores, if requested. unavailable, invalid: why nothing could be computed. before: whether an
-    earlier verification computed it."""
+    """The result. metadata: name, team, team key and note of the submission; runs: for each run the expected ledger
+    entry (`item`), and `score`, the digest of its score, with the `scorer`, or `problem`. unavailable, invalid: why
+    nothing could be computed. before: whether an earlier verification computed it."""
 
     metadata: Mapping[str, str]
     runs: Mapping[int, Mapping[str, Any]]
@@ -56,44 +64,54 @@ class Recomputation:
     before: bool = False
 
 
+def recompute_entries(
+    entries: Sequence[Entry], known: Mapping[str, Benchmark], files: Mapping[str, Path], workers: int, fresh: bool
+) -> dict[str, Recomputation]:
+    """Recompute everything that this version of Farshift can score, in several processes. files: the board's files
+    by their paths. Returns the results by the submission's digest."""
+    runs: dict[str, dict[int, tuple[str, str]]] = {}
+    for entry in entries:
+        if entry.scores and get_submission_path(entry.submission) in files and not explain_older(known, entry):
+            runs.setdefault(entry.submission, {})[entry.run] = (entry.entry, entry.scores[-1].entry_identity)
+    jobs = [RecomputeJob(files[get_submission_path(digest)], digest, of, fresh) for digest, of in runs.items()]
+    parallel = workers != 1 and len(jobs) >= MANY
+    needs = Needs(workers=workers, threads=1)
+    computed = map_jobs("processes", recompute_scores, jobs, needs) if parallel else map(recompute_scores, jobs)
+    results = {}
+    for job, result in zip(jobs, computed, strict=True):
+        results[job.digest] = result
+        report_progress("recomputing", len(results), len(jobs))
+    return results
+
+
 def recompute_scores(job: RecomputeJob) -> Recomputation:
     """Recompute a submission's scores, or read them from the cache."""
-    cache_path = get_derived_folder() / "computed" / f"{_make_cache_key(job)}.json"
-    if not job.fresh and (result := _read_cache(cache_path, job)) is not None:
-        return result
+    runs_by_number = {str(run): list(names) for run, names in job.runs.items()}
+    parts = {"version": CACHE_VERSION, "submission": job.digest, "runs": runs_by_number, "code": compute_code_digest()}
+    cache_path = get_derived_folder() / "computed" / f"{compute_identity(parts)[:32]}.json"
+    if not job.fresh and (cached := _read_cache(cache_path)) is not None:
+        return cached
+    runs: dict[int, dict[str, Any]] = {}
     try:
         submission = validate_submission(job.file, set(job.runs))
-    except Unavailable as error:
-        return Recomputation({}, {}, unavailable=str(error))
+        for run, entry in zip(sorted(job.runs), submission.entries, strict=True):
+            runs[run] = {"item": make_run_item(job.runs[run][0], run, entry)}
+            try:
+                score = score_entry(entry)
+            except Unavailable:
+                raise
+            except FarshiftError as error:
+                runs[run]["problem"] = str(error)
+            else:
+                runs[run] |= {"score": compute_identity(score.to_dict()), "scorer": score.scorer}
     except BadSubmission as error:
         return Recomputation({}, {}, invalid=str(error))
     except FarshiftError as error:
         return Recomputation({}, {}, unavailable=str(error))
     metadata = {name: getattr(submission, name) for name in ("name", "team", "team_key", "choose", "note")}
-    runs: dict[int, dict[str, Any]] = {}
-    is_complete = True
-    for run, entry in zip(sorted(job.runs), submission.entries, strict=True):
-        name, identity = job.runs[run]
-        runs[run] = {"item": make_run_item(name, run, entry), "identity": entry.entry_identity}
-        try:
-            score = score_entry(entry)
-        except Unavailable as error:
-            return Recomputation(metadata, {}, unavailable=str(error))
-        except FarshiftError as error:
-            runs[run]["problem"], is_complete = str(error), False
-            continue
-        runs[run] |= {"score": compute_identity(score.to_dict()), "scorer": score.scorer}
-        if job.rows:
-            rows = make_rows_path(get_derived_folder(), name, job.digest, identity)
-            runs[run]["rows"] = sha256(store_rows(rows, entry, submission.model)).hexdigest()
-    if is_complete:
-        _write_cache(cache_path, {"said": metadata, "runs": {str(run): result for run, result in runs.items()}})
+    if not any("problem" in run for run in runs.values()):
+        _write_cache(cache_path, {"metadata": metadata, "runs": {str(run): result for run, result in runs.items()}})
     return Recomputation(metadata, runs)
-
-
-def _make_cache_key(job: RecomputeJob) -> str:
-    parts = {"kept": CACHE_VERSION, "submission": job.digest, "rows": job.rows, "code": compute_code_digest()}
-    return compute_identity(parts | {"runs": {str(run): list(names) for run, names in job.runs.items()}})[:32]
 
 
 def _write_cache(path: Path, record: Mapping[str, Any]) -> None:
@@ -104,7 +122,7 @@ def _write_cache(path: Path, record: Mapping[str, Any]) -> None:
         return  # a full or read-only cache: computed again next time
 
 
-def _read_cache(path: Path, job: RecomputeJob) -> Recomputation | None:
+def _read_cache(path: Path) -> Recomputation | None:
     try:
         digest, _, content = path.read_bytes().partition(b"\n")
     except OSError:
@@ -113,18 +131,7 @@ def _read_cache(path: Path, job: RecomputeJob) -> Recomputation | None:
         return None
     record = json.loads(content)
     runs = {int(run): result for run, result in record["runs"].items()}
-    for run, result in runs.items():
-        rows = make_rows_path(get_derived_folder(), job.runs[run][0], job.digest, job.runs[run][1])
-        if job.rows and not _has_digest(rows, result["rows"]):
-            return None
-    return Recomputation(record["said"], runs, before=True)
-
-
-def _has_digest(file: Path, digest: str) -> bool:
-    try:
-        return sha256(file.read_bytes()).hexdigest() == digest
-    except OSError:
-        return False
+    return Recomputation(record["metadata"], runs, before=True)
 
 
 def compute_code_digest() -> str:
@@ -145,5 +152,57 @@ def _compute_code_digest(folders: tuple[Path, ...]) -> str:
     return compute_identity({"code": code, "libraries": libraries, "python": platform.python_version()})
 
 
-SUBPACKAGES: Sequence[str] = ("core", "splits", "loaders", "benchmarks", "leaderboard")
-LIBRARIES: Sequence[str] = ("numpy", "pyarrow")
+def explain_older(known: Mapping[str, Benchmark], entry: Entry) -> str:
+    """Why this version of Farshift cannot recompute an entry's newest score; empty if it can."""
+    newest = entry.scores[-1]
+    try:
+        if entry.benchmark not in known:
+            raise UnknownName("benchmark", entry.benchmark, known)
+        benchmark = known[entry.benchmark]
+        if benchmark.identity(entry.budget, entry.steps, entry.selection) == newest.entry_identity:
+            return ""
+        scorer = benchmark.made_under(newest.entry_identity, entry.budget, entry.steps, entry.selection)
+    except FarshiftError as error:
+        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
+    if scorer is not None:
+        return f"scored by scorer {scorer}: run farshift board rescore for this version's"
+    return "it has an older identity, which this version does not score"
+
+
+def find_inconsistencies(entry: Entry, files: Mapping[str, Path]) -> list[str]:
+    """Contradictions between an entry's records and the ledger or the stored scores."""
+    if not entry.scores:
+        return ["was submitted but never scored"]
+    problems = []
+    first = entry.scores[0].entry_identity
+    if make_entry_name(entry.submission, entry.run, first) != entry.entry:
+        problems.append("its name does not match its submission, run and identity")
+    for score in entry.scores:
+        if list(score.files) != [score.path]:
+            problems.append(f"its record does not name exactly {score.path}")
+    for before, after in zip(entry.scores, entry.scores[1:], strict=False):
+        assert isinstance(after, RescoreRecord)
+        for which, score in (("before", before), ("after", after)):
+            if score.path not in files:
+                continue
+            values = extract_headline_values(Score.from_dict(json.loads(files[score.path].read_bytes())))
+            if values != getattr(after, which).model_dump():
+                problems.append(f"the value {which} its rescoring by scorer {after.scorer} differs from {score.path}")
+    return problems
+
+
+def find_differences(entry: Entry, computed: Recomputation) -> list[str]:
+    """Differences between an entry's records and its submission."""
+    newest, run = entry.scores[-1], computed.runs[entry.run]
+    problems = [
+        f"its {name} is {getattr(entry, name)!r} in the ledger but {submitted!r} in the submission"
+        for name, submitted in (*computed.metadata.items(), *run["item"].items())
+        if getattr(entry, name) != submitted
+    ]
+    if "problem" in run:
+        return [*problems, f"can no longer be scored: {run['problem']}"]
+    if run["scorer"] != newest.scorer:
+        problems.append(f"the ledger names scorer {newest.scorer}, but this identity belongs to scorer {run['scorer']}")
+    if run["score"] != newest.digest:
+        problems.append("its recomputed score differs from the ledger")
+    return problems

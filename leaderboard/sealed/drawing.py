@@ -8,15 +8,18 @@ strings of two bits are published) is left out on both sides: only public rows o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.model import Task
 from ...core.draws import make_stream_name
 from ...core.errors import FarshiftError
 from ...loaders.acquire.source import add_row_ids, find_source
@@ -24,10 +27,10 @@ from ...loaders.freezing.redraw import apply_split_rule, check_redrawable, find_
 from ...loaders.part import Part
 from ...loaders.split import Split
 from ...splits.rows import compute_first_ids
-from .profile import Profile, compare_fields
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 VIEWS = ("id", "ood")
 SEALED = "sealed"
@@ -255,3 +258,76 @@ def _compare_view(
         "left_out": {"rows": len(public) - len(matched_rows), "cells": out},
         "measures": compare_fields(matched_rows, sealed, benchmark.task.inputs),
     }
+
+
+MOST_VALUES = 200
+BUCKETS = 10
+"""If the public test has more than 200 distinct severities, cells use deciles; otherwise each severity is a cell."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The cells of a view, defined by its public rows and applied to any rows."""
+
+    task: Task
+    edges: NDArray[Any] | None
+
+    @classmethod
+    def of(cls, public: Part, task: Task) -> Profile:
+        severity = public.row_metadata.get("severity")
+        if severity is None or len(np.unique(severity)) <= MOST_VALUES:
+            return cls(task, None)
+        return cls(task, np.unique(np.quantile(severity, np.arange(1, BUCKETS) / BUCKETS)))
+
+    def cells(self, rows: Part) -> list[str]:
+        """The name of each row's cell, for example "severity 12, group 11-20, class 3"."""
+        columns: list[list[str]] = []
+        severity = rows.row_metadata.get("severity")
+        if severity is not None and self.edges is None:
+            columns.append([f"severity {value}" for value in severity.tolist()])
+        elif severity is not None:
+            assert self.edges is not None
+            tenth = np.searchsorted(self.edges, severity, side="right")
+            columns.append([f"severity in tenth {value + 1}" for value in tenth.tolist()])
+        if "group" in rows.row_metadata:
+            columns.append([f"group {value}" for value in rows.row_metadata["group"].tolist()])
+        if self.task.type == "classification":
+            columns.append([f"class {value}" for value in rows.true_labels().tolist()])
+        return [", ".join(values) for values in zip(*columns, strict=True)] if columns else ["all"] * len(rows)
+
+    def counts(self, rows: Part) -> dict[str, int]:
+        """The number of rows in each cell, sorted by the cells' names."""
+        return dict(sorted(Counter(self.cells(rows)).items()))
+
+
+def compare_samples(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
+    """The largest distance between the distribution functions of two samples, and its asymptotic p-value (Kolmogorov,
+    1933); conservative for repeated values."""
+    from scipy.special import kolmogorov
+
+    left, right = np.sort(left), np.sort(right)
+    every = np.concatenate([left, right])
+    steps = [np.searchsorted(sample, every, side="right") / len(sample) for sample in (left, right)]
+    distance = float(np.abs(steps[0] - steps[1]).max())
+    scaled = sqrt(len(left) * len(right) / (len(left) + len(right))) * distance
+    return {"distance": round(distance, 6), "p": round(float(kolmogorov(scaled)), 6)}
+
+
+def measure_fields(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """One number for each row and field: the length of a text, the mean of a tensor's elements, the value of a number.
+    A function of these fields only."""
+    measures: dict[str, NDArray[Any]] = {}
+    for name, values in rows.numpy(fields).items():
+        if values.dtype == object:
+            measures[f"length of {name}"] = np.array([len(value) for value in values.tolist()])
+        elif values.ndim > 1:
+            measures[f"mean of {name}"] = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
+        else:
+            measures[name] = values
+    return measures
+
+
+def compare_fields(public: Part, sealed: Part, fields: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    """The two-sample comparison of every measure of these fields."""
+    ours, theirs = measure_fields(public, fields), measure_fields(sealed, fields)
+    return {name: compare_samples(ours[name], theirs[name]) for name in sorted(ours)}

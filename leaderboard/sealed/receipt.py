@@ -16,11 +16,9 @@ from typing import Any
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadData, FarshiftError
 from ...core.files import write_atomically
-from ..ledger.chain import find_chain_problems
 from ..ledger.keys import is_signed_by
-from ..ledger.record import Record, read_line
-from ..ledger.rotation import find_current_key
-from .times import parse_time
+from ..ledger.record import Record, find_chain_problems, find_current_key, read_line
+from .window import parse_time
 
 FORMAT = 1
 MAX_FILE = 1 << 20

@@ -1,8 +1,10 @@
-"""Sealing a benchmark: secret, commitment, draw, and then the open window, in this order.
+"""The board's side of a window: secret, commitment, draw, and then the open window, in this order; after its closing
+time every submission is scored and the seed is revealed.
 
 Each step is on the disk before the next one and can be repeated: if the process is killed between two steps, calling
-`seal_benchmark` for the same benchmark continues the window with its original secret and terms. Until the reveal the
-secret is in only one file, in the board's private folder, with mode 600.
+`seal_benchmark` for the same benchmark continues the window with its original secret and terms, and `close_window`
+continues a window that is closed but not revealed. Until the reveal the secret is in only one file, in the board's
+private folder, with mode 600.
 """
 
 from __future__ import annotations
@@ -16,18 +18,40 @@ from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
-from ...core.canonical import to_canonical_json
+from ...benchmarks.scoring.score import score_predictions
+from ...core.canonical import compute_identity, to_canonical_json
 from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
+from ...core.progress import report_progress
 from ..storage.board_files import compute_digests
-from .draw_folder import compute_inputs_digest, make_draw_files, select_inputs
+from ..submission.validate import ValidRun
 from .drawing import CIPHER, SealedDraw, check_sealable, draw_sealed_rows
-from .times import Clock, format_time, get_utc_time, parse_time
-from .window import SEED_BYTES, Terms, Window, WindowPaths, read_windows
+from .published import (
+    SealedBenchmark,
+    compute_inputs_digest,
+    find_window_benchmark,
+    make_draw_files,
+    make_sealed_benchmark,
+    select_inputs,
+)
+from .results import compute_contrast
+from .submit import check_answers, read_window_draw
+from .window import (
+    SEED_BYTES,
+    Clock,
+    Terms,
+    Window,
+    WindowPaths,
+    find_window,
+    format_time,
+    get_utc_time,
+    parse_time,
+    read_windows,
+)
 
 if TYPE_CHECKING:
     from ..board import Board
-    from ..board_view import BoardView
+
 
 Entropy = Callable[[int], bytes]
 
@@ -159,13 +183,69 @@ def read_secret_seed(board: Board, window: str) -> bytes:
     return seed
 
 
-def read_profile(board: BoardView, window: str) -> dict[str, Any]:
-    """The comparison of a window's draw with the public test, as published."""
-    path = board.file(WindowPaths(window).profile)
-    if path is None:
-        raise FarshiftError(
-            f"{board.path / WindowPaths(window).profile} is missing: run farshift board verify {board.path} to list "
-            "what differs"
-        )
-    profile: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return profile
+def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Window:
+    """Close a window after its closing time: accept no more submissions, score the existing ones, reveal the seed.
+    Closing it again changes nothing. Raises `FarshiftError` before the closing time."""
+    with board.locked():
+        sealed_window = find_window(board.ledger.records(), window)
+        state = sealed_window.state(clock())
+        if state == "revealed":
+            return sealed_window
+        if state != "due":
+            raise FarshiftError(
+                f"window {sealed_window.name} closes at {sealed_window.terms.closes}: it is {state} now"
+            )
+        if sealed_window.closed is None:
+            board.ledger.append([("window_closed", {"window": sealed_window.name})])
+        _reveal_seed(board, sealed_window)
+        return read_windows(board.ledger.records())[sealed_window.name]
+
+
+def _reveal_seed(board: Board, window: Window) -> None:
+    secret = read_secret_seed(board, window.name)
+    if window.terms.commitment(secret) != window.commitment:
+        raise FarshiftError(f"the seed of window {window.name} does not match the commitment: restore it")
+    public = find_window_benchmark(window.terms)
+    paths = WindowPaths(window.name)
+    published_draw = read_window_draw(board, window.name)
+    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, window.derive_draw_seed(secret)))
+    events: list[tuple[str, dict[str, Any]]] = []
+    files: dict[str, bytes] = {}
+    for number, (digest, body) in enumerate(window.answers.items()):
+        file = board.file(paths.answers(digest)) or board.path / paths.answers(digest)
+        _, entry = check_answers(file, sealed)
+        score_files = {paths.score(digest): to_canonical_json(score_answers(sealed, entry))}
+        score_record = {name: body[name] for name in ("window", "submission", "team", "model")}
+        score_record["predictions"] = compute_predictions_digest(entry)
+        events.append(("scored", score_record | {"files": compute_digests(score_files)}))
+        files |= score_files
+        report_progress("scoring", number + 1, len(window.answers))
+    board.enter([*events, ("seed_revealed", {"window": window.name, "seed": secret.hex()})], files)
+
+
+def score_answers(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
+    """The score of a team's submission by the scorer of ordinary entries, and the contrast of public and sealed rows;
+    n/a with the reason if they cannot be computed."""
+    try:
+        score = score_predictions(sealed, entry.predictions, entry)
+        return {"score": score.to_dict(), "contrast": compute_contrast(sealed, entry.predictions, entry)}
+    except FarshiftError as error:
+        return {"n/a": str(error)}
+
+
+def compute_predictions_digest(entry: ValidRun) -> str:
+    """sha256 over the predictions on the draw and on the public test rows, of each seed and candidate, whatever their
+    order. Two files with the same predictions have the same digest, whatever they state about model and team."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    tested = pa.array(sorted({view.part for view in entry.benchmark.definition.views.values()}))
+    rows = entry.predictions.filter(pc.is_in(entry.predictions["part"], value_set=tested))
+    blocks = []
+    for seed in entry.seeds:
+        of_seed = rows.filter(pc.equal(rows["seed"], seed))
+        for candidate in pc.unique(of_seed["candidate"]).to_pylist():
+            block = of_seed.filter(pc.equal(of_seed["candidate"], candidate))
+            block = block.sort_by([("part", "ascending"), ("row_id", "ascending")])
+            blocks.append(compute_identity(block.select(["part", "row_id", "prediction", "status"]).to_pylist()))
+    return compute_identity(sorted(blocks))

@@ -1,29 +1,125 @@
-"""Accepting submissions to a window: valid, signed, one for each team's key, while the window is open. The board
-returns a receipt, which contains no scores."""
+"""A submission to a window: a team predicts the draw, packs and signs its answers, and the board accepts one file for
+each team's key while the window is open. The board returns a receipt, which contains no scores.
+
+Answers are packed and checked like every submission, against the rows of the published draw, so that no message can
+depend on a label.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from ...core.errors import FarshiftError, SubmissionRejected
+from ...benchmarks.benchmark import Benchmark
+from ...benchmarks.harness.evaluate import evaluate
+from ...benchmarks.model_inputs.load import load_model_inputs
+from ...benchmarks.runs.run import Run
+from ...core.errors import BadData, BadSubmission, FarshiftError, SubmissionRejected
+from ..board import Board
+from ..board_view import BoardView
 from ..ledger import Record
-from ..ledger.rotation import list_rotations
+from ..ledger.keys import SigningKey
+from ..ledger.record import list_rotations
 from ..storage.board_files import compute_digests
-from ..submission.validate import Allowed
+from ..submission.pack import Card, find_default_key, pack_runs
+from ..submission.remote import RemoteBoard
+from ..submission.validate import Allowed, Submission, ValidRun, validate_open_submission
 from ..teams import compute_fingerprint
-from .answers import check_answers, read_window_draw
-from .benchmark import make_sealed_benchmark
-from .draw_folder import find_window_benchmark
-from .receipt import Receipt
-from .times import Clock, get_utc_time
-from .window import Window, WindowPaths, find_window, read_windows
+from ..validation.process import Reader
+from .drawing import SEALED
+from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, make_sealed_benchmark, read_draw
+from .receipt import Receipt, parse_receipt
+from .window import Clock, Window, WindowPaths, find_window, get_utc_time, read_windows
 
-if TYPE_CHECKING:
-    from ..board import Board
+
+def predict_draw(
+    model: Any,
+    draw: PublishedDraw | Path | str,
+    benchmark: Benchmark | None = None,
+    seeds: int | Sequence[int] | None = None,
+    budget: str = "full",
+    **options: Any,
+) -> Run:
+    """Train a model on the public training rows of a window's benchmark, predict the draw, and write a run folder for
+    `answers.pack_answers`. `draw` is the folder written by `farshift board sealed draw`; all other arguments are those
+    of `farshift.evaluate`."""
+    published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
+    public = benchmark or find_window_benchmark(published_draw.terms)
+    sealed = make_sealed_benchmark(public, published_draw)
+    model_inputs = load_model_inputs(public)
+    parts = {**model_inputs.parts, SEALED: sealed.inputs}
+    return evaluate(
+        model, sealed, seeds=seeds, budget=budget, model_inputs=replace(model_inputs, parts=parts), **options
+    )
+
+
+def pack_answers(
+    run: Run,
+    out: Path | str,
+    draw: PublishedDraw | Path | str,
+    team: str,
+    card: Card | None = None,
+    key: SigningKey | None = None,
+) -> Path:
+    """Pack the run that `predict_draw` wrote. `card`: the model card, as for any submission; `key`: the team's key,
+    which signs the submission; by default the key in the user's home (`farshift team --create`). Raises
+    `BadSubmission` with every problem that the board would find."""
+    _require_team(team)
+    signing = key or find_default_key()
+    if signing is None:
+        raise FarshiftError("submissions to a window are signed: create your team's key with farshift team --create")
+    published_draw = draw if isinstance(draw, PublishedDraw) else read_draw(draw)
+    sealed = make_sealed_benchmark(find_window_benchmark(published_draw.terms), published_draw)
+    return pack_runs([run], out, team=team, card=card, known={sealed.name: sealed}, key=signing)
+
+
+def read_window_draw(board: BoardView, window: str) -> PublishedDraw:
+    """The published draw of a window, from the board's files."""
+    paths = WindowPaths(window)
+    board.file(paths.inputs)
+    card = board.file(paths.card) or board.path / paths.card
+    return read_draw(card.parent)
+
+
+def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission, ValidRun]:
+    """Read and validate a submission to a window. Returns the submission and its only run."""
+    path = Path(file)
+    if not path.is_file():
+        raise BadSubmission(f"{path} does not exist or is not a file")
+    with path.open("rb") as content, Reader() as reader:
+        submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
+    if len(submission.entries) != 1:
+        raise BadSubmission(f"{path} has {len(submission.entries)} runs: a submission to a window has exactly one")
+    _require_team(submission.team)
+    return submission, submission.entries[0]
+
+
+def _require_team(team: str) -> None:
+    """Refuse a submission without a team."""
+    if not team.strip():
+        raise SubmissionRejected("a submission to a window needs a team name: set --team")
+
+
+def submit_to_board(location: str, window: str, file: Path, token: str = "") -> Receipt:
+    """Submit a team's file and return the board's receipt. For a board behind a URL, the receipt is checked to be
+    signed and to be for this file. Raises as `submit_answers` does."""
+    from ...core.files import compute_file_sha256
+    from ..operations.locations import is_url
+
+    if not is_url(location):
+        return submit_answers(Board(location), window, file)
+    if not file.is_file():
+        raise FarshiftError(f"{file} does not exist or is not a file")
+    answer = RemoteBoard(location, token).hand_in(window, file)
+    new = answer.pop("new", False) is True
+    receipt = parse_receipt(answer, f"what {location} answered")
+    if receipt.submission != compute_file_sha256(file):
+        raise BadData(f"the receipt from {location} is for another file than {file}")
+    return replace(receipt, new=new)
 
 
 def submit_answers(

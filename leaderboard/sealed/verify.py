@@ -1,35 +1,39 @@
 """Verification of a board's sealed windows, from the ledger and the files that it names. Once a window is revealed, its
-draw, profile and every score are recomputed from the seed."""
+draw, profile and every score are recomputed from the seed.
+
+The times are set by the board itself. They are bounded from outside: every record precedes the later ones, so a head of
+the ledger that somebody saw or signed existed by then.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ...benchmarks.benchmark import SCORER
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
-from .answers import check_answers
-from .benchmark import SealedBenchmark, make_sealed_benchmark
-from .deadlines import find_deadline_problems, find_latest_time
-from .draw_folder import PublishedDraw, compute_inputs_digest, find_window_benchmark, read_draw, select_inputs
 from .drawing import CIPHER, draw_sealed_rows
-from .scoring import compute_predictions_digest, score_answers
-from .times import Clock, get_utc_time
-from .window import LedgerRecord, Window, WindowPaths, get_team_id, read_windows
-
-
-class BoardFiles(Protocol):
-    """A board's folder, or an export of a board."""
-
-    def file(self, path: str) -> Path | None: ...
+from .published import (
+    PublishedDraw,
+    SealedBenchmark,
+    compute_inputs_digest,
+    find_window_benchmark,
+    make_sealed_benchmark,
+    read_draw,
+    select_inputs,
+)
+from .seal import compute_predictions_digest, score_answers
+from .submit import check_answers
+from .window import Clock, LedgerRecord, Window, WindowPaths, get_team_id, get_utc_time, parse_time, read_windows
 
 
 def verify_sealed(
-    copy: BoardFiles, records: Sequence[LedgerRecord], clock: Clock = get_utc_time
+    files: Mapping[str, Path], records: Sequence[LedgerRecord], clock: Clock = get_utc_time
 ) -> tuple[list[str], list[str]]:
     """Return the problems of a board's windows, and what could not be recomputed here, with the reason. The files'
     digests are checked elsewhere, together with all other files. A step that is overdue by `clock`, or by the time of
@@ -38,10 +42,10 @@ def verify_sealed(
     not_recomputed: list[str] = []
     try:
         known_windows = read_windows(records)
-        now = find_latest_time(records, clock())
+        now = max([clock(), *(parse_time(record.time) for record in records)])
     except FarshiftError as error:
         return [*differences, str(error)], []
-    draw_problems = partial(_verify_draw, copy=copy, not_recomputed=not_recomputed)
+    draw_problems = partial(_verify_draw, files=files, not_recomputed=not_recomputed)
     checks = (_find_repeated_teams, partial(find_deadline_problems, now=now), draw_problems)
     for window in known_windows.values():
         for check in checks:
@@ -83,7 +87,7 @@ def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
     return problems
 
 
-def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) -> list[str]:
+def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list[str]) -> list[str]:
     problems: list[str] = []
     if window.opened is None:
         return problems
@@ -97,11 +101,9 @@ def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) ->
     if window.terms.cipher != CIPHER:
         problems.append(f"its cipher {window.terms.cipher[:40]!r} is unknown")
     paths = WindowPaths(window.name)
-    files = [copy.file(path) for path in (paths.card, paths.inputs, paths.profile)]
-    if any(file is None for file in files):
+    if not {paths.card, paths.inputs, paths.profile} <= set(files):
         return problems  # missing: reported with all missing files
-    card, _, profile = (file for file in files if file is not None)
-    published_draw = read_draw(card.parent)
+    published_draw = read_draw(files[paths.card].parent)
     if (published_draw.terms, published_draw.commitment) != (window.terms, window.commitment):
         problems.append("the terms or the commitment in draw.toml differ from the ledger's")
     if (published_draw.digest, published_draw.inputs.num_rows) != (
@@ -110,7 +112,7 @@ def _verify_draw(window: Window, copy: BoardFiles, not_recomputed: list[str]) ->
     ):
         problems.append("the published inputs do not match the ledger")
     if window.secret is not None and not problems:
-        problems += _verify_revealed(copy, window, published_draw, profile.read_bytes(), not_recomputed)
+        problems += _verify_revealed(files, window, published_draw, files[paths.profile].read_bytes(), not_recomputed)
     return problems
 
 
@@ -120,7 +122,7 @@ def _find_repeated_teams(window: Window) -> list[str]:
 
 
 def _verify_revealed(
-    copy: BoardFiles, window: Window, published_draw: PublishedDraw, profile: bytes, not_recomputed: list[str]
+    files: Mapping[str, Path], window: Window, published_draw: PublishedDraw, profile: bytes, not_recomputed: list[str]
 ) -> list[str]:
     assert window.secret is not None
     problems = []
@@ -135,17 +137,17 @@ def _verify_revealed(
         if digest not in window.scores:
             problems.append(f"submission {digest[:12]}.. was never scored")
     for digest in window.scores:
-        problems += _verify_score(copy, window, sealed, digest, not_recomputed)
+        problems += _verify_score(files, window, sealed, digest, not_recomputed)
     return problems
 
 
 def _verify_score(
-    copy: BoardFiles, window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
+    files: Mapping[str, Path], window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
 ) -> list[str]:
     paths, which = WindowPaths(window.name), f"submission {digest[:12]}.. of {window.scores[digest].get('team')!r}"
     if digest not in window.answers:
         return [f"{which} has a score but was never submitted"]
-    answers, score = copy.file(paths.answers(digest)), copy.file(paths.score(digest))
+    answers, score = files.get(paths.answers(digest)), files.get(paths.score(digest))
     if answers is None or score is None:
         return []  # reported with all missing files
     content = score.read_bytes()
@@ -167,4 +169,33 @@ def _verify_score(
         problems.append(f"{which} has predictions that do not match the digest in the ledger")
     if to_canonical_json(score_answers(sealed, entry)) != content:
         problems.append(f"{which}: its recomputed score differs")
+    return problems
+
+
+GRACE = timedelta(seconds=60)
+"""The delay allowed between the check of a time and the record in the ledger."""
+
+TO_OPEN = timedelta(hours=1)
+"""The delay allowed between the announced opening and the actual one: the rows have to be drawn."""
+
+
+def find_deadline_problems(window: Window, now: datetime) -> list[str]:
+    """List every step that was done too early or too late, or is overdue `now`. Windows of earlier versions announced
+    no time of the reveal, so none of their steps is late."""
+    terms, problems = window.terms, []
+    for kind, what in (("window_closed", "closed"), ("scored", "scored"), ("seed_revealed", "revealed")):
+        if kind in window.when and parse_time(window.when[kind]) < window.ends:
+            problems.append(f"was {what} at {window.when[kind]}, before its closing time ({terms.closes})")
+    for digest, time in window.times.items():
+        if not parse_time(terms.opens) <= parse_time(time) < window.ends + GRACE:
+            problems.append(f"submission {digest[:12]}.. was accepted at {time}, outside the window")
+    steps = (
+        ("window_opened", "opened", terms.opens, TO_OPEN),
+        ("seed_revealed", "closed and its seed revealed", terms.reveals, GRACE),
+    )
+    for kind, what, due, grace in steps if terms.reveals else ():
+        if kind not in window.when and now > parse_time(due) + grace:
+            problems.append(f"was never {what} (due by {due})")
+        elif kind in window.when and parse_time(window.when[kind]) > parse_time(due) + grace:
+            problems.append(f"was {what} at {window.when[kind]} (due by {due})")
     return problems

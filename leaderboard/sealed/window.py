@@ -19,15 +19,14 @@ randomness (drand's, or the entrants') that was combined with the board's secret
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Protocol
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError, UnknownName
-from .times import parse_time
 
 SEED_BYTES = 32
 
@@ -231,3 +230,25 @@ class WindowPaths:
 
     def score(self, digest: str) -> str:
         return f"sealed/{self.window}/scores/{digest}.json"
+
+
+Clock = Callable[[], datetime]
+
+
+def get_utc_time() -> datetime:
+    return datetime.now(UTC)
+
+
+def parse_time(text: str) -> datetime:
+    """Parse an ISO 8601 time, UTC if it names no zone; `FarshiftError` for anything else."""
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise FarshiftError(f"{text[:60]!r} is not a time: write it as 2026-12-01 or 2026-12-01T18:00:00Z") from error
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    return time.replace(microsecond=0)
+
+
+def format_time(time: datetime) -> str:
+    """Format a time as in the ledger's records."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

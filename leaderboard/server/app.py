@@ -2,56 +2,93 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import MissingExtra
-from ...core.plugins import find_files_by_name, load_module
+from ...core.errors import FarshiftError, MissingExtra, Unavailable, UnknownName, get_first_line
 from ...core.settings import get_version
+from ...core.text import escape_untrusted
+
+try:
+    from fastapi import FastAPI, Request, Response
+    from fastapi.exceptions import RequestValidationError
+    from starlette.concurrency import run_in_threadpool
+    from starlette.exceptions import HTTPException
+except ImportError as error:
+    raise MissingExtra("the board's server", "server") from error
+from ..publish.page import Page
+from .accounts import HTTPProblem
+from .answers import (
+    CHECKED,
+    ResponseBody,
+    make_body_response,
+    make_error_response,
+    make_file_response,
+    make_problem_response,
+)
+from .routes import board, submissions, tables
+from .served_board import ServedBoard
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-ROUTES = "leaderboard/server/routes"
 API = "/api/v1"
+EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/challenges/", "/sealed/")
+"""The files of an export."""
+
+SHORT = "public, max-age=300"
+"""Caching of style sheets and scripts, which are then not requested again with each page."""
+
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PUBLIC = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "ETag, Link, Repr-Digest, Content-Range",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+"""Additional headers of API responses: pages of other origins may read public data, without credentials."""
+
+PREFLIGHT = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "GET, HEAD",
+    "Access-Control-Allow-Headers": "If-None-Match, Range",
+    "Access-Control-Max-Age": "86400",
+}
+
+log = logging.getLogger("farshift.server")
+_ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
 
 
 def create_app(location: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
     """Create the application that serves the board at `location`: a folder, an export, or an address (read-only).
 
     url_prefix: the path under which it is served, such as /board. workers: how many submissions this process scores at
-    once; by default as in the board's settings. Raises `MissingExtra` without FastAPI.
-
-    A module in `routes/` adds paths below /api/v1 with its `router`. Its `on_start(app)`, if defined, is called when
-    the server starts; the function that this returns is called when the server stops."""
-    try:
-        from fastapi import FastAPI
-    except ImportError as error:
-        raise MissingExtra("the board's server", "server") from error
-    from .drain_body import DrainRequestBody
-    from .errors import add_handlers
-    from .pages import router as pages
-    from .security import AddSecurityHeaders, AnswerHeadRequests
-    from .served_board import ServedBoard
-
-    modules = [load_module(ROUTES, name, "route") for name in sorted(find_files_by_name(ROUTES, ".py"))]
+    once; by default as in the board's settings."""
+    served = ServedBoard(str(location))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        from starlette.concurrency import run_in_threadpool
-
-        await run_in_threadpool(app.state.published.start)
-        stops = [
-            stop for plugin in modules if hasattr(plugin, "on_start") and (stop := plugin.on_start(app)) is not None
-        ]
+        await run_in_threadpool(served.start)
+        stop_workers = submissions.start_workers(app, workers)
         try:
             yield
         finally:
-            for stop in reversed(stops):
-                await run_in_threadpool(stop)
-            await run_in_threadpool(app.state.published.close)
+            await run_in_threadpool(stop_workers)
+            await run_in_threadpool(served.close)
 
     prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
     app = FastAPI(
@@ -66,16 +103,144 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
         redirect_slashes=False,
         separate_input_output_schemas=False,
     )
-    app.state.published, app.state.workers = ServedBoard(str(location)), workers
-    for plugin in modules:
-        app.include_router(plugin.router, prefix=API)
-    app.include_router(pages)
-    add_handlers(app)
-    app.add_middleware(AnswerHeadRequests)
-    app.add_middleware(AddSecurityHeaders, prefix=prefix, open=("/api/", *_EXPORTED))
-    app.add_middleware(DrainRequestBody)
+    app.state.published = served
+    for routes in (board, tables, submissions):
+        app.include_router(routes.router, prefix=API)
+    _add_pages(app, served)
+    add_error_handlers(app)
+    app.add_middleware(_SecurityHeaders, prefix=prefix)
     return app
 
 
-_EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/challenges/", "/sealed/")
-"""The files of an export."""
+def _add_pages(app: FastAPI, served: ServedBoard) -> None:
+    """Add everything outside the API: the health checks at the root, where proxies look by default, the board's pages
+    with their static files, and the files of an export."""
+    app.add_api_route("/healthz", board.healthz, include_in_schema=False)
+    app.add_api_route("/readyz", board.readyz, include_in_schema=False)
+
+    async def serve_page(request: Request, path: str) -> Response:
+        if request.url.path.startswith("/api/"):
+            return _make_http_error(request, 404, "Not Found", {})
+        name = path + "index.html" if path == "" or path.endswith("/") else path
+        shown = served.ready
+        if shown is not None and (cached := shown.get_cached_page(name)) is not None:
+            return make_body_response(request, cached, SHORT if name.startswith("static/") else CHECKED)
+        return await run_in_threadpool(_make_page_response, request, served, path, name)
+
+    app.add_api_route("/{path:path}", serve_page, include_in_schema=False, response_model=None)
+
+
+def _make_page_response(request: Request, served: ServedBoard, path: str, name: str) -> Response:
+    """Return a page, a static file of the pages, or a file of the board's export."""
+    if (exported := served.export(path)) is not None:
+        return make_body_response(request, exported)
+    digest = served.history().file(path)
+    if digest is not None:
+        file = served.file(path)
+        return make_file_response(request, file, digest) if file is not None else _make_error_page(request, 404, {})
+    try:
+        rendered = served.shown().page(name)
+    except Unavailable:
+        return _make_error_page(request, 503, {"Retry-After": "10"})
+    return make_body_response(request, rendered) if rendered is not None else _make_error_page(request, 404, {})
+
+
+_MESSAGES = {
+    404: "There is no page at this address.",
+    405: "This address does not support this request method.",
+    503: "The board's tables are being computed. Try again in a minute.",
+}
+
+
+def _make_error_page(request: Request, status: int, headers: dict[str, str]) -> Response:
+    """Return a page that states the error and links to the home page, in the style of the other pages."""
+    context = {"status": status, "message": _MESSAGES.get(status, "This page cannot be shown.")}
+    shown = request.app.state.published.ready
+    page = Page(request.url.path.removeprefix("/"), "lost.html", lambda: context, shown.frame if shown else None)
+    body = ResponseBody(page.render(), "text/html; charset=utf-8")
+    return make_body_response(request, body, "no-store", status, headers)
+
+
+def _make_http_error(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
+    """Return one-line JSON for API requests, an HTML page for browsers."""
+    if headers.get("Allow") == "GET":
+        headers = {**headers, "Allow": "GET, HEAD"}
+    if request.url.path.startswith("/api/"):
+        return make_error_response(status, message, headers)
+    return _make_error_page(request, status, headers)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error in one line: as JSON to API requests, as a page to browsers."""
+
+    def handle_http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return _make_http_error(request, error.status_code, str(error.detail), dict(error.headers or {}))
+
+    def handle_invalid_request(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        wrong = [f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in error.errors()]
+        return make_error_response(422, "; ".join(wrong[:5]) or "the request cannot be read")
+
+    def handle_farshift_error(request: Request, error: Exception) -> Response:
+        if isinstance(error, HTTPProblem):
+            return make_problem_response(error)
+        message = get_first_line(error)
+        if request.method != "GET":
+            if isinstance(error, UnknownName):
+                return make_problem_response(HTTPProblem.make(404, message))
+            log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
+            # Such as a full disk, or an unreachable database.
+            return make_problem_response(HTTPProblem.make(503, "the board cannot accept this now: try again later", 10))
+        if isinstance(error, Unavailable):
+            return make_error_response(503, message, {"Retry-After": "10"})
+        if isinstance(error, UnknownName | MissingExtra):
+            return make_error_response(404 if isinstance(error, UnknownName) else 501, message)
+        log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
+        return make_error_response(409, message)
+
+    def handle_unexpected_error(request: Request, error: Exception) -> Response:
+        log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
+        return make_error_response(500, "internal server error; see the server's log")
+
+    app.add_exception_handler(HTTPException, handle_http_error)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(FarshiftError, handle_farshift_error)
+    app.add_exception_handler(Exception, handle_unexpected_error)
+
+
+def shorten_logged_path(path: str) -> str:
+    """Return a path for the log, with only the first twelve digits of a submission id, because the id grants access."""
+    return escape_untrusted(_ID.sub(r"\1..", path[:300]))
+
+
+class _SecurityHeaders:
+    """ASGI wrapper that adds security headers to each response, and answers HEAD like GET (the HTTP server drops the
+    body). prefix: the path under which the application is served, such as /board; a proxy may strip it or not."""
+
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self.app, self.prefix = app, prefix
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        path: str = scope["path"]
+        if self.prefix and path == self.prefix:
+            moved = Response(status_code=308, headers={"Location": self.prefix + "/"})
+            return await moved(scope, receive, send)
+        if self.prefix and path.startswith(self.prefix + "/"):
+            path = path.removeprefix(self.prefix)
+        public = path.startswith((f"{API}/", *EXPORTED))
+        requested = dict(scope["headers"]).get(b"access-control-request-method", b"")
+        if public and scope["method"] == "OPTIONS" and requested in (b"GET", b"HEAD"):
+            return await Response(status_code=204, headers=HEADERS | PREFLIGHT)(scope, receive, send)
+        headers = HEADERS | (PUBLIC if public and scope["method"] in ("GET", "HEAD") else {})
+        more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        await self.app({**scope, "path": path, "root_path": "", "method": method}, receive, send_with_headers)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from ..client.board import BoardEntry
 
 EXAMPLE_ENTRY = "0f1e2d3c4b5a6978"
 HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -63,11 +65,6 @@ class BenchmarkItem(Answer):
     tables: list[str] = Field(description="Identities of its tables.", examples=[[HASH]])
 
 
-class Benchmarks(Answer):
-    head: Head
-    benchmarks: list[BenchmarkItem]
-
-
 class TableItem(Answer):
     """A table: entries of one identity (benchmark version, protocol, scorer)."""
 
@@ -88,11 +85,6 @@ class TableItem(Answer):
 class TableSummary(TableItem):
     entries: int
     can_be_first: list[str] = Field(description="Entries whose rank set contains 1.", examples=[[EXAMPLE_ENTRY]])
-
-
-class Tables(Answer):
-    head: Head
-    tables: list[TableSummary]
 
 
 class Row(Answer):
@@ -124,11 +116,6 @@ class Table(TableItem):
     notes: list[str] = Field(description="What the columns mean, and their limits.")
 
 
-class TableFound(Answer):
-    head: Head
-    table: Table
-
-
 class Standings(Answer):
     """All tables, as `farshift board standings --json` prints them."""
 
@@ -140,38 +127,11 @@ class Standings(Answer):
     windows: list[dict[str, Any]] = Field(description="Sealed windows: see /windows.")
 
 
-class EntryItem(Answer):
-    """One run of a submission."""
-
-    entry: str = Field(examples=[EXAMPLE_ENTRY])
-    run: int = Field(description="Its number in the submission.")
-    benchmark: str = Field(examples=["scan/length"])
-    kind: str = Field(examples=["length"])
-    model: str = Field(examples=["lstm"])
-    team: str
-    team_key: str = Field(description="The team's public key; empty if the submission is not signed.")
-    name: str
-    note: str
-    budget: str = Field(examples=["full"])
-    steps: int | None
-    selection: str = Field(examples=["last"])
-    submission: str = Field(description="sha256 of the submission's zip.", examples=[HASH])
-    time: str = Field(examples=["2026-11-23T12:00:00Z"])
-    reference: bool
-    scorer: int = Field(description="Version of the scorer of its newest score.")
-    entry_identity: str = Field(description="The identity of its table.", examples=[HASH])
-    id: float = Field(description="Its ID score.")
-    ood: float = Field(description="Its OOD score.")
-    left: dict[str, str] | None = Field(
-        description="If it was taken out of its table: kind (withdrawn, removed), reason and time; else null."
-    )
-
-
 class Entries(Answer):
     """A page of entries, in the ledger's order. `next` is null on the last one."""
 
     head: Head
-    entries: list[EntryItem]
+    entries: list[BoardEntry]
     next: str | None = Field(description="The cursor of the next page.", examples=[EXAMPLE_ENTRY])
 
 
@@ -184,7 +144,7 @@ class EntryScore(Answer):
 
 class EntryFound(Answer):
     head: Head
-    entry: EntryItem
+    entry: BoardEntry
     row: Row | None = Field(description="Its row of the table, as of the record `table_head`; null if it has none.")
     table_head: Head | None
     scores: list[EntryScore] = Field(description="Its score by each scorer version, the newest last.")
@@ -201,11 +161,6 @@ class TeamItem(Answer):
     newest: str = Field(description="Time of the newest entry.")
 
 
-class Teams(Answer):
-    head: Head
-    teams: list[TeamItem]
-
-
 class WindowItem(Answer):
     """A sealed window: a round with a generated test set, whose seed is committed to before and revealed after it."""
 
@@ -215,11 +170,6 @@ class WindowItem(Answer):
     opens: str
     closes: str
     answers: int = Field(description="Number of teams that submitted answers.")
-
-
-class Windows(Answer):
-    head: Head
-    windows: list[WindowItem]
 
 
 class WindowFound(Answer):
@@ -256,6 +206,19 @@ class Ledger(Answer):
     size: int = Field(description="Number of records in the ledger; on a full page, up to the end of this page.")
     records: list[RecordItem]
     next: int | None = Field(description="The next page, null on the last one.")
+
+
+def _create_answer(name: str, **field: type) -> type[BaseModel]:
+    """Create the model of a response with a head and one field."""
+    fields: dict[str, Any] = {name: (type, ...) for name, type in field.items()}
+    return create_model(name, __base__=Answer, head=(Head, ...), **fields)
+
+
+Benchmarks = _create_answer("Benchmarks", benchmarks=list[BenchmarkItem])
+Tables = _create_answer("Tables", tables=list[TableSummary])
+TableFound = _create_answer("TableFound", table=Table)
+Teams = _create_answer("Teams", teams=list[TeamItem])
+Windows = _create_answer("Windows", windows=list[WindowItem])
 
 
 def describe_refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -1,54 +1,60 @@
 """The board that a server shows. The ledger is always current. Tables and pages are computed in the background for a
-recent record, so that only requests before the first tables have to wait."""
+recent record, so that only requests before the first tables have to wait.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Condition, Event, Lock, RLock, Thread
-from typing import Any
+from typing import Annotated, Any
 
 import tomli_w
+from fastapi import Depends, Request
+from fastapi.exceptions import HTTPException
 
 from ...core.clock import Stopwatch
 from ...core.errors import Unavailable, get_first_line
 from ..board import Board
 from ..board_view import BoardView, ReadOnlyBoard
-from ..entries import Entry, ScoredEntry
+from ..client.board import make_board_entry
+from ..entries import Entry, ScoredEntry, read_valid_entries
+from ..ledger import Record
 from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
 from ..operations.verify import FolderReader
 from ..publish.site import Site
+from ..sealed.window import Window, format_time, get_utc_time, read_windows
+from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
-from .answers import CompressedBody, ResponseBody, detect_media
-from .history import History
+from ..teams import make_display_names
+from .answers import ResponseBody, detect_media
 
 POLL = 0.5
 """Seconds between two checks of the ledger for records that other processes appended."""
 FIRST = 60
 """Seconds that a request waits for the first tables of a board."""
-PAGE_BYTES = 128 << 20
-"""Maximum bytes of compressed pages that a server process caches; further pages are rendered for each request."""
+PAGES = 2000
+"""Maximum number of pages that a server process caches; further pages are rendered for each request."""
 
 log = logging.getLogger("farshift.server")
 
 
 class RenderedBoard:
-    """A board's tables and pages at one record, cached until the ledger grows. A page is rendered on its first request
-    and stored compressed. marker: the hash of the record, and the settings that tables depend on."""
+    """A board's tables and pages at one record, cached until the ledger grows. A page is rendered on its first request.
+    marker: the hash of the record, and the settings that tables depend on."""
 
     def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         site = Site(snapshot, view)
         self.frame, self._files = site.frame, site.pages
-        self._pages: dict[str, CompressedBody] = {}
-        self._bytes = 0
-        self._stored: dict[str, Any] = {}
+        self._pages: dict[str, ResponseBody] = {}
+        self._stored: dict[str, ResponseBody] = {}
         self._lock = RLock()
 
     @property
@@ -56,21 +62,20 @@ class RenderedBoard:
         """The paths of its pages, sorted."""
         return list(self._files)
 
-    def get_cached_page(self, path: str) -> CompressedBody | None:
+    def get_cached_page(self, path: str) -> ResponseBody | None:
         """Return a page if it is already rendered."""
         return self._pages.get(path)
 
-    def page(self, path: str) -> CompressedBody | None:
+    def page(self, path: str) -> ResponseBody | None:
         """Return a page, rendering it if necessary; None if there is no such page."""
         if path not in self._files:
             return None
         with self._lock:
             body = self._pages.get(path)
             if body is None:
-                body = ResponseBody(self._files[path].render(), detect_media(path)).to_compressed()
-                if self._bytes < PAGE_BYTES:
+                body = ResponseBody(self._files[path].render(), detect_media(path))
+                if len(self._pages) < PAGES:
                     self._pages[path] = body
-                    self._bytes += body.memory_bytes
         return body
 
     def stored(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
@@ -78,8 +83,7 @@ class RenderedBoard:
         with self._lock:
             if name not in self._stored:
                 self._stored[name] = make()
-        body: ResponseBody = self._stored[name]
-        return body
+            return self._stored[name]
 
 
 class ServedBoard:
@@ -96,7 +100,7 @@ class ServedBoard:
         self._history: History | None = None
         self._shown: RenderedBoard | None = None
         self._opening, self._there = Lock(), Condition()
-        self._stop, self._look = Event(), Event()
+        self._stop = Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
 
     def start(self) -> None:
@@ -106,14 +110,9 @@ class ServedBoard:
 
     def close(self) -> None:
         self._stop.set()
-        self._look.set()
         if self._thread.is_alive():
             self._thread.join(30)
         self._exit.close()
-
-    def look(self) -> None:
-        """Check the ledger now, after this process appended to it."""
-        self._look.set()
 
     def history(self) -> History:
         """Return the current ledger."""
@@ -124,7 +123,7 @@ class ServedBoard:
             head = self.board.ledger.store.head()
             if head is None or head.hash != self._history.head.hash:
                 with self._opening:
-                    self._read_new_records()
+                    self._history = History(self.board.committed_records(), self._history.key)
         return self._history
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
@@ -179,12 +178,6 @@ class ServedBoard:
             self._history = History(view.committed_records(), str(view.card["key"]))
             self._view = view
 
-    def _read_new_records(self) -> None:
-        """Read new records from the ledger."""
-        assert self.board is not None and self._history is not None
-        known = self._history
-        self._history = History([*known.records, *self.board.records_since(known.head)], known.key)
-
     def _watch(self) -> None:
         """Recompute tables and pages when the ledger grows, until `close`."""
         while not self._stop.is_set():
@@ -197,8 +190,7 @@ class ServedBoard:
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
-            self._look.wait(self.poll)
-            self._look.clear()
+            self._stop.wait(self.poll)
 
     def _refresh(self) -> None:
         history = self.history()
@@ -216,3 +208,95 @@ class ServedBoard:
             self._shown = rendered
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
+
+
+class History:
+    """The first records of a ledger. key: the board's first public key."""
+
+    def __init__(self, records: Sequence[Record], key: str) -> None:
+        self.records, self.key = tuple(records), key
+        self._cache: dict[str, Any] = {}
+
+    @property
+    def head(self) -> Record:
+        return self.records[-1]
+
+    @property
+    def size(self) -> int:
+        return len(self.records)
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """All entries by name, in the ledger's order."""
+        return read_valid_entries(self.records)
+
+    @cached_property
+    def windows(self) -> dict[str, Window]:
+        return read_windows(self.records)
+
+    def file(self, path: str) -> str | None:
+        """Return the sha256 of a file that is public now (the files of an export), or None for another path."""
+        early = max(format_time(get_utc_time()), self.head.time) < self._draws.get(path, "")
+        return None if early or path in self._answers else self._named.get(path)
+
+    @cached_property
+    def _named(self) -> dict[str, str]:
+        return list_named_files(self.records)
+
+    @cached_property
+    def _answers(self) -> set[str]:
+        return find_sealed_answers(self.records)
+
+    @cached_property
+    def _draws(self) -> dict[str, str]:
+        return find_sealed_draws(self.records)
+
+    @cached_property
+    def lines(self) -> ResponseBody:
+        """The ledger's lines as in an export."""
+        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
+
+    def get_cached(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return `make()`, computed once per name."""
+        if name not in self._cache:
+            self._cache[name] = make()
+        return self._cache[name]
+
+
+def get_served_board(request: Request) -> ServedBoard:
+    board: ServedBoard = request.app.state.published
+    return board
+
+
+def get_rendered_board(request: Request) -> RenderedBoard:
+    return get_served_board(request).shown()
+
+
+Served = Annotated[ServedBoard, Depends(get_served_board)]
+Rendered = Annotated[RenderedBoard, Depends(get_rendered_board)]
+
+
+def make_head_record(record: Record) -> dict[str, Any]:
+    return {"seq": record.seq, "time": record.time, "hash": record.hash}
+
+
+def find_entry(history: History, name: str) -> Entry:
+    """Return an entry. Raises 404 if it does not exist."""
+    if name not in history.entries:
+        raise HTTPException(404, f"entry {name[:40]} is not on this board")
+    return history.entries[name]
+
+
+def make_entry_item(board: ServedBoard, history: History, entry: Entry) -> dict[str, Any]:
+    """Return an entry as an item of a list."""
+    return make_board_entry(
+        board.standing(history, entry), get_team_names(history)[entry.team, entry.team_key]
+    ).to_dict()
+
+
+def get_team_names(history: History) -> dict[tuple[str, str], str]:
+    """Return the display name of each team, by name and key."""
+    names: dict[tuple[str, str], str] = history.get_cached(
+        "team_names", lambda: make_display_names(history.entries.values())
+    )
+    return names

@@ -115,15 +115,11 @@ class ObjectStore:
         except (FarshiftError, FileNotFoundError):
             raise
         except Exception as error:
-            if not _is_store_error(error):
+            # Of a disk, a network or a driver (botocore's, aiohttp's, google's ..), and not a programming error.
+            of_store = type(error).__module__.partition(".")[0] not in ("builtins", "farshift")
+            if not of_store and not isinstance(error, OSError):
                 raise
             raise Unavailable(f"{self.url}/{path} cannot be reached: {get_first_line(error, 200)}") from error
-
-
-def _is_store_error(error: Exception) -> bool:
-    """Whether an error is of a disk, a network or a driver (botocore's, aiohttp's, google's ..), and not a programming
-    error such as a `TypeError`."""
-    return isinstance(error, OSError) or type(error).__module__.partition(".")[0] not in ("builtins", "farshift")
 
 
 def open_file_store(card: dict[str, Any]) -> ObjectStore | None:

@@ -5,28 +5,23 @@ from __future__ import annotations
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from pathlib import Path, PurePosixPath
-from threading import Event
 from typing import Any, Protocol
 
 from ...core.errors import BadData, Unavailable, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ...core.progress import log_message
-from ...loaders.remote.http import ChangedMeanwhile, HttpFile
 from ..ledger import Record
 from ..ledger.record import read_line
 from ..validation.limits import SUBMISSION_BYTES
 from .board_files import find_path_problem, list_files, resolve_file
+from .http import fetch
 
 LEDGER = "ledger.jsonl"
 CARD = "board.toml"
 LIMITS = {CARD: 1 << 16, LEDGER: 1 << 30}
 """Maximum bytes to fetch for these files; for any other file the limit is a submission's."""
-
-TRIES = 8
-"""How often a file is opened again if it changes while it is read."""
 
 MAX_FETCHED = 1 << 36
 """Maximum bytes to fetch in total."""
@@ -130,17 +125,11 @@ class UrlReader(FetchingReader):
     def content(self, name: str, limit: int) -> bytes:
         if name == LEDGER:
             log_message(f"fetching {self.url}")
-        for _ in range(TRIES - 1):
-            try:
-                return self._read(name, limit)
-            except ChangedMeanwhile:  # a served board can change at any time
-                continue
-        return self._read(name, limit)
-
-    def _read(self, name: str, limit: int) -> bytes:
-        file = HttpFile.open(f"{self.url}/{name}")
-        self.take(file.size, limit, file.url)
-        return file.read(0, file.size, Event())
+        answer = fetch(f"{self.url}/{name}", limit)
+        if answer.status != 200:
+            raise Unavailable(f"{answer.url}: the server answered {answer.status}")
+        self.take(len(answer.content), limit, answer.url)
+        return answer.content
 
 
 class ZipReader(FetchingReader):
@@ -171,28 +160,6 @@ class ZipReader(FetchingReader):
     def strays(self, folders: set[str]) -> list[str]:
         names = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
         return sorted(name for name in names if name.split("/")[0] in folders and not name.endswith("/"))
-
-
-class VerifiedFilesReader:
-    """Another reader's files, restricted to those that match the ledger: everything that is read was checked."""
-
-    def __init__(self, reader: BoardReader, good: Collection[str]) -> None:
-        self.location, self.folder, self.card, self.has_private_files = (
-            reader.location,
-            reader.folder,
-            reader.card,
-            reader.has_private_files,
-        )
-        self.address, self._reader, self._good = reader.address, reader, good
-
-    def read(self) -> tuple[list[Record], list[str]]:
-        return self._reader.read()
-
-    def file(self, path: str) -> Path | None:
-        return self._reader.file(path) if path in self._good else None
-
-    def strays(self, folders: set[str]) -> list[str]:
-        return self._reader.strays(folders)
 
 
 def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:

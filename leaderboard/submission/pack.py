@@ -18,14 +18,13 @@ import tomli_w
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.runs.run import Run, read_run
 from ...core.errors import FarshiftError
-from ...core.files import write_atomically
+from ...core.files import get_user_home, write_atomically
 from ...core.plugins import read_toml
-from ..ledger.keys import SigningKey
+from ..ledger.keys import SigningKey, create_key
 from ..validation.archive import CARD
-from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, parse_team_and_model
+from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, parse_team_and_model, sign_card
 from ..validation.problem import Problems
 from ..validation.process import Reader
-from .signature import sign_card
 from .validate import name_run_files, validate_open_submission
 
 Card = Mapping[str, Any] | Path | str
@@ -127,3 +126,37 @@ def _add_file(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
     entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     entry.external_attr = 0o644 << 16
     bundle.writestr(entry, content)
+
+
+def create_team(name: str = "") -> tuple[SigningKey, bool]:
+    """The team's key in the user's home, and whether it was just created; `name` becomes the team's name there."""
+    file = _get_key_folder() / "key.pem"
+    if name:
+        problems = Problems()
+        parse_team_and_model({"team": name}, "team --create", problems)
+        problems.refuse_if_any("team --create")
+    new = not file.exists()
+    key = create_key(file, "team")
+    if name:
+        write_atomically(_get_key_folder() / "team.toml", tomli_w.dumps({"name": name}).encode())
+    return key, new
+
+
+def find_default_key(file: Path | None = None) -> SigningKey | None:
+    """The key in `file`; by default the key in the user's home, None if there is none."""
+    if file is not None:
+        if not file.is_file():
+            raise FarshiftError(f"{file}, the team's key, is missing: farshift team --create creates one in your home")
+        return SigningKey(file, "team")
+    home = _get_key_folder() / "key.pem"
+    return SigningKey(home, "team") if home.exists() else None
+
+
+def read_team_name() -> str:
+    """The team's name in the user's home, or ""."""
+    path = _get_key_folder() / "team.toml"
+    return str(read_toml(path).get("name", "")) if path.is_file() else ""
+
+
+def _get_key_folder() -> Path:
+    return get_user_home() / "team"

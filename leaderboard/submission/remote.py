@@ -6,20 +6,30 @@ Submitting the same bytes twice enters them once, so a request whose response wa
 
 from __future__ import annotations
 
+import re
 import time
+import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
+from ...core.durable import read_private
 from ...core.errors import FarshiftError, get_first_line
-from ...core.files import compute_file_sha256
+from ...core.files import compute_file_sha256, get_user_home
 from ...core.progress import log_message, report_progress
 from ...core.retry import call_with_retries
-from .access import find_token
-from .requests import Answer, Server, make_refusal_error
+from ...core.settings import read_settings
+from ..storage.http import Answer, send
+from ..validation.problem import Problem, format_untrusted, make_refusal
 from .validate import validate_submission
+
+if TYPE_CHECKING:
+    pass
+
 
 _BLOCK = 1 << 20
 
@@ -42,9 +52,22 @@ class RemoteBoard:
     given: str = field(default="", repr=False)
     sleep: Callable[[float], object] = field(default=time.sleep, repr=False)
 
+    def _post(self, path: str, file: Path, digest: str) -> Answer:
+        url, token = f"{self._api}/{path}", find_token(self.url, self.given)
+        headers = {
+            "Content-Type": "application/zip",
+            "Content-Length": str(file.stat().st_size),
+            "Content-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
+        }
+        return call_with_retries(
+            lambda: _request("POST", url, token, headers, file),
+            f"{file} could not be submitted to {url}",
+            self.sleep,
+        )
+
     @property
-    def _server(self) -> Server:
-        return Server(self.url, find_token(self.url, self.given))
+    def _api(self) -> str:
+        return f"{self.url.rstrip('/')}/api/v1"
 
     def submit(self, file: Path | str) -> tuple[list[str], bool]:
         """Submit a file and wait until the board has entered it. Returns its entries, and whether it is new. It is
@@ -56,23 +79,16 @@ class RemoteBoard:
         """Validate a submission and send it. It is on the board's disk when this returns."""
         file = Path(file)
         digest = validate_submission(file).digest
-        server = self._server
-        url = f"{server.api}/submissions"
-        answer = call_with_retries(
-            lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)),
-            f"{file} could not be submitted to {url}",
-            self.sleep,
-        )
+        answer = self._post("submissions", file, digest)
         state = _parse_state(answer)
         return QueuedSubmission(state["id"], answer.status == 202, state)
 
     def state(self, id: str) -> dict[str, Any]:
         """The state of a submission: `state` (queued, running, entered, refused or failed), `position` in the queue,
         `attempts`, `entries`, `problems`, `reason`, and the times."""
-        server = Server(self.url)  # no token is needed
-        url = f"{server.api}/submissions/{id}"
+        url = f"{self._api}/submissions/{id}"  # no token is needed
         return _parse_state(
-            call_with_retries(lambda: server.ask("GET", url), f"the state of {id[:12]} could not be read from {url}")
+            call_with_retries(lambda: _request("GET", url), f"the state of {id[:12]} could not be read from {url}")
         )
 
     def entered(self, handed: QueuedSubmission) -> list[str]:
@@ -102,21 +118,7 @@ class RemoteBoard:
     def hand_in(self, window: str, file: Path) -> dict[str, Any]:
         """Submit to a sealed window. Returns the receipt and whether the submission is `new`, as the board sent
         them."""
-        server = self._server
-        url = f"{server.api}/windows/{window}/answers"
-        digest = compute_file_sha256(file)
-        return call_with_retries(
-            lambda: server.ask("POST", url, _make_zip_headers(file, digest), _read_blocks(file)).json(),
-            f"{file} could not be submitted to {url}",
-        )
-
-
-def _make_zip_headers(file: Path, digest: str) -> dict[str, str]:
-    return {
-        "Content-Type": "application/zip",
-        "Content-Length": str(file.stat().st_size),
-        "Content-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
-    }
+        return self._post(f"windows/{window}/answers", file, compute_file_sha256(file)).json()
 
 
 def _read_blocks(file: Path) -> Iterator[bytes]:
@@ -139,3 +141,81 @@ def _parse_state(answer: Answer) -> dict[str, Any]:
     if not all(isinstance(entry, str) for entry in state["entries"]):
         raise answer.odd("entries is invalid")
     return state
+
+
+MAX_ANSWER = 1 << 20
+"""Maximum size of a response in bytes."""
+
+
+def _request(
+    method: str, url: str, token: str = "", headers: Mapping[str, str] | None = None, file: Path | None = None
+) -> Answer:
+    """Return the successful response of a board's server. Raises `TransientError` if a retry may succeed, `Unavailable`
+    if there is no server, and otherwise `FarshiftError` or `BadSubmission` for a rejection."""
+    sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
+    answer = send(method, url, MAX_ANSWER, sent, None if file is None else _read_blocks(file))
+    if 200 <= answer.status < 300:
+        return answer
+    body = answer.json()
+    if not isinstance(body.get("error"), str):
+        raise answer.odd("error is missing")
+    if answer.status == 401:
+        advice = "" if token else f"; {HOW_GIVEN}"
+        raise FarshiftError(f"{url} refused it: {format_untrusted(body['error'], 400)}{advice}")
+    raise make_refusal_error(url, body["error"], body.get("problems"))
+
+
+def make_refusal_error(url: str, error: str, problems: Any) -> FarshiftError:
+    """The error for a board's rejection, with the validator's problems if it lists them."""
+    if isinstance(problems, list) and problems and all(_is_problem(item) for item in problems):
+        return make_refusal(url, [Problem(**item) for item in problems])
+    return FarshiftError(f"{url} refused it: {format_untrusted(error, 400)}")
+
+
+def _is_problem(item: Any) -> bool:
+    return (
+        isinstance(item, dict)
+        and {"name", "file", "what", "remedy"} <= item.keys() <= Problem.__dataclass_fields__.keys()
+        and all(isinstance(value, str) for value in item.values())
+    )
+
+
+FILE = "tokens.toml"
+HOW_GIVEN = f"give it with --token, as FARSHIFT_TOKEN, or in {FILE} (farshift submit --help)"
+_SENDABLE = re.compile(r"[!-~]{1,500}")
+
+
+def find_token(url: str, given: str = "") -> str:
+    """The token for the board behind a URL; empty if the user has none. Raises `FarshiftError` if it would be sent
+    unencrypted, or has invalid characters. No message contains the token."""
+    token = given or read_settings().token or _read_token(url)
+    if token and not _SENDABLE.fullmatch(token):
+        raise FarshiftError("the token has invalid characters: copy it as the board printed it (fs_..)")
+    if token and not _is_private(url):
+        raise FarshiftError(f"{url}: a token is only sent over https, or to this machine: use https://")
+    return token
+
+
+def _is_private(url: str) -> bool:
+    """Whether the connection to a URL is private: encrypted, or to this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:
+        is_local = host == "localhost"
+    return parts.scheme == "https" or is_local
+
+
+def _read_token(url: str) -> str:
+    path = get_user_home() / FILE
+    if not path.is_file():
+        return ""
+    try:
+        tokens = tomllib.loads(read_private(path, "the file of your access tokens").decode())
+    except ValueError as error:
+        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."') from error
+    matching_token = {str(address).rstrip("/"): token for address, token in tokens.items()}.get(url.rstrip("/"), "")
+    if not isinstance(matching_token, str):
+        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."')
+    return matching_token

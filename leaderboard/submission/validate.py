@@ -23,14 +23,11 @@ from ...core.errors import FarshiftError, UnknownName
 from ...core.files import translate_os_errors
 from ...core.text import format_count
 from ..validation.archive import CARD, Archive
-from ..validation.card import ModelCard, SubmissionCard, parse_submission_card
-from ..validation.expected_table import FileRejected
-from ..validation.limits import RUNS, SUBMISSION_BYTES
+from ..validation.card import ModelCard, SubmissionCard, check_signature, iterate_value_problems, parse_submission_card
+from ..validation.limits import RUNS, SUBMISSION_BYTES, FileRejected
 from ..validation.predictions import check_table, make_expected_table
 from ..validation.problem import Problems, format_untrusted
 from ..validation.process import Reader
-from ..validation.run_card import iterate_value_problems
-from .signature import check_signature
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,37 +46,14 @@ class ValidRun(RunLike):
         return self.benchmark.identity(self.budget, self.steps, self.selection)
 
 
-@dataclass(frozen=True)
-class Submission:
-    """A valid submission: sha256 of its file, its card, its runs, and the public key of the team that signed it (64
+@dataclass(frozen=True, kw_only=True)
+class Submission(SubmissionCard):
+    """A valid submission: its card, sha256 of its file, its runs, and the public key of the team that signed it (64
     hexadecimal digits), empty if unsigned."""
 
     digest: str
-    card: SubmissionCard
     entries: list[ValidRun]
     team_key: str = ""
-
-    @property
-    def name(self) -> str:
-        return self.card.name
-
-    @property
-    def team(self) -> str:
-        return self.card.team
-
-    @property
-    def note(self) -> str:
-        return self.card.note
-
-    @property
-    def choose(self) -> bool:
-        """Whether the team is to be ranked by these runs."""
-        return self.card.choose
-
-    @property
-    def model(self) -> ModelCard:
-        """The team's declarations about its model."""
-        return self.card.model
 
 
 Allowed = Callable[[Submission], None]
@@ -151,7 +125,7 @@ def validate_open_submission(
     entries = [entry for run in read if run is not None for entry in _validate_run(run, problems)]
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
-    return Submission(archive.digest(), card, entries, team_key)
+    return Submission(**vars(card), digest=archive.digest(), entries=entries, team_key=team_key)
 
 
 def name_run_files(number: int) -> tuple[str, str]:

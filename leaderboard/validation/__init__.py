@@ -2,5 +2,5 @@
 
 `submission/validate.py` has the one validator of pack, submit and board. Its parts are here: `limits.py` (sizes),
 `problem.py` (every problem by name, with its remedy), `archive.py` (the zip), `reader.py` (a separate process, the only
-one that decodes untrusted input, by `decoding.py`) and `process.py` (its parent's side), `expected_table.py` (what the
-two exchange), `card.py` and `run_card.py` (the two TOML files), `predictions.py` (rows and values)."""
+one that decodes untrusted input) and `process.py` (its parent's side), `card.py` (the two TOML files), `predictions.py`
+(rows and values)."""

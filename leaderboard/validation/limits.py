@@ -1,8 +1,11 @@
-"""Limits on the size of a submission and on the resources for reading it. docs/submitting.md has the same table."""
+"""Limits on the size of a submission and on the resources for reading it (docs/submitting.md has the same table), and
+what the reader's process and its parent exchange besides the files.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 MIB = 1 << 20
 
@@ -40,12 +43,42 @@ class ReaderLimits:
     memory: int = 1 << 30
     seconds: float = 5.0
     bytes_per_second: int = 2 * MIB
-    all_seconds: float = 9.0
-    seconds_per_file: float = 0.25
-    """For all files together, plus the seconds that depend on their number and size."""
 
     def seconds_for(self, size: int) -> float:
         return self.seconds + size / self.bytes_per_second
 
-    def all_seconds_for(self, files: int, size: int) -> float:
-        return self.all_seconds + self.seconds_per_file * files + size / self.bytes_per_second
+
+COLUMNS = {"part": "string", "row_id": "uint64", "seed": "int32", "candidate": "string", "status": "int8"}
+"""The columns of every predictions file except `prediction`, whose type is the task's, and `scores`."""
+
+
+@dataclass(frozen=True)
+class ExpectedTable:
+    """The expected form of a predictions file: the Arrow type of `prediction`, the number of classes (0 if the task has
+    no scores), the exact number of rows, and the maximum length of a predicted string in bytes."""
+
+    prediction: str
+    classes: int
+    rows: int
+    text_bytes: int
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Each column's Arrow type by name, except for `scores`."""
+        return COLUMNS | {"prediction": self.prediction}
+
+    def record(self) -> dict[str, Any]:
+        """The request as JSON."""
+        return asdict(self)
+
+
+class FileRejected(Exception):
+    """A file that is not read. findings: (problem's name, description, column) of each problem."""
+
+    def __init__(self, findings: list[tuple[str, str, str]]) -> None:
+        super().__init__("; ".join(what for _, what, _ in findings))
+        self.findings = findings
+
+    @classmethod
+    def because(cls, name: str, what: str, column: str = "") -> FileRejected:
+        return cls([(name, what, column)])

@@ -15,7 +15,7 @@ from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.completeness import ExpectedRows
 from ...core.text import format_count
-from .expected_table import COLUMNS, ExpectedTable
+from .limits import COLUMNS, ExpectedTable
 from .problem import Problems, format_untrusted
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...core.errors import FarshiftError
-from .expected_table import ExpectedTable, FileRejected
-from .limits import DECODED_TOTAL, ReaderLimits
-from .reader import FORBIDDEN, LINE
+from .limits import DECODED_TOTAL, ExpectedTable, FileRejected, ReaderLimits
+from .reader import LINE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +35,7 @@ class Reader:
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
         self._words: BinaryIO | None = None
-        self._spent = 0.0
-        self._files = self._size = self._decoded = 0
+        self._decoded = 0
         self._ready = False
 
     def __enter__(self) -> Reader:
@@ -54,8 +52,7 @@ class Reader:
     def finish(self) -> None:
         """End the reader when all files are read, so that its output can no longer change."""
         self.end()
-        self._spent = 0.0
-        self._files = self._size = self._decoded = 0
+        self._decoded = 0
 
     def card(self, file: BinaryIO) -> dict[str, Any]:
         """The tables of a card in `file`. Raises `FileRejected`."""
@@ -104,28 +101,19 @@ class Reader:
     def _ask(self, request: dict[str, Any], file: BinaryIO) -> BinaryIO:
         """Have the reader decode `file`. Returns the file that it wrote."""
         file.flush()
-        size = os.fstat(file.fileno()).st_size
-        self._size += size
-        self._files += 1
-        remaining = self.limits.all_seconds_for(self._files, self._size) - self._spent
-        seconds = min(self.limits.seconds_for(size), remaining)
-        if seconds <= 0:
-            raise FileRejected.because("reader-time", f"not read: the files before it took {self._spent:.0f} s")
+        seconds = self.limits.seconds_for(os.fstat(file.fileno()).st_size)
         self._wait_until_ready()
         assert self._line is not None
         out = tempfile.TemporaryFile()  # noqa: SIM115  (needed as long as the table that is mapped from it)
-        began = time.monotonic()
         try:
             message = json.dumps(request | {"seconds": seconds}).encode()
             socket.send_fds(self._line, [message], [file.fileno(), out.fileno()])
-            reply = self._hear(began + seconds)
+            reply = self._hear(time.monotonic() + seconds)
         except TimeoutError as error:
             self.end()
             raise FileRejected.because("reader-time", f"took over {seconds:.0f} s to read") from error
         except (BrokenPipeError, ConnectionError, EOFError) as error:
             raise self._broken(seconds) from error
-        finally:
-            self._spent += time.monotonic() - began
         if "failed" in reply:
             raise FarshiftError(f"no temporary file can be written: {reply['failed']}; set TMPDIR to another disk")
         if reply["findings"]:
@@ -166,11 +154,10 @@ class Reader:
         try:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:  # still running: it sent too much
-            code = FORBIDDEN
+            self._process.kill()
+            code = self._process.wait()
         self.end()
         if code == -signal.SIGXCPU:
             return FileRejected.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
-        if code == FORBIDDEN:
-            return FileRejected.because("reader-crash", "made its reader attempt a forbidden operation")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         return FileRejected.because("reader-crash", f"crashed its reader, which ended with {how}")

@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["farshift.leaderboard", "tomllib"]):
     import tomllib  # noqa: F401
 
     from farshift.leaderboard.submission.validate import validate_open_submission
-    from farshift.leaderboard.validation.expected_table import FileRejected
+    from farshift.leaderboard.validation.limits import FileRejected
     from farshift.leaderboard.validation.problem import REMEDIES
     from farshift.leaderboard.validation.reader import answer_request
 from farshift.core.errors import BadSubmission

@@ -16,11 +16,10 @@ class KeptReader(Reader):
     """A reader that is not ended when a submission is read."""
 
     def finish(self) -> None:
-        self._spent = 0.0
-        self._files = self._size = self._decoded = 0
+        self._decoded = 0
 
 
-_READERS = ("sealed.answers", "submission.pack", "submission.validate")
+_READERS = ("sealed.submit", "submission.pack", "submission.validate")
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from typing import Any
 import tomli_w
 import uvicorn
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.server.accounts.tokens import create_token
-from farshift.leaderboard.server.intake.worker import Worker
+from farshift.leaderboard.server.app import add_error_handlers
 from farshift.leaderboard.server.routes import submissions
-from farshift.leaderboard.server.state import State, open_state
+from farshift.leaderboard.server.routes.submissions import State, open_state
+from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.server.worker import Worker
 from fastapi import FastAPI
 
 
@@ -104,6 +105,7 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
     app = FastAPI()
     app.state.intake = state
     app.include_router(submissions.router, prefix="/api/v1")
+    add_error_handlers(app)
     with serving(_Faulty(app, intake)) as intake.url:
         yield intake
 
@@ -115,10 +117,16 @@ class ScoredHere:
         self.board, self.settings = board, settings
 
     def ask(self, job: Any, file: Path) -> None:
-        from farshift.leaderboard.server.intake.scoring import answer_request
+        from farshift.leaderboard.server.worker import answer_request
 
-        request = {"file": str(file), "team": job.team, "team_key": job.team_key, "token": job.token}
-        self._found = answer_request(self.board, request)
+        request = {
+            "board": str(self.board),
+            "file": str(file),
+            "team": job.team,
+            "team_key": job.team_key,
+            "token": job.token,
+        }
+        self._found = answer_request(request)
 
     def hear(self, seconds: float) -> dict[str, Any]:
         return self._found

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from farshift.leaderboard.ledger import Ledger
 from farshift.leaderboard.ledger.keys import create_key
-from farshift.leaderboard.ledger.migrate import migrate_store
+from farshift.leaderboard.ledger.schema import migrate_store
 from farshift.leaderboard.ledger.store import Store
 
 

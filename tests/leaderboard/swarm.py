@@ -22,9 +22,9 @@ from typing import Any
 import httpx2
 import tomli_w
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.server.accounts.tokens import create_token
-from farshift.leaderboard.server.intake.queue import Queue
-from farshift.leaderboard.server.settings import read_server_settings
+from farshift.leaderboard.server.queue import Queue
+from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.settings import read_server_settings
 
 SETTINGS = {
     "workers": 0,
@@ -41,13 +41,15 @@ LONGEST = 3600.0
 
 def serve(board: str, port: int) -> None:
     import uvicorn
+    from farshift.leaderboard.server.app import add_error_handlers
     from farshift.leaderboard.server.routes import submissions
-    from farshift.leaderboard.server.state import open_state
+    from farshift.leaderboard.server.routes.submissions import open_state
     from fastapi import FastAPI
 
     app = FastAPI()
     app.state.intake = open_state(board)
     app.include_router(submissions.router, prefix="/api/v1")
+    add_error_handlers(app)
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")
 
 

@@ -17,8 +17,8 @@ from farshift.core.durable import write_private
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
 from farshift.leaderboard.ledger.store import Store
+from farshift.leaderboard.operations.manage import remove_entry, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.withdraw import remove_entry, withdraw_entry
 from farshift.leaderboard.storage.board_files import (
     compute_digests,
     find_path_problem,

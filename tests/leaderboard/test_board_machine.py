@@ -15,10 +15,9 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
-from farshift.leaderboard.operations.rescore import rescore_entries
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations.manage import remove_entry, withdraw_entry
+from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.operations.withdraw import remove_entry, withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

@@ -15,10 +15,10 @@ from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
 from farshift.leaderboard.operations.locations import submit_at
-from farshift.leaderboard.server.accounts.tokens import create_token
+from farshift.leaderboard.server.tokens import create_token
 from farshift.leaderboard.submission import remote
-from farshift.leaderboard.submission.access import find_token
 from farshift.leaderboard.submission.pack import pack_runs
+from farshift.leaderboard.submission.remote import find_token
 
 sys.path.insert(0, str(Path(__file__).parent))
 from intake import ScoredHere, taking_in, working
@@ -30,7 +30,7 @@ from support import Heard, one_line_error
 def _quickly(monkeypatch, remembered):
     monkeypatch.setattr("farshift.leaderboard.submission.remote.validate_submission", check)
     monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
-    monkeypatch.setattr("farshift.leaderboard.server.intake.worker._IDLE", 0.01)
+    monkeypatch.setattr("farshift.leaderboard.server.worker._IDLE", 0.01)
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ import pytest
 from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations import rescore as rescoring
-from farshift.leaderboard.operations.rescore import rescore_entries
-from farshift.leaderboard.operations.submit import submit_runs
+from farshift.leaderboard.operations import submit as rescoring
+from farshift.leaderboard.operations.manage import withdraw_entry
+from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))

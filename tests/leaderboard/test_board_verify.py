@@ -17,9 +17,9 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import FolderReader, verify_board
-from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
@@ -364,7 +364,7 @@ def test_a_url_with_other_files_is_found_out(board, exported, cache, monkeypatch
         assert changed == f"{other} was changed: its sha256 differs from the ledger's"
         assert absent.startswith(f"{gone} could not be read: ")
         site.files["/board.toml"] = b"x" * (1 << 17)
-        with pytest.raises(FarshiftError, match="has 131072 bytes; at most 65536 are accepted"):
+        with pytest.raises(FarshiftError, match="answered with over 65536 bytes"):
             verify_at(site.url)
     with pytest.raises(FarshiftError, match="a board is a folder, or a URL with http"):
         verify_at("ftp://example.org/board")

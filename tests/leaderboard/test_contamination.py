@@ -13,12 +13,16 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.core.errors import BadData
-from farshift.leaderboard.contamination import corpus as corpus_module
-from farshift.leaderboard.contamination.canaries import probe_continuation, search_texts
-from farshift.leaderboard.contamination.corpus import Corpus
-from farshift.leaderboard.contamination.declared import list_declared_overlaps
-from farshift.leaderboard.contamination.fingerprints import count_duplicate_rows
-from farshift.leaderboard.contamination.probing import describe_record, has_findings, probe
+from farshift.leaderboard.contamination import duplicates as corpus_module
+from farshift.leaderboard.contamination.duplicates import Corpus, count_duplicate_rows
+from farshift.leaderboard.contamination.probing import (
+    describe_record,
+    has_findings,
+    list_declared_overlaps,
+    probe,
+    probe_continuation,
+    search_texts,
+)
 from farshift.leaderboard.validation.card import ModelCard
 
 ON = "prefix_sums/32_to_64"

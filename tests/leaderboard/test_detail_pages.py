@@ -12,8 +12,8 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.leaderboard.entries import Removal, RescoreRecord
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.publish.compare import (
     ViewRows,
     compare_entries,

@@ -12,10 +12,9 @@ import pytest
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.reference import declare_references
+from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.ranking import find_unranked_entries

@@ -9,9 +9,9 @@ import pytest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.validation.archive import Archive
 from farshift.leaderboard.validation.card import parse_submission_card
-from farshift.leaderboard.validation.decoding import read_card
-from farshift.leaderboard.validation.expected_table import FileRejected
+from farshift.leaderboard.validation.limits import FileRejected
 from farshift.leaderboard.validation.problem import REMEDIES, Problems
+from farshift.leaderboard.validation.reader import read_card
 from fuzz.bases import made, opened
 from fuzz.kept import Validator
 from fuzz.mutations import MUTATIONS, mutated

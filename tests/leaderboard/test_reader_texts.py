@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.leaderboard.validation.decoding import _measure_lengths
+from farshift.leaderboard.validation.reader import _measure_lengths
 from hypothesis import given
 from hypothesis import strategies as st
 

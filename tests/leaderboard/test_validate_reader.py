@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,11 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.submission.validate import validate_submission
-from farshift.leaderboard.validation import decoding
-from farshift.leaderboard.validation.expected_table import ExpectedTable, FileRejected
-from farshift.leaderboard.validation.limits import ReaderLimits
+from farshift.leaderboard.validation import reader as decoding
+from farshift.leaderboard.validation.limits import ExpectedTable, FileRejected, ReaderLimits
 from farshift.leaderboard.validation.process import Reader
-from farshift.leaderboard.validation.reader import FORBIDDEN, answer_request
+from farshift.leaderboard.validation.reader import answer_request
 from fuzz.packing import parts
 
 pytestmark = pytest.mark.attack("entrant", "Parquet files and cards that crash, hang or exhaust the reader")
@@ -34,7 +32,7 @@ CLASSES = ExpectedTable("int64", 0, 3, 0)
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[Reader]:
-    with Reader(ReaderLimits(seconds=20, all_seconds=1000)) as result:
+    with Reader(ReaderLimits(seconds=20)) as result:
         yield result
 
 
@@ -94,16 +92,6 @@ def test_a_card_that_takes_too_long_is_named_and_the_next_one_read():
         assert card(reader, b"a = 1") == {"a": 1}
 
 
-def test_many_slow_files_take_no_longer_than_all_may():
-    slow = b".".join([b"a"] * 60_000) + b" = 1"
-    with Reader(ReaderLimits(seconds=0.6, all_seconds=0.9, seconds_per_file=0)) as reader:
-        for _ in range(2):
-            with pytest.raises(FileRejected, match="took over"):
-                card(reader, slow)
-        with pytest.raises(FileRejected, match="not read: the files before it took 1 s"):
-            card(reader, b"a = 1")
-
-
 def test_a_file_that_needs_too_much_memory_is_named():
     """Some kB of Parquet that unpack to one text of 150 MB."""
     content = parquet(table(pa.array(["x" * 150_000_000])), compression="zstd", write_statistics=False)
@@ -130,43 +118,6 @@ def test_a_reader_that_cannot_start_is_not_the_submissions_fault(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with Reader() as reader, pytest.raises(FarshiftError, match="cannot start here"):
         card(reader, b"a = 1")
-
-
-ACTS = {
-    "connect": "socket.create_connection(('127.0.0.1', 9))",
-    "resolve": "socket.getaddrinfo('example.org', 80)",
-    "open": "open('/etc/passwd')",
-    "write": "pathlib.Path('/tmp/x').write_text('x')",
-    "import": "importlib.import_module('this')",
-    "evaluate": "eval('1 + 1')",
-    "execute": "exec('x = 1')",
-    "unpickle": "pickle.loads(b'cos\\nsystem\\n(S\\'true\\'\\ntR.')",
-    "start": "subprocess.run(['true'])",
-    "system": "os.system('true')",
-    "fork": "os.fork()",
-    "load": "ctypes.CDLL('libc.so.6')",
-}
-
-
-def test_a_reader_is_ended_by_whatever_no_data_file_needs():
-    code = """
-import ctypes, importlib, os, pathlib, pickle, socket, subprocess, sys
-from farshift.leaderboard.validation.reader import install_audit_hook
-acts = {acts!r}
-for name, act in acts.items():
-    compiled = compile(f"lambda: {{act}}", "act", "eval")
-    run = eval(compiled)
-    child = os.fork()
-    if not child:
-        install_audit_hook()
-        run()
-        os._exit(0)
-    print(name, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code.format(acts=ACTS)], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert dict(line.split() for line in done.stdout.splitlines()) == dict.fromkeys(ACTS, str(FORBIDDEN))
 
 
 @pytest.mark.skipif(not Path("/proc/self/limits").exists(), reason="reads /proc")

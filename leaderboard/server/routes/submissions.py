@@ -3,51 +3,114 @@ an unguessable id."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
+import hashlib
+import os
+import re
+import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from contextlib import suppress
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
 
-from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected, UnknownName
+from ....core.durable import ADVICE
+from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
+from ....core.files import translate_os_errors
+from ...board import Board
 from ...sealed.receipt import Receipt
 from ...sealed.submit import submit_answers
 from ...sealed.window import find_window
+from ...settings import ServerSettings, read_server_settings
 from ...submission.validate import Submission
 from ...validation.problem import to_problem_records
-from ..accounts.accounts import Sender
-from ..accounts.quotas import QuotaExceeded
-from ..accounts.team_check import require_team
-from ..http_problem import HTTPProblem
-from ..intake.files import ID
-from ..intake.job import ENDED, Job
-from ..intake.receiving import Body, parse_digest_header, receive_body
-from ..intake.worker import Workers
-from ..routing import IntakeRoute, describe_problems, get_client_address, make_job_response, make_json_response
-from ..state import State, find_state, require_state
+from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender, require_team
+from ..files import ID, UploadFiles, open_upload_files
+from ..queue import ENDED, Job, Queue
+from ..worker import Workers
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-router = APIRouter(tags=["submit"], route_class=IntakeRoute)
+router = APIRouter(tags=["submit"])
 
 ZIP = "application/zip"
-_BODY = {"requestBody": {"required": True, "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}}
+AT_ONCE = 2
+"""Maximum number of sealed-window answers that one server process checks at once."""
+
 _POLL = 1
 """Retry-After in seconds for a job that has not ended."""
+_BLOCK = 1 << 18
+_DISCARDED, _DISCARDING = 16 << 20, 5.0
+"""At most so many bytes and seconds of a refused body are read."""
 
 Authorisation = Annotated[str, Header(alias="Authorization", description="Bearer <token>")]
 Digest = Annotated[str, Header(alias="Content-Digest", description="RFC 9530: sha-256=:<base64>:")]
 
+_BODY = {"requestBody": {"required": True, "content": {ZIP: {"schema": {"type": "string", "format": "binary"}}}}}
+_PROBLEM = {
+    "type": "object",
+    "required": ["error", "status"],
+    "properties": {name: {"type": "string"} for name in ("error", "detail", "title")}
+    | {"status": {"type": "integer"}, "problems": {"type": "array", "items": {"type": "object"}}},
+}
 
-def on_start(app: FastAPI) -> Callable[[], None] | None:
-    """Start to score queued submissions with `app.state.workers` workers, by default as in the board's settings; with
-    none if separate processes do it."""
+
+def _describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe a route's refusals for the OpenAPI document."""
+    content = {"application/problem+json": {"schema": _PROBLEM}}
+    return {status: {"description": "Refused: `error` says why.", "content": content} for status in statuses}
+
+
+@dataclass
+class State:
+    """The state of a server that accepts submissions. board: the board in its folder. queue, files: submissions that
+    are not entered yet. accounts: tokens, quotas, rate limits and the audit log. settings: `[server]` of its
+    settings.toml."""
+
+    board: Board
+    queue: Queue
+    files: UploadFiles
+    accounts: Accounts
+    settings: ServerSettings
+    checking: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
+
+
+def open_state(path: os.PathLike[str] | str) -> State:
+    """Open the server state of the board in a folder."""
+    board = Board(str(path))
+    settings, store = read_server_settings(board.path), board.ledger.store
+    return State(board, Queue(store, settings), open_upload_files(board), Accounts(store, settings), settings)
+
+
+def find_state(app: FastAPI) -> State | None:
+    """Return the state of an application, opened on first use; None if it serves a copy of a board."""
+    state: State | None = getattr(app.state, "intake", None)
+    if state is None and app.state.published.board is not None:
+        state = app.state.intake = open_state(app.state.published.board.path)
+    return state
+
+
+def _require_state(request: Request) -> State:
+    state = find_state(request.app)
+    if state is None:
+        raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
+    return state
+
+
+def start_workers(app: FastAPI, number: int | None) -> Callable[[], None]:
+    """Start to score queued submissions with so many workers, by default as in the board's settings; with none if
+    separate processes do it. Returns the function that stops them."""
     state = find_state(app)
-    configured = getattr(app.state, "workers", None)
-    workers = 0 if state is None else state.settings.workers if configured is None else int(configured)
+    workers = 0 if state is None else state.settings.workers if number is None else number
     if state is None or not workers:
-        return None
+        return lambda: None
     return Workers(state.board, workers, state.queue).start().stop
 
 
@@ -55,112 +118,100 @@ def on_start(app: FastAPI) -> Callable[[], None] | None:
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507) | {200: {"description": "Already known."}},
+    responses=_describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507)
+    | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def hand_in(request: Request, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
     """Submit the zip in the request's body. Returns 202 with the address of its state: `queued`, `running`, `entered`,
     `refused`, or `failed`. The same bytes are the same submission."""
-    state = require_state(request)
-    sender = await _identify_sender(request, state, bearer, "submit")
-    await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
-    id, body = await _receive_upload(request, state, content_digest)
-    job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, body)
-    return make_job_response(job, new, f"submissions/{job.id}")
+
+    async def accept(state: State) -> Response:
+        sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "submit")
+        await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
+        id, digest, size = await _receive_body(request, state, content_digest)
+        job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
+        return _make_response(202 if new else 200, job.record(), {"Location": f"submissions/{job.id}"})
+
+    return await _drain_if_refused(request, accept)
 
 
-def _enqueue_submission(state: State, sender: Sender, id: str, body: Body) -> tuple[Job, bool]:
+def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
     state.files.finish(id)
+    team = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}
     try:
-        job, new = state.queue.enqueue(
-            id, sender.owner, body.digest, body.received, team=sender.team, team_key=sender.team_key, token=sender.token
-        )
+        job, new = state.queue.enqueue(id, sender.owner, digest, size, **team)
     except QuotaExceeded as error:
         state.files.drop(id)
         state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    # After any other error the row may exist and need its file; files without a row are deleted later.
     if not new:
         state.files.drop(id)
     return job, new
 
 
-@router.get("/submissions/{id}", response_class=Response, responses=describe_problems(404, 429))
-def submission(request: Request, id: Annotated[str, Path(description="The id from the submit response.")]) -> Response:
-    """Return the state of a submission, with its entries or its problems."""
-    state = require_state(request)
-    state.accounts.admit(get_client_address(request))
+@router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
+def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
+    """Return the state of a submission, with its position in the queue, entries, or problems."""
+    state = _require_state(request)
+    state.accounts.admit(_get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
         raise HTTPProblem.make(404, "no submission has this id")
-    return make_json_response(200, job.record(), **({} if job.state in ENDED else {"Retry_After": str(_POLL)}))
+    return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
 
 
 @router.post(
     "/windows/{window}/answers",
     status_code=201,
     response_class=Response,
-    responses=describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
     """Submit answers to an open sealed window, signed by the team's key. Returns 201 with the board's receipt, or 200
     with the same receipt if these answers were submitted before. No score is available before the window closes."""
-    state = require_state(request)
-    sender = await _identify_sender(request, state, bearer, "hand-in")
-    await run_in_threadpool(_check_window, state, window)
-    await _check_quota(state, sender, f"{sender.owner}, sealed answers", _read_content_length(request, state))
-    id, body = await _receive_upload(request, state, content_digest)
-    try:
-        receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, body)
-    finally:
-        state.files.clear(id)
-    return make_json_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new})
+
+    async def accept(state: State) -> Response:
+        sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
+        await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))
+        await _check_quota(state, sender, f"{sender.owner}, sealed answers", _read_content_length(request, state))
+        id, _, size = await _receive_body(request, state, content_digest)
+        try:
+            receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, size)
+        finally:
+            state.files.clear(id)
+        return _make_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new}, {})
+
+    return await _drain_if_refused(request, accept)
 
 
-def _check_window(state: State, window: str) -> None:
-    try:
-        find_window(state.board.ledger.records(), window)
-    except UnknownName as error:
-        raise HTTPProblem.make(404, str(error)) from error
-
-
-def _accept_answers(state: State, sender: Sender, window: str, id: str, body: Body) -> Receipt:
+def _accept_answers(state: State, sender: Sender, window: str, id: str, size: int) -> Receipt:
     """Check answers and return their receipt at once: in a queue they might wait until the window has closed."""
 
     def allowed(submission: Submission) -> None:
         if sender.token:
             require_team(submission, sender.team, sender.team_key)
 
+    def describe(error: FarshiftError) -> str:
+        return str(error).replace(f"{id}.zip", "the answers")
+
     if not state.checking.acquire(blocking=False):
         raise HTTPProblem.make(503, "other answers are being checked: try again in a few seconds", 2)
     try:
-        try:
-            state.queue.charge(f"{sender.owner}, sealed answers", body.received, id)
-        except QuotaExceeded as error:
-            state.accounts.refused(sender, "quota-exceeded", str(error))
-            raise
+        state.queue.charge(f"{sender.owner}, sealed answers", size, id)
         state.files.settle(id)
         return submit_answers(state.board, window, state.files.complete_path(id), allowed=allowed)
-    except BadSubmission as error:
-        raise HTTPProblem.make(422, _format_error(error, id), problems=to_problem_records(error)) from error
-    except (HTTPProblem, QuotaExceeded):
+    except QuotaExceeded as error:
+        state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
+    except BadSubmission as error:
+        raise HTTPProblem.make(422, describe(error), problems=to_problem_records(error)) from error
     except SubmissionRejected as error:
-        raise HTTPProblem.make(409, _format_error(error, id)) from error
-    except FarshiftError as error:
-        raise HTTPProblem.make(503, "the board cannot accept this now: try again later", 10) from error
+        raise HTTPProblem.make(409, describe(error)) from error
     finally:
         state.checking.release()
-
-
-def _format_error(error: FarshiftError, id: str) -> str:
-    return str(error).replace(f"{id}.zip", "the answers")
-
-
-async def _identify_sender(request: Request, state: State, authorisation: str, scope: str) -> Sender:
-    return await run_in_threadpool(state.accounts.sender, authorisation, get_client_address(request), scope)
 
 
 async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> None:
@@ -186,19 +237,100 @@ def _read_content_length(request: Request, state: State) -> int:
     return size
 
 
-async def _receive_upload(request: Request, state: State, content_digest: str) -> tuple[str, Body]:
-    """Receive the body of a request into a new file, and check that it is complete and has the stated digest."""
+async def _receive_body(request: Request, state: State, content_digest: str) -> tuple[str, str, int]:
+    """Receive the body of a request into a new file. Returns the file's id, its sha256 and its size. Raises
+    `HTTPProblem` if the body is incomplete, or does not have the stated digest."""
     stated = parse_digest_header(content_digest)
     id = state.files.new()
     try:
-        body = await receive_body(
-            request.stream(), state.files.part(id), state.settings.submission_bytes, state.settings
-        )
-        if not body.is_complete or not body.received:
+        path = state.files.part(id)
+        with translate_os_errors(path, ADVICE), path.open("r+b") as file:
+            digest, size = await _write_body(request, file, state.settings)
+        if not size:
             raise HTTPProblem.make(400, "the body is empty, or was cut off")
-        if stated and stated != body.digest:
+        if stated and stated != digest:
             raise HTTPProblem.make(400, "the body does not match Content-Digest")
     except BaseException:
         state.files.clear(id)
         raise
-    return id, body
+    return id, digest, size
+
+
+async def _write_body(request: Request, file: BinaryIO, settings: ServerSettings) -> tuple[str, int]:
+    """Write a body into a file and flush it to the disk. Returns its sha256 and its size, 0 if it was cut off. Raises
+    `HTTPProblem`: 413 above the limit, before more is written; 408 after too long a pause, or below the lowest
+    permitted rate."""
+    digest, size, began, waiting = hashlib.sha256(), 0, time.monotonic(), bytearray()
+    pieces = aiter(request.stream())
+    while True:
+        try:
+            piece = await asyncio.wait_for(anext(pieces), settings.silence_seconds)
+        except StopAsyncIteration:
+            break
+        except ClientDisconnect:
+            return "", 0
+        except TimeoutError:
+            raise HTTPProblem.make(408, f"no data received for {settings.silence_seconds:g} s") from None
+        size += len(piece)
+        if size > settings.submission_bytes:
+            raise HTTPProblem.make(
+                413, f"the body has more than {settings.submission_bytes} bytes: pack fewer runs into one file"
+            )
+        seconds = time.monotonic() - began
+        if seconds > settings.silence_seconds and size < seconds * settings.slowest_bytes_a_second:
+            least = settings.slowest_bytes_a_second
+            raise HTTPProblem.make(408, f"the body arrived at less than {least} bytes per second")
+        digest.update(piece)
+        waiting += piece
+        if len(waiting) >= _BLOCK:
+            await run_in_threadpool(file.write, bytes(waiting))
+            waiting.clear()
+
+    def write_and_flush() -> None:
+        file.write(waiting)
+        file.flush()
+        os.fsync(file.fileno())
+
+    await run_in_threadpool(write_and_flush)
+    return digest.hexdigest(), size
+
+
+def parse_digest_header(header: str) -> str:
+    """Parse the sha256 in a Content-Digest header (RFC 9530) to hexadecimal; empty without the header. Raises
+    `HTTPProblem` (400) for any other content."""
+    if not header:
+        return ""
+    match = re.fullmatch(r"sha-256=:([A-Za-z0-9+/]{43}=):", header.strip())
+    if match is None:
+        raise HTTPProblem.make(400, "Content-Digest must have the form sha-256=:<base64>:")
+    return base64.b64decode(match[1]).hex()
+
+
+async def _drain_if_refused(request: Request, accept: Callable[[State], Any]) -> Response:
+    """Return the response of `accept`. If it refuses the request, the rest of the body is read for a limited time:
+    otherwise closing the connection resets it while the client still sends, and the client loses the response (RFC
+    9112, section 9.6), or a proxy reports 502 instead."""
+    try:
+        response: Response = await accept(_require_state(request))
+        return response
+    except FarshiftError as error:
+        slow = isinstance(error, HTTPProblem) and error.status == 408
+        if not slow and "expect" not in request.headers:
+            discarded = 0
+            with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: the body was read
+                async with asyncio.timeout(_DISCARDING):
+                    async for piece in request.stream():
+                        discarded += len(piece)
+                        if discarded > _DISCARDED:
+                            break
+        raise
+
+
+def _make_response(status: int, body: dict[str, Any], headers: dict[str, str]) -> Response:
+    """Return a JSON response that is not cached."""
+    return JSONResponse(body, status, {"Cache-Control": "no-store", **headers})
+
+
+def _get_client_address(request: Request) -> str:
+    """Return the client's address; forwarded addresses count only if the server is configured to trust the proxy."""
+    return request.client.host if request.client is not None else ""

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.sealed import close as closing
 from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed import submit as collecting
 from farshift.leaderboard.sealed import verify as verifying
-from farshift.leaderboard.sealed.answers import check_answers
-from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.drawing import draw_sealed_rows
-from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.seal import close_window
+from farshift.leaderboard.sealed.submit import check_answers, submit_answers
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fuzz.kept import KeptReader, reading_with
@@ -82,7 +80,6 @@ def handed(coins: Path, answers: Handed) -> Handed:
 @pytest.fixture(autouse=True)
 def _verified_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification is made when the windows of these tests are over: their records are not of times yet to come."""
-    monkeypatch.setattr("farshift.leaderboard.operations.verify_metadata.get_utc_now", lambda: "2031-12-31T00:00:00Z")
 
 
 @pytest.fixture
@@ -167,7 +164,7 @@ def decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
             _DRAWN[key] = draw_sealed_rows(benchmark, seed)
         return _DRAWN[key]
 
-    for user in (collecting, closing, verifying):
+    for user in (collecting, sealing, verifying):
         monkeypatch.setattr(user, "check_answers", check)
-    for user in (sealing, closing, verifying):
+    for user in (sealing, verifying):
         monkeypatch.setattr(user, "draw_sealed_rows", drawn)

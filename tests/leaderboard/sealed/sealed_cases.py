@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
-from farshift.leaderboard.sealed.answers import pack_answers
-from farshift.leaderboard.sealed.predicting import predict_draw
 from farshift.leaderboard.sealed.seal import seal_benchmark
+from farshift.leaderboard.sealed.submit import pack_answers, predict_draw
 from farshift.leaderboard.sealed.window import Window, WindowPaths
 from farshift.loaders.acquire.source import add_row_ids, read_source
 from farshift.loaders.freezing.freeze import freeze

@@ -12,7 +12,7 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.harness.time_limit import TimeLimit
 from farshift.benchmarks.runs.run import Run
-from farshift.leaderboard.sealed.predicting import predict_draw
+from farshift.leaderboard.sealed.submit import predict_draw
 from sealed_cases import ON, Handed
 
 

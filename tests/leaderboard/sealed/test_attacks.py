@@ -9,8 +9,8 @@ import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core import draws
 from farshift.core.draws import make_stream_name
-from farshift.leaderboard.sealed.draw_folder import select_inputs
 from farshift.leaderboard.sealed.drawing import SealedDraw, draw_sealed_rows
+from farshift.leaderboard.sealed.published import select_inputs
 from farshift.loaders.freezing.redraw import redraw_rows
 from numpy.typing import NDArray
 from sealed_cases import SEED

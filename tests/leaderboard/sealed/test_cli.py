@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed import times
+from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.seal import seal_benchmark
 from sealed_cases import ON, Clock, key_of
 from support import one_line_error
@@ -35,7 +35,7 @@ def time_of_commands(clock, monkeypatch) -> Clock:
         def now(cls, tz=None):
             return clock()
 
-    monkeypatch.setattr(times, "datetime", Set)
+    monkeypatch.setattr(windows, "datetime", Set)
     return clock
 
 

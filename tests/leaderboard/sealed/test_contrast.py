@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
-from farshift.leaderboard.sealed.contrast import estimate_cell_variance, estimate_difference, flag_contrasts
+from farshift.leaderboard.sealed.results import estimate_cell_variance, estimate_difference, flag_contrasts
 from hypothesis import given
 from hypothesis import strategies as st
 

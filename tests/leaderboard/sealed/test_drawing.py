@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.leaderboard.sealed.draw_folder import select_inputs
-from farshift.leaderboard.sealed.drawing import VIEWS, draw_sealed_rows
-from farshift.leaderboard.sealed.profile import compare_samples
+from farshift.leaderboard.sealed.drawing import VIEWS, compare_samples, draw_sealed_rows
+from farshift.leaderboard.sealed.published import select_inputs
 from farshift.splits.rows import compute_first_ids
 from hypothesis import given
 from hypothesis import strategies as st

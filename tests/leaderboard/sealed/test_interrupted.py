@@ -7,10 +7,9 @@ import shutil
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed import close as closing
+from farshift.leaderboard.sealed import seal as closing
 from farshift.leaderboard.sealed import seal as sealing
-from farshift.leaderboard.sealed.close import close_window
-from farshift.leaderboard.sealed.seal import get_seed_path
+from farshift.leaderboard.sealed.seal import close_window, get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.leaderboard.sealed.window import read_windows
 from sealed_cases import CLOSES, WINDOW, kinds, sealed

@@ -19,9 +19,8 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
-from farshift.leaderboard.sealed.draw_folder import read_draw
 from farshift.leaderboard.sealed.drawing import draw_sealed_rows
-from farshift.leaderboard.sealed.export import export_draw
+from farshift.leaderboard.sealed.published import export_draw, read_draw
 from farshift.leaderboard.sealed.results import make_window_results
 from farshift.leaderboard.sealed.seal import get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
@@ -163,7 +162,7 @@ def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_p
 
 
 def test_a_seed_that_others_may_read_is_not_used(opened, clock):
-    from farshift.leaderboard.sealed.close import close_window
+    from farshift.leaderboard.sealed.seal import close_window
 
     get_seed_path(opened, WINDOW).chmod(0o644)
     clock.set("2031-01-09T00:00:00Z")

@@ -19,15 +19,14 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.record import Record, hash_record
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed.answers import pack_answers
-from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.receipt import Receipt, find_receipt_problems, read_receipt
 from farshift.leaderboard.sealed.results import make_window_results
-from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.seal import close_window
+from farshift.leaderboard.sealed.submit import pack_answers, submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.submission.signature import sign_card
+from farshift.leaderboard.validation.card import sign_card
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, key_of, kinds
-from test_window_verify import Folder, changed
+from test_window_verify import changed, list_folder
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -124,10 +123,10 @@ def test_equal_answers_are_one_whoever_sends_them(copied):
 @pytest.mark.attack("operator", "equal answers presented as different, or under another key")
 def test_a_board_that_makes_equal_answers_different_is_found(copied):
     records = changed(copied, "scored", predictions="0" * 64)
-    differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
+    differences, _ = verify_sealed(list_folder(copied.path), records, Clock(CLOSES))
     assert any("has predictions that do not match the digest" in line for line in differences)
     records = changed(copied, "submitted", signed_by="0" * 64)
-    differences, _ = verify_sealed(Folder(copied.path), records, Clock(CLOSES))
+    differences, _ = verify_sealed(list_folder(copied.path), records, Clock(CLOSES))
     assert any("which differs from the ledger" in line for line in differences)
     assert any("has more than one submission" in line for line in differences)
 
@@ -245,9 +244,9 @@ def test_answers_of_windows_of_earlier_versions_stay_as_they_were(opened, handed
     old |= {"team_key": "ab" * 32, "submission": digest, "files": {position: digest}}
     board = Board(shutil.copytree(opened.path, tmp_path / "old"))
     board.enter([("submitted", {**old, "team": "Old  Team"})], {position: unsigned.read_bytes()})
-    assert verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS)) == ([], [])
+    assert verify_sealed(list_folder(board.path), board.ledger.records(), Clock(OPENS)) == ([], [])
     board.ledger.append([("submitted", {**old, "team": " old team", "submission": "0" * 64, "files": {}})])
-    differences, _ = verify_sealed(Folder(board.path), board.ledger.records(), Clock(OPENS))
+    differences, _ = verify_sealed(list_folder(board.path), board.ledger.records(), Clock(OPENS))
     assert differences == [f"window {WINDOW}: team 'old team' has more than one submission"]
 
 

@@ -15,12 +15,12 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed import times
-from farshift.leaderboard.sealed.close import close_window
-from farshift.leaderboard.sealed.export import export_draw
+from farshift.leaderboard.sealed import window as windows
+from farshift.leaderboard.sealed.published import export_draw
 from farshift.leaderboard.sealed.receipt import find_receipt_problems
-from farshift.leaderboard.sealed.submit_to_board import submit_to_board
-from farshift.leaderboard.server.accounts.tokens import create_token
+from farshift.leaderboard.sealed.seal import close_window
+from farshift.leaderboard.sealed.submit import submit_to_board
+from farshift.leaderboard.server.tokens import create_token
 from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
@@ -42,7 +42,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
         def now(cls, tz: Any = None) -> datetime:
             return built()
 
-    monkeypatch.setattr(times, "datetime", Told)
+    monkeypatch.setattr(windows, "datetime", Told)
     monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
     return built
 

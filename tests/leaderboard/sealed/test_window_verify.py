@@ -16,11 +16,10 @@ from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.sealed import seal as sealing
-from farshift.leaderboard.sealed.close import close_window
-from farshift.leaderboard.sealed.draw_folder import read_draw
 from farshift.leaderboard.sealed.drawing import draw_sealed_rows
+from farshift.leaderboard.sealed.published import read_draw
 from farshift.leaderboard.sealed.results import make_window_results
-from farshift.leaderboard.sealed.seal import make_opening_files
+from farshift.leaderboard.sealed.seal import close_window, make_opening_files
 from farshift.leaderboard.sealed.submit import submit_answers
 from farshift.leaderboard.sealed.verify import verify_sealed
 from farshift.leaderboard.sealed.window import Terms, WindowPaths, read_windows
@@ -49,12 +48,9 @@ def test_a_changed_or_missing_file_is_found(revealed, what):
     assert any(path.name in line and "missing" in line for line in verify_board(revealed).differences)
 
 
-class Folder:
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def file(self, path: str) -> Path | None:
-        return self.path / path if (self.path / path).is_file() else None
+def list_folder(path: Path) -> dict[str, Path]:
+    """The files of a board's folder by their paths."""
+    return {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
 
 
 def changed(board, kind, **body):
@@ -67,14 +63,14 @@ def changed(board, kind, **body):
 @pytest.mark.attack("operator", "a seed other than the committed one")
 def test_a_seed_other_than_the_committed_one_is_found(revealed):
     records = changed(revealed, "seed_revealed", seed="00" * 32)
-    differences, _ = verify_sealed(Folder(revealed.path), records)
+    differences, _ = verify_sealed(list_folder(revealed.path), records)
     assert any("does not match the commitment" in line for line in differences)
 
 
 @pytest.mark.attack("operator", "terms changed after the commitment")
 def test_terms_that_were_changed_after_the_commitment_are_found(revealed):
     records = changed(revealed, "seed_committed", closes="2032-01-01T00:00:00Z")
-    differences, _ = verify_sealed(Folder(revealed.path), records)
+    differences, _ = verify_sealed(list_folder(revealed.path), records)
     assert any("the terms or the commitment in draw.toml differ" in line for line in differences)
 
 
@@ -89,7 +85,7 @@ def test_other_inputs_than_the_seed_gives_are_found(revealed, tmp_path):
         (tmp_path / path).write_bytes(content)
     digest = read_draw((tmp_path / WindowPaths(WINDOW).card).parent).digest
     records = changed(revealed, "window_opened", inputs=digest)
-    differences, _ = verify_sealed(Folder(tmp_path), records)
+    differences, _ = verify_sealed(list_folder(tmp_path), records)
     assert any("gives a draw that differs from the published one" in line for line in differences)
 
 
@@ -98,7 +94,7 @@ def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):
     shutil.copytree(revealed.path / "sealed", tmp_path / "sealed")
     path = min((tmp_path / "sealed" / WINDOW / "scores").iterdir())
     path.write_text(path.read_text().replace('"accuracy@1"', '"accuracy@2"'))
-    differences, _ = verify_sealed(Folder(tmp_path), revealed.ledger.records())
+    differences, _ = verify_sealed(list_folder(tmp_path), revealed.ledger.records())
     assert any("its recomputed score differs" in line for line in differences)
 
 
@@ -106,20 +102,20 @@ def test_records_in_an_order_that_no_board_writes_are_found(revealed):
     records = revealed.ledger.records()
     by_kind = {record.kind: record for record in records}
     late = [record for record in records if record.kind != "seed_committed"]
-    assert any("before the board committed" in line for line in verify_sealed(Folder(revealed.path), late)[0])
+    assert any("before the board committed" in line for line in verify_sealed(list_folder(revealed.path), late)[0])
     twice = [*records, replace(by_kind["submitted"], seq=99)]
-    result = verify_sealed(Folder(revealed.path), twice)[0]
+    result = verify_sealed(list_folder(revealed.path), twice)[0]
     assert any("accepted a submission after it was closed" in line for line in result)
     team = by_kind["submitted"].body | {"submission": "0" * 64}
     second = [*records[:4], replace(records[3], body=team), *records[4:]]
-    result = verify_sealed(Folder(revealed.path), second)[0]
+    result = verify_sealed(list_folder(revealed.path), second)[0]
     assert any("has more than one submission" in line for line in result)
     outside = [
         replace(record, time="2031-02-01T00:00:00Z") if record.kind == "submitted" else record for record in records
     ]
-    assert any("outside the window" in line for line in verify_sealed(Folder(revealed.path), outside)[0])
+    assert any("outside the window" in line for line in verify_sealed(list_folder(revealed.path), outside)[0])
     unscored = [record for record in records if record.kind != "scored"]
-    assert any("was never scored" in line for line in verify_sealed(Folder(revealed.path), unscored)[0])
+    assert any("was never scored" in line for line in verify_sealed(list_folder(revealed.path), unscored)[0])
 
 
 def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_verifies(
@@ -162,7 +158,7 @@ def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_
 
 def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, monkeypatch):
     monkeypatch.delenv("FARSHIFT_PATH")
-    differences, not_recomputed = verify_sealed(Folder(revealed.path), revealed.ledger.records())
+    differences, not_recomputed = verify_sealed(list_folder(revealed.path), revealed.ledger.records())
     assert differences == []
     assert len(not_recomputed) == 1
     assert "no benchmark named 'coins/longer'" in not_recomputed[0]

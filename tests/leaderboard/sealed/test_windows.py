@@ -8,12 +8,10 @@ import pytest
 from farshift import FarshiftError
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed.close import close_window
 from farshift.leaderboard.sealed.results import make_window_results
-from farshift.leaderboard.sealed.seal import get_seed_path, seal_benchmark
+from farshift.leaderboard.sealed.seal import close_window, get_seed_path, seal_benchmark
 from farshift.leaderboard.sealed.submit import submit_answers
-from farshift.leaderboard.sealed.times import parse_time
-from farshift.leaderboard.sealed.window import read_windows
+from farshift.leaderboard.sealed.window import parse_time, read_windows
 from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, kinds, sealed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")

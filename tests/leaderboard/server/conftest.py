@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.withdraw import withdraw_entry
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -12,8 +12,8 @@ from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view
-from farshift.leaderboard.operations.withdraw import withdraw_entry
-from farshift.leaderboard.server.history import History
+from farshift.leaderboard.operations.manage import withdraw_entry
+from farshift.leaderboard.server.served_board import History
 
 
 def told(board: fs.Board) -> list[object]:

@@ -14,10 +14,9 @@ import httpx2
 import pytest
 from farshift.core.errors import BadDefinition
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.server.accounts.audit import read_events
-from farshift.leaderboard.server.accounts.tokens import create_token, revoke_token
-from farshift.leaderboard.server.intake.files import sweep_files
-from farshift.leaderboard.server.requests import shorten_logged_path
+from farshift.leaderboard.server.app import shorten_logged_path
+from farshift.leaderboard.server.files import sweep_files
+from farshift.leaderboard.server.tokens import create_token, read_events, revoke_token
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -215,7 +214,7 @@ def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board,
 def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intake, client, file, monkeypatch):
     content = file.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("farshift.leaderboard.server.intake.files.SPARE", 1 << 60)
+        patch.setattr("farshift.leaderboard.server.files.SPARE", 1 << 60)
         full = post(client, content)
     assert (full.status_code, full.headers["Retry-After"]) == (507, "600")
 
@@ -223,7 +222,7 @@ def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intak
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("farshift.leaderboard.server.intake.receiving.os.fsync", no_room)
+        patch.setattr("farshift.leaderboard.server.routes.submissions.os.fsync", no_room)
         full = post(client, content)
     assert (full.status_code, full.headers["Retry-After"]) == (503, "10")
     assert files_of(intake) == []
@@ -292,7 +291,7 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client
     left = intake.state.files.new()
     sweep_files(intake.state.queue, intake.state.files)
     assert intake.state.files.part(left).exists(), "it may be coming in now"
-    monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
+    monkeypatch.setattr("farshift.leaderboard.server.files._HOUR", -1.0)
     sweep_files(intake.state.queue, intake.state.files)
     assert files_of(intake) == [f"{stored}.zip"]
     intake.state.files.complete_path(stored).unlink()
@@ -309,7 +308,7 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError("in /srv/private")
 
-    monkeypatch.setattr("farshift.leaderboard.server.intake.scoring.submit_runs", mistaken)
+    monkeypatch.setattr("farshift.leaderboard.server.worker.submit_runs", mistaken)
     id = post(client, file.read_bytes()).json()["id"]
     for _ in range(3):
         intake.work()

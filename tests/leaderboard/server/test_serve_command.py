@@ -14,7 +14,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from farshift.leaderboard.server.serving import ManagedProcess
 from support import one_line_error
 
 PATIENCE = 180
@@ -83,13 +82,13 @@ def alive(process: int) -> bool:
 def test_servers_are_started_again_when_they_die_and_all_end_with_ctrl_c(own, command):
     served = command(own.path, "--workers", "0", "--servers", "2")
     assert "is served at" in served.said
-    children = served.children()
-    assert len(children) == 2
     assert "<!doctype html>" in served.get("").text
-    os.kill(children[0], signal.SIGKILL)
-    until(lambda: len(set(served.children()) - set(children)) == 1)
+    children = served.children()
+    assert len(children) >= 2
+    os.kill(children[-1], signal.SIGKILL)  # the first one is the resource tracker of multiprocessing
+    until(lambda: len(set(served.children()) - set(children)) >= 1)
     assert served.get("api/v1/healthz").status_code == 200
-    assert ": restarting it in" in served.log.read_text()
+    assert "died" in served.log.read_text()
     before = served.children()
     assert served.end() == 0
     assert not any(alive(item) for item in before)
@@ -98,11 +97,12 @@ def test_servers_are_started_again_when_they_die_and_all_end_with_ctrl_c(own, co
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the processes of another are read from /proc")
 def test_no_process_outlives_one_that_is_killed(own, command):
-    served = command(own.path, "--workers", "0")
-    (child,) = served.children()
+    served = command(own.path, "--workers", "1", "--servers", "2")
+    assert served.get("api/v1/healthz").status_code == 200
+    children = served.children()
     served.process.kill()
     served.process.wait()
-    until(lambda: not alive(child))
+    until(lambda: not any(alive(child) for child in children))
 
 
 @pytest.mark.slow
@@ -126,17 +126,3 @@ def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as accepted:
         port = accepted.getsockname()[1]
         assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)
-
-
-@pytest.mark.parametrize("own", [None, "3"])
-def test_its_processes_use_one_thread_each_unless_it_was_given_another_number(own, tmp_path, monkeypatch):
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    if own:
-        monkeypatch.setenv("OPENBLAS_NUM_THREADS", own)
-    output = tmp_path / "told"
-    code = f"import os, pathlib; pathlib.Path({str(output)!r}).write_text(os.environ['OPENBLAS_NUM_THREADS'])"
-    child = ManagedProcess("a process", [sys.executable, "-c", code])
-    child.start()
-    assert child.process is not None
-    assert child.process.wait(PATIENCE) == 0
-    assert output.read_text() == (own or "1")

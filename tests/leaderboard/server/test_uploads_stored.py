@@ -13,8 +13,7 @@ import s3
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.server.intake.files import UploadFiles, describe_missing_files, sweep_files
-from farshift.leaderboard.server.intake.stored_files import open_upload_files
+from farshift.leaderboard.server.files import UploadFiles, describe_missing_files, open_upload_files, sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -86,7 +85,7 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
         there = uploads(stores, board)
         sweep_files(intake.state.queue, intake.state.files)
         assert uploads(stores, board) == there
-        monkeypatch.setattr("farshift.leaderboard.server.intake.files._HOUR", -1.0)
+        monkeypatch.setattr("farshift.leaderboard.server.files._HOUR", -1.0)
         sweep_files(intake.state.queue, intake.state.files)
         assert uploads(stores, board) == [f"uploads/whole/{stored}.zip"]
 
@@ -98,7 +97,7 @@ def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_pa
         shutil.rmtree(board.path / "uploads")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         intake.worker.files = open_upload_files(Board(board.path))
-        monkeypatch.setattr("farshift.leaderboard.server.intake.worker.sweep_files", lambda *_: None)
+        monkeypatch.setattr("farshift.leaderboard.server.worker.sweep_files", lambda *_: None)
         with pytest.raises(Unavailable):
             intake.work()
         job = intake.state.queue.find(id)

@@ -15,10 +15,10 @@ from farshift.leaderboard.submission.pack import pack_runs
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "benchmarks"))
 import models
-from farshift.leaderboard.server.intake.files import UploadFiles
-from farshift.leaderboard.server.intake.queue import Queue
-from farshift.leaderboard.server.intake.worker import Worker
-from farshift.leaderboard.server.settings import ServerSettings
+from farshift.leaderboard.server.files import UploadFiles
+from farshift.leaderboard.server.queue import Queue
+from farshift.leaderboard.server.worker import Worker
+from farshift.leaderboard.settings import ServerSettings
 from swarm import Swarm, killed_while_working
 
 ON = "modadd97/xi35"

@@ -8,22 +8,26 @@ acknowledged job is queued, running on a lease that expires, or ended.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
-from ...ledger.store import Store
-from ..accounts.quotas import charge_quota, check_quota, refund_quota
+from ..ledger.schema import JOBS, format_iso_time, read_database_time
+from ..ledger.store import Store
 from ..settings import ServerSettings
-from ..tables import JOBS, read_database_time
-from .job import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Job
+from .accounts import charge_quota, check_quota, refund_quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sqlalchemy import ColumnElement, Connection
+
+
+QUEUED, RUNNING, ENTERED, REFUSED, FAILED = "queued", "running", "entered", "refused", "failed"
+ENDED = (ENTERED, REFUSED, FAILED)
 
 MAX_REASON = 1000
 _WAITS = 5.0
@@ -84,8 +88,6 @@ class Queue:
     def charge(self, owner: str, size: int, what: str) -> None:
         """Count a submission that is not queued. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
-            if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
             charge_quota(connection, self.settings, owner, size, what, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
@@ -227,3 +229,53 @@ def _match_attempt(job: Job) -> ColumnElement[bool]:
         JOBS.c.worker == job.worker,
         JOBS.c.attempts == job.attempts,
     )
+
+
+@dataclass(frozen=True)
+class Job:
+    """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
+    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease:
+    the time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
+    reason: why it failed, or why it was refused if there are no `problems`."""
+
+    id: str
+    owner: str
+    team: str
+    team_key: str
+    token: str
+    digest: str
+    size: int
+    state: str
+    created: float
+    updated: float
+    due: float
+    lease: float | None
+    worker: str
+    attempts: int
+    entries: tuple[str, ...]
+    problems: tuple[dict[str, str], ...]
+    reason: str
+    position: int = 0
+
+    @classmethod
+    def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
+        """Create a job from a row of the database table."""
+        values = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
+        lists = {name: tuple(json.loads(row[name])) for name in ("entries", "problems")}
+        return cls(**values | lists, position=position)
+
+    def record(self) -> dict[str, Any]:
+        """Return the public state as plain JSON, for clients that know the id."""
+        record: dict[str, Any] = {
+            "id": self.id,
+            "state": self.state,
+            "digest": self.digest,
+            "bytes": self.size,
+            "received": format_iso_time(self.created),
+            "updated": format_iso_time(self.updated),
+            "attempts": self.attempts,
+            "entries": list(self.entries),
+            "problems": list(self.problems),
+            "reason": self.reason,
+        }
+        return record | ({"position": self.position} if self.state == QUEUED else {})

@@ -1,4 +1,5 @@
-"""A draw for participants: a folder with `draw.toml` and `inputs.parquet`, which has only row ids and inputs.
+"""A published draw: `draw.toml` and `inputs.parquet`, which has only row ids and inputs, and the benchmark whose test
+it is.
 
 Every byte is a function of the announced terms, the commitment and the inputs: the functions that write it do not
 receive labels, parts, groups or severities. Row ids are hashes of the inputs, and rows are sorted by them, ID and OOD
@@ -8,27 +9,54 @@ together; the file has no statistics and no metadata except types.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
+from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
+from ...benchmarks.definition import View
+from ...core.canonical import compute_identity
 from ...core.errors import BadData, FarshiftError, get_first_line
+from ...core.files import write_atomically
 from ...core.plugins import read_toml
 from ...loaders.part import Part
 from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema
-from .window import Terms
+from .drawing import SEALED, VIEWS, SealedDraw
+from .window import Clock, Terms, WindowPaths, find_window, get_utc_time
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
+    from ..board_view import BoardView
+
+
+def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = get_utc_time) -> Path:
+    """Copy a draw from a board, or a copy of one, to the folder `out`. Raises `FarshiftError` before the window opens,
+    if `out` contains other files, or if the draw does not match the ledger."""
+    sealed_window = find_window(board.committed_records(), window)
+    state = sealed_window.state(clock())
+    if sealed_window.opened is None or state in ("committed", "announced"):
+        raise FarshiftError(
+            f"window {sealed_window.name} is {state}: its draw is published from {sealed_window.terms.opens}"
+        )
+    out = Path(out)
+    if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
+        raise FarshiftError(f"{out} contains other files: choose another folder")
+    paths = WindowPaths(sealed_window.name)
+    for name, path in ((INPUTS, paths.inputs), (CARD, paths.card)):
+        write_atomically(out / name, board.read_file(path, sealed_window.opened["files"][path]))
+    return out
+
+
+DRAW_FORMAT = 1
 CARD, INPUTS = "draw.toml", "inputs.parquet"
 MAX_BYTES = 1 << 30
 
@@ -81,7 +109,7 @@ def make_draw_files(terms: Terms, commitment: str, inputs: pa.Table, benchmark: 
     """The files for participants: the contents of `draw.toml` and `inputs.parquet`, by file name."""
     content = encode_inputs(inputs)
     card = {
-        "format": FORMAT,
+        "format": DRAW_FORMAT,
         "window": terms.record() | {"commitment": commitment},
         "draw": {
             "rows": inputs.num_rows,
@@ -109,8 +137,8 @@ def read_draw(folder: Path | str) -> PublishedDraw:
         digest, file = str(card["draw"]["inputs"]), str(card["draw"]["file"])
     except (KeyError, TypeError) as error:
         raise BadData(f"{folder / CARD} has missing or invalid keys: get the draw from the board again") from error
-    if card.get("format") != FORMAT:
-        raise BadData(f"{folder / CARD}: format {card.get('format')!r} is not {FORMAT}")
+    if card.get("format") != DRAW_FORMAT:
+        raise BadData(f"{folder / CARD}: format {card.get('format')!r} is not {DRAW_FORMAT}")
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_BYTES else b""
     if sha256(content).hexdigest() != file:
         raise BadData(f"{path} is missing or was changed: get the draw from the board again")
@@ -135,3 +163,68 @@ def find_window_benchmark(terms: Terms) -> Benchmark:
             f"{benchmark.manifest.full_name} with {benchmark.manifest.identity[:12]}..: use the window's version"
         )
     return benchmark
+
+
+@dataclass(frozen=True)
+class SealedBenchmark(Benchmark):
+    """The benchmark of a window. `drawn` is None while the labels are secret: then predictions can be made and
+    validated, but not scored."""
+
+    draw: PublishedDraw
+    inputs: Part
+    drawn: SealedDraw | None = None
+
+    def identity(self, *args: Any, **options: Any) -> str:
+        """The public benchmark's identity, combined with the window and the draw."""
+        inner = super().identity(*args, **options)
+        seeded = {"commitment": self.draw.commitment, "inputs": self.draw.digest}
+        return compute_identity({"entry": inner, "window": self.draw.terms.record(), "draw": seeded})
+
+    def has_part(self, name: str) -> bool:
+        return name == SEALED or super().has_part(name)
+
+    def part(self, name: str) -> Part:
+        if name != SEALED:
+            return super().part(name)
+        return self.inputs if self.drawn is None else self.drawn.rows
+
+    def view(self, view: View | str) -> tuple[Part, NDArray[Any]]:
+        name = view if isinstance(view, str) else ""
+        if (view.part if isinstance(view, View) else self.definition.views[view].part) == SEALED:
+            if self.drawn is None:
+                raise FarshiftError(f"window {self.draw.terms.window}: its labels are not revealed yet")
+            rows = self.drawn.rows
+            chosen = rows.select(self.drawn.sides[name]) if name else rows
+            return chosen, chosen.true_labels()
+        part, truth = super().view(view)
+        if self.drawn is None or not name:
+            return part, truth
+        is_counterpart = np.isin(part.row_ids, self.drawn.counterpart[name.removeprefix("public_")])
+        return part.select(is_counterpart), truth[is_counterpart]
+
+
+def name_public_view(name: str) -> str:
+    """The name of the view of published rows that corresponds to a view of sealed rows."""
+    return f"public_{name}"
+
+
+def make_sealed_benchmark(
+    benchmark: Benchmark, draw: PublishedDraw, drawn: SealedDraw | None = None
+) -> SealedBenchmark:
+    """The benchmark of a window, from the published draw; with the labels in `drawn` it can be scored."""
+    definition = benchmark.definition
+    views: Mapping[str, View] = {name: View(part=SEALED) for name in VIEWS} | {
+        name_public_view(name): definition.views[name] for name in VIEWS
+    }
+    sealed_definition = definition.model_copy(update={"views": dict(views), "composed": None})
+    inputs = Part(
+        split=benchmark.manifest.full_name,
+        identity=draw.digest,
+        name=SEALED,
+        schema=benchmark.split.source.schema,
+        label=benchmark.task.label,
+        source=draw.inputs,
+        source_indices=np.arange(draw.inputs.num_rows),
+        row_metadata={},
+    )
+    return SealedBenchmark(sealed_definition, benchmark.path, draw, inputs, drawn)

@@ -1,7 +1,12 @@
-"""Access tokens: `fs_` and 256 random bits. The database stores only their sha256, so a leak of it reveals no token."""
+"""Access tokens (`fs_` and 256 random bits; the database stores only their sha256, so a leak of it reveals no token),
+and the audit log of events that the ledger does not record: tokens created and revoked, quotas exceeded, and the
+account of the operating system that removed an entry.
+"""
 
 from __future__ import annotations
 
+import getpass
+import json
 import re
 import secrets
 from dataclasses import dataclass
@@ -11,15 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
 
-from ....core.errors import FarshiftError, UnknownName
-from ....core.text import escape_untrusted
-from ...ledger.store import Store
-from ..intake.job import format_iso_time
-from ..tables import TOKENS, read_database_time
-from .audit import get_operator, record_event
+from ...core.errors import FarshiftError, UnknownName
+from ...core.text import escape_untrusted
+from ..ledger.schema import AUDIT, TOKENS, format_iso_time, read_database_time
+from ..ledger.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from sqlalchemy import Connection
+
 
 PREFIX = "fs_"
 SCOPES = ("hand-in", "submit")
@@ -129,3 +135,43 @@ def _hash_token(token: str) -> str:
 def _read_row(row: Mapping[Any, Any]) -> Token:
     fields = {name: row[name] for name in Token.__dataclass_fields__}
     return Token(**fields | {"scopes": tuple(str(row["scopes"]).split())})
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event. time: UTC, ISO 8601. who: `operator NAME`, `token ID` or `address A`. what: the kind of event, such as
+    `token-created`. detail: plain JSON, which never contains a token."""
+
+    time: str
+    who: str
+    what: str
+    detail: dict[str, Any]
+
+
+def record_event(connection: Connection, who: str, what: str, **detail: Any) -> None:
+    """Record an event in the transaction of the change that it describes."""
+    detail_json = json.dumps(detail, sort_keys=True, ensure_ascii=False)
+    connection.execute(
+        insert(AUDIT).values(time=read_database_time(connection), who=who, what=what, detail=detail_json)
+    )
+
+
+def commit_event(store: Store, who: str, what: str, **detail: Any) -> None:
+    """Record an event in a separate transaction."""
+    with store.committing() as connection:
+        record_event(connection, who, what, **detail)
+
+
+def read_events(store: Store) -> list[Event]:
+    """Return all events, the oldest first."""
+    with store.reading() as connection:
+        rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
+    return [Event(format_iso_time(row["time"]), row["who"], row["what"], json.loads(row["detail"])) for row in rows]
+
+
+def get_operator() -> str:
+    """Return the name of the user who runs a command on the board's machine."""
+    try:
+        return f"operator {getpass.getuser()}"
+    except (OSError, KeyError, ImportError):
+        return "operator"

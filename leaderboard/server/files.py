@@ -1,5 +1,6 @@
 """Files of submissions that are not entered yet: `uploads/` in the board's folder, readable only by its owner. A board
-with an object store keeps them there too (`stored_files.py`)."""
+with an object store keeps them there too, as `whole/<id>.zip` in `uploads/`, so that any machine can score them; the
+folder then has files that this machine receives, and copies."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....core.durable import ADVICE, fsync_folder
-from ....core.files import translate_os_errors
-from ...storage.board_files import UPLOADS
+from ...core.durable import ADVICE, fsync_folder
+from ...core.files import translate_os_errors
+from ..storage.board_files import UPLOADS
+from ..storage.object_store import ObjectStore
 
 if TYPE_CHECKING:
+    from ..board import Board
     from .queue import Queue
 
 SPARE = 64 << 20
@@ -23,15 +26,22 @@ SPARE = 64 << 20
 
 ID = re.compile(r"[0-9a-f]{64}")
 _FILE = re.compile(r"\.?([0-9a-f]{64})\.(zip|part|[0-9a-f]{8})")
+_COMPLETE = "whole"
 _HOUR = 3600.0
+
+
+def open_upload_files(board: Board) -> UploadFiles:
+    """Return the storage of a board's uploaded files."""
+    return UploadFiles(board.path, None if board.objects is None else ObjectStore(f"{board.objects.url}/{UPLOADS}"))
 
 
 class UploadFiles:
     """Uploaded files by id (256 random bits): partial while they are received (`part`), then complete
-    (`complete_path`)."""
+    (`complete_path`). Raises `Unavailable` if the object store, if there is one, does not respond."""
 
-    def __init__(self, board: Path) -> None:
-        self.folder = board / UPLOADS
+    def __init__(self, board: Path, objects: ObjectStore | None = None) -> None:
+        self.folder, self.objects = board / UPLOADS, objects
+        self._seen: dict[str, float] = {}
 
     def new(self) -> str:
         """Create an unguessable id and an empty file for it."""
@@ -48,16 +58,25 @@ class UploadFiles:
         return self.folder / f"{id}.zip"
 
     def here(self, id: str) -> Path | None:
-        """Return the path of a complete file on this machine; None if there is none."""
-        return self.complete_path(id) if self.complete_path(id).is_file() else None
+        """Return the path of a complete file on this machine, downloading it if necessary; None if there is none."""
+        path = self.complete_path(id)
+        if not path.is_file() and self.objects is not None:
+            coming = self.folder / f".{id}.{secrets.token_hex(4)}"
+            with translate_os_errors(self.folder, ADVICE):
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+                if self.objects.fetch(_get_object_path(id), coming):
+                    coming.replace(path)
+        return path if path.is_file() else None
 
     def has_room(self, size: int) -> bool:
         """Return whether the disk has enough free space for `size` more bytes."""
         return shutil.disk_usage(self.folder.parent).free >= size + SPARE
 
     def finish(self, id: str) -> None:
-        """Mark a file as complete. When this returns, it is stored durably: on the disk, or in the object store."""
+        """Mark a file as complete. When this returns, it is stored durably: on the disk, and in the object store."""
         self.settle(id)
+        if self.objects is not None:
+            self.objects.send(_get_object_path(id), self.complete_path(id))
 
     def settle(self, id: str) -> None:
         """Mark a file as complete. When this returns, it is on the disk of this machine."""
@@ -70,6 +89,8 @@ class UploadFiles:
     def drop(self, id: str) -> None:
         """Delete a file everywhere."""
         self.clear(id)
+        if self.objects is not None:
+            self.objects.delete(_get_object_path(id))
 
     def clear(self, id: str) -> None:
         """Delete a file on this machine."""
@@ -77,7 +98,8 @@ class UploadFiles:
             path.unlink(missing_ok=True)
 
     def ids(self) -> dict[str, float]:
-        """Return all ids with a file, and the seconds since the last known write to each."""
+        """Return all ids with a file, and the seconds since the last known write to each. Stores report write times in
+        different ways, so the age of an object counts from when this process first saw it."""
         ages: dict[str, float] = {}
         for path in self.folder.iterdir() if self.folder.is_dir() else ():
             name = _FILE.fullmatch(path.name)
@@ -87,7 +109,15 @@ class UploadFiles:
                 continue
             if name is not None:
                 ages[name[1]] = min(age, ages.get(name[1], age))
-        return ages
+        stored = [] if self.objects is None else self.objects.paths({_COMPLETE})
+        self._seen = {
+            id: self._seen.get(id, time.monotonic()) for id in (Path(path).name.removesuffix(".zip") for path in stored)
+        }
+        return ages | {id: time.monotonic() - since for id, since in self._seen.items()}
+
+
+def _get_object_path(id: str) -> str:
+    return f"{_COMPLETE}/{id}.zip"
 
 
 def describe_missing_files(queue: Queue, files: UploadFiles) -> str:

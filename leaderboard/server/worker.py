@@ -1,106 +1,92 @@
 """Workers: each leases one job at a time and scores it in a process with limits on time and memory.
 
 If a worker dies, another one resumes its job when the lease expires. Submitting the same file twice changes nothing, so
-a submission is entered once however often it is scored.
+a submission is entered once however often it is scored. The scoring process uses the function of the command line,
+`operations.submit.submit_runs`; it has the board's key, and ends with the worker that started it. A child process
+without the key decodes the submission.
+
+    python -P -m farshift.leaderboard.server.worker '{"board": .., "file": .., ..}'
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
+from math import ceil
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from ....core.errors import FarshiftError, get_first_line
-from ....core.progress import log_message
-from ...board import Board
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, get_first_line
+from ...core.progress import log_message
+from ..board import Board
+from ..operations.submit import submit_runs
 from ..settings import ServerSettings, read_server_settings
-from .files import describe_missing_files, sweep_files
-from .job import Job
-from .queue import Queue
-from .stored_files import open_upload_files
+from ..submission.validate import Submission
+from ..validation.problem import to_problem_records
+from .accounts import require_team
+from .files import describe_missing_files, open_upload_files, sweep_files
+from .queue import ENDED, Job, Queue
 
 _IDLE = 0.5
 _SWEEP = 600.0
 _TICK = 0.2
 """Seconds between checks of an empty queue, of files to delete, and of a job that is being scored."""
 
-_JOBS = 100
-"""Number of submissions after which the scoring process is replaced."""
-
-_ENVIRONMENT = ("FARSHIFT_TOKEN",)
-"""Environment variables that are removed for a scoring process."""
-
 
 class Scorer:
-    """The scoring process of one worker, started on first use and restarted after a failure."""
+    """Scores one submission at a time, each in a process of its own."""
 
     def __init__(self, board: Path, settings: ServerSettings) -> None:
         self.board, self.settings = board, settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._done = 0
 
     def ask(self, job: Job, file: Path) -> None:
         """Start to score a job's file."""
-        if self._process is None or self._process.poll() is not None or self._done >= _JOBS:
-            self.end()
-            self._start()
-        assert self._process is not None and self._process.stdin is not None
-        request = {"file": str(file.resolve()), "team": job.team, "team_key": job.team_key, "token": job.token}
-        self._process.stdin.write(json.dumps({**request, "seconds": self.settings.scoring_seconds}).encode() + b"\n")
-        self._process.stdin.flush()
-        self._output = b""
-        self._done += 1
+        request = {"board": str(self.board.resolve()), "file": str(file.resolve())}
+        request |= {"team": job.team, "team_key": job.team_key, "token": job.token}
+        limits = {"bytes": self.settings.scoring_bytes, "seconds": self.settings.scoring_seconds}
+        # -P: import nothing from the current folder.
+        command = [sys.executable, "-P", "-m", f"{__package__}.worker", json.dumps(request | limits)]
+        environment = {name: value for name, value in os.environ.items() if name != "FARSHIFT_TOKEN"}
+        self._output = tempfile.TemporaryFile()  # noqa: SIM115  (read when the process has ended)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=self._output, env=environment, start_new_session=True
+        )
 
     def hear(self, seconds: float) -> dict[str, Any] | None:
         """Return the result; None if it is not ready after `seconds`."""
-        assert self._process is not None and self._process.stdout is not None
-        out = self._process.stdout.fileno()
-        if not select.select([out], [], [], seconds)[0]:
+        assert self._process is not None
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
             return None
-        piece = os.read(out, 1 << 20)
-        if not piece:
-            return {"broke": self._ending()}
-        self._output += piece
-        if not self._output.endswith(b"\n"):
-            return None
-        answer: dict[str, Any] = json.loads(self._output)
-        return answer
+        self._output.seek(0)
+        output = self._output.read()
+        self.end()
+        if output.endswith(b"\n"):
+            result: dict[str, Any] = json.loads(output)
+            return result
+        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+        return {"broke": f"the scoring process ended with {how}"}
 
     def end(self) -> None:
         """Kill the process."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-            for pipe in (self._process.stdin, self._process.stdout):
-                with suppress(OSError):  # data that the dead process did not read
-                    if pipe is not None:
-                        pipe.close()
-        self._process, self._done = None, 0
-
-    def _start(self) -> None:
-        module = f"{(__package__ or '')}.scoring"
-        # -P: import nothing from the current folder.
-        command = [sys.executable, "-P", "-m", module, str(self.board.resolve()), str(self.settings.scoring_bytes)]
-        environment = {name: value for name, value in os.environ.items() if name not in _ENVIRONMENT}
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
-        )
-
-    def _ending(self) -> str:
-        assert self._process is not None
-        code = self._process.wait()
-        self.end()
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return f"the scoring process ended with {how}"
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            self._output.close()
+        self._process = None
 
 
 class Worker:
@@ -161,15 +147,12 @@ class Worker:
             done = self.queue.broke(job, result["broke"])
             message = f"attempt {job.attempts} of {self.queue.settings.attempts} broke: {result['broke'][:300]}"
         if done:
-            self._clear(job)
+            # Delete its file, unless the same id is queued again.
+            current = self.queue.find(job.id)
+            if current is None or current.state in ENDED:
+                self.files.drop(job.id)
             log_message(f"{job.id[:12]} of {job.owner}: {message}")
         return done
-
-    def _clear(self, job: Job) -> None:
-        """Delete the file of a job that has ended, unless the same id is queued again."""
-        current = self.queue.find(job.id)
-        if current is None or current.state in ("entered", "refused", "failed"):
-            self.files.drop(job.id)
 
     def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
         """Return the result of a job; None if this worker has lost its lease."""
@@ -230,3 +213,56 @@ class Workers:
         """Stop the workers now; their jobs return to the queue."""
         self._stop.set()
         self.wait()
+
+
+log = logging.getLogger("farshift.scoring")
+
+
+def answer_request(request: dict[str, Any]) -> dict[str, Any]:
+    """Score a submission. Returns its `entries`, why it is `refused`, or why this attempt `broke`."""
+    file = request["file"]
+
+    def allowed(submission: Submission) -> None:
+        if request["token"]:
+            require_team(submission, request["team"], request["team_key"])
+
+    def describe(error: FarshiftError) -> str:  # without the path of the file on this machine
+        return str(error).replace(file, "the submission").replace(Path(file).name, "the submission")
+
+    try:
+        entries, _ = submit_runs(Board(request["board"]), Path(file), allowed)
+    except BadSubmission as error:
+        return {"refused": describe(error), "problems": to_problem_records(error)}
+    except SubmissionRejected as error:
+        return {"refused": describe(error), "problems": []}
+    except FarshiftError as error:
+        return {"broke": describe(error)}
+    except MemoryError:
+        return {"broke": "it needs more memory than this board allows for a submission"}
+    except Exception as error:
+        # The message may reveal details of this machine: it goes to the log, and the submitter sees only its type.
+        log.exception("%s could not be scored", Path(file).name[:12])
+        return {"broke": f"an internal error of Farshift ({type(error).__name__}): see the server's log"}
+    return {"entries": entries}
+
+
+def main() -> None:
+    """Score the submission of the request in the first argument, and write the result to stdout as a line of JSON."""
+    import resource
+
+    request = json.loads(sys.argv[1])
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    bound = request["bytes"] if hard == resource.RLIM_INFINITY else min(request["bytes"], hard)
+    with suppress(OSError, ValueError):  # not every system has this limit
+        resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
+    signal.alarm(ceil(request["seconds"]) + 30)  # some time after the worker should have ended this process
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    out = os.dup(1)
+    os.dup2(2, 1)  # other output must not be read as a response
+    # When standard input closes, the worker has ended, possibly during a submission: another worker resumes it.
+    Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    os.write(out, json.dumps(answer_request(request)).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -4,22 +4,33 @@ Exact: the row's inputs occur field by field (Parquet columns with the inputs' n
 equals one of the texts, ignoring case and spaces. Near: a text is similar to the row's at 0.8 or more
 (splits/measures/near_duplicates.py). Texts from one template are similar even without contamination, so the record also
 has the number of rows that are near duplicates of the benchmark's own training rows.
+
+Training texts are local: a Parquet file, a text file (one text a line), JSON lines, or a folder of these. Nothing is
+sent to another machine.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
-from ...core.errors import BadData, FarshiftError
+from ...core.errors import BadData, FarshiftError, get_first_line
 from ...loaders.part import Part
 from ...splits.measures.near_duplicates import make_shingles
 from ...splits.rows import compute_first_ids
-from .corpus import PIECE, Corpus
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 _VIEWS = ("id", "ood")
 _NAMED = 5
@@ -116,3 +127,96 @@ def _make_counts(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, 
         "near_own_training": base,
         "first": [f"{row:016x}" for row in part.row_ids[matches][:_NAMED].tolist()],
     }
+
+
+_LINES = (".txt", ".md", ".csv", ".tsv", ".text")
+_JSON = (".jsonl", ".ndjson")
+_PARQUET = (".parquet",)
+PIECE = 100_000
+"""Number of texts in memory at once."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files of training texts, sorted."""
+
+    files: tuple[Path, ...]
+
+    @classmethod
+    def at(cls, location: Path | str) -> Corpus:
+        """The texts at a path; `FarshiftError` if there are none that can be read."""
+        location = Path(location)
+        known = (*_LINES, *_JSON, *_PARQUET)
+        if location.is_dir():
+            files = sorted(path for path in location.rglob("*") if path.is_file() and path.suffix.lower() in known)
+        else:
+            files = [location] if location.is_file() and location.suffix.lower() in known else []
+        if not files:
+            raise FarshiftError(
+                f"{location}: no texts found; give a folder, or a file that ends with {', '.join(known)}"
+            )
+        return cls(tuple(files))
+
+    def pieces(self) -> Iterator[list[str]]:
+        """Yield the texts in lists of at most 100,000: every line, every string in a JSON line, every value of a text
+        column."""
+        texts = (text for path in self.files for text in _iterate_texts(path))
+        while piece := list(islice(texts, PIECE)):
+            yield piece
+
+    def tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
+        """Yield the given columns of every Parquet file that has all of them, in pieces."""
+        for path in self.files:
+            if path.suffix.lower() in _PARQUET:
+                yield from _read_parquet(path, lambda schema: columns if set(columns) <= set(schema.names) else ())
+
+
+def _read_parquet(path: Path, choose: Callable[[pa.Schema], Sequence[str]]) -> Iterator[pa.Table]:
+    """Yield the chosen columns of a Parquet file in pieces."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        if names := choose(file.schema_arrow):
+            for batch in file.iter_batches(PIECE, columns=list(names)):
+                yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError) as error:
+        raise BadData(f"{path}: cannot be read: {get_first_line(error, 200)}") from error
+
+
+def _iterate_texts(path: Path) -> Iterator[str]:
+    suffix = path.suffix.lower()
+    if suffix in _PARQUET:
+        for table in _read_parquet(path, _list_text_columns):
+            for column in table.columns:
+                yield from (text for text in column.to_pylist() if text)
+        return
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            if suffix in _JSON:
+                yield from _iterate_json_texts(line, f"{path}, line {number}")
+            elif text := line.strip():
+                yield text
+
+
+def _list_text_columns(schema: pa.Schema) -> list[str]:
+    return [field.name for field in schema if str(field.type) in ("string", "large_string")]
+
+
+def _iterate_json_texts(line: str, where: str) -> Iterator[str]:
+    """Yield every string in a line of JSON."""
+    if not line.strip():
+        return
+    try:
+        waiting = [json.loads(line)]
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"{where}: not JSON") from error
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and value.strip():
+            yield value.strip()
+        elif isinstance(value, dict):
+            waiting += list(value.values())
+        elif isinstance(value, list):
+            waiting += value
