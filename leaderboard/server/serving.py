@@ -113,8 +113,14 @@ def make_served_app() -> ASGIApp:
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     sys.setswitchinterval(SWITCH)
     if (parent := multiprocessing.parent_process()) is not None:
-        Thread(target=lambda: (parent.join(), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
     return LogRequests(create_app(options["location"], url_prefix=options["url_prefix"], workers=0))
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    """End this process when its parent ends."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 class LogRequests:

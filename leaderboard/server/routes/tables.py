@@ -15,7 +15,8 @@ from ...exports import make_export_files
 from ...publish.compare import make_compare_page
 from ...publish.site import Site
 from ...tables.table_view import TableView
-from ..answers import HTTPProblem, ResponseBody, detect_media, make_body_response, make_file_response, to_json_body
+from ..accounts import HTTPProblem
+from ..answers import ResponseBody, detect_media, make_body_response, make_file_response, to_json_body
 from ..models import Benchmarks, Entries, EntryFound, Standings, TableFound, Tables, describe_refusals
 from ..served_board import (
     History,
