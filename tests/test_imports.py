@@ -19,8 +19,6 @@ MAY_USE = {
     "leaderboard": {"core", "splits", "loaders", "benchmarks", "leaderboard"},
     "cli": set(FLOORS),
 }
-FACADE = Path("loaders/part.py")
-"""`Part` has methods that pass on to what is built upon it (`.torch()`, `.to_hf()` ..): they import inside the method."""
 
 
 def files() -> list[Path]:
@@ -50,15 +48,7 @@ def graph() -> dict[Path, set[Path]]:
     result: dict[Path, set[Path]] = {}
     for file in files():
         tree = parse_file(ROOT / file)
-        inside = {
-            id(node)
-            for function in ast.walk(tree)
-            if isinstance(function, ast.FunctionDef)
-            for node in ast.walk(function)
-        }
         statements = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
-        if file == FACADE:
-            statements = [node for node in statements if id(node) not in inside]
         result[file] = {other for node in statements for other in imported(node, file, known)} - {file}
     return result
 

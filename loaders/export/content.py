@@ -20,11 +20,11 @@ import numpy as np
 
 from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
 from ...splits.schema import Field
+from ..batching.batched import ExportedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..part import Part
 
 _BLOCK_BYTES = 1 << 26
 _BLOCK_ROWS = 1 << 16
@@ -44,7 +44,7 @@ TRUE_LABELS = b"farshift.true_labels"
 """The key of the true labels in a Parquet file's schema metadata."""
 
 
-def describe_export(part: Part) -> dict[str, Any]:
+def describe_export(part: ExportedPart) -> dict[str, Any]:
     """Describe the origin of an export: split, manifest identity, part, rows (their number, and the sha256 of their ids
     as 64-bit little-endian numbers in order, which distinguishes a selection), and the fields of the source."""
     return {
@@ -58,7 +58,7 @@ def describe_export(part: Part) -> dict[str, Any]:
     }
 
 
-def iterate_blocks(part: Part) -> Iterator[pa.Table]:
+def iterate_blocks(part: ExportedPart) -> Iterator[pa.Table]:
     """Yield the part's rows in order, as tables of about 64 MB that are in memory one at a time; at least one."""
     first = part.select(np.arange(min(len(part), 1024))).arrow()
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
@@ -67,7 +67,7 @@ def iterate_blocks(part: Part) -> Iterator[pa.Table]:
         yield part.select(np.arange(start, min(start + rows, len(part)))).arrow().combine_chunks()
 
 
-def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
+def compute_checksums(part: ExportedPart, written: pa.Table) -> pa.Table:
     """Compute the checksums of a part's rows; `written` is `part.arrow()`, the rows as exported."""
     import pyarrow as pa
 
@@ -102,7 +102,7 @@ def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
     return rows.select(names).append_column("check", check).append_column("part", pa.repeat(part, rows.num_rows))
 
 
-def encode_true_labels(part: Part) -> bytes:
+def encode_true_labels(part: ExportedPart) -> bytes:
     """Encode the positions and true values of replaced labels as text: base64 of an Arrow stream with `row` (int64) and
     `label`."""
     import pyarrow as pa

@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
+from ..batching.batched import ExportedPart
 from .content import TRUE_LABELS, describe_export, encode_true_labels, iterate_blocks
-
-if TYPE_CHECKING:
-    from ..part import Part
 
 FORMAT = "farshift-parquet-1"
 
 
-def write(part: Part, out: Path | str) -> Path:
+def write(part: ExportedPart, out: Path | str) -> Path:
     """Write the part to the file `out`, zstd-compressed and atomically.
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
@@ -47,7 +45,7 @@ def write(part: Part, out: Path | str) -> Path:
     return target
 
 
-def _write_table(part: Part, sink: BinaryIO, label: str) -> None:
+def _write_table(part: ExportedPart, sink: BinaryIO, label: str) -> None:
     import pyarrow.parquet as pq
 
     shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
