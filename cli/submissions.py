@@ -86,8 +86,9 @@ def submit(
         ranked.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.locations import is_url, submit_at
+    from ..leaderboard.operations.locations import submit_at
     from ..leaderboard.operations.manage import declare_references
+    from ..leaderboard.storage.http import is_url
     from ..leaderboard.submission.remote import RemoteBoard
 
     if reference and is_url(to):

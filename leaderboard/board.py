@@ -82,7 +82,7 @@ class Board(BoardView):
             path.mkdir(parents=True, exist_ok=True)
             for left in ("ledger.sqlite", "ledger.sqlite-journal"):
                 (path / left).unlink(missing_ok=True)
-            from .ledger.schema import migrate_store
+            from .ledger.store import migrate_store
 
             migrate_store(where)
             opened = _append_opening(Ledger(where, signing, signing.public), name)
@@ -99,7 +99,7 @@ class Board(BoardView):
 
     def _store(self) -> Store:
         store = open_store(self.path, self.card)
-        from .ledger.schema import require_current  # needs SQLAlchemy, which `open_store` reports if it is missing
+        from .ledger.store import require_current
 
         require_current(store, self.path)
         return store
@@ -202,7 +202,7 @@ def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
     """Migrate a board's ledger to this version's schema. Returns the schema before and after."""
     path = Path(path)
     store = open_store(path, _read_card(path))
-    from .ledger.schema import migrate_store
+    from .ledger.store import migrate_store
 
     return migrate_store(store)
 

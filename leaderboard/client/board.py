@@ -18,8 +18,9 @@ from ...core.errors import BadData, FarshiftError, UnknownName
 from ...core.listings import Listing
 from ..board_view import BoardView
 from ..entries import ScoredEntry, read_valid_entries
-from ..operations.locations import is_url, open_board_view, submit_at
+from ..operations.locations import open_board_view, submit_at
 from ..sealed.results import list_window_results
+from ..storage.http import is_url
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..teams import make_display_names
 from .server import RemoteStandings, find_server

@@ -5,7 +5,6 @@ a score, of an export or of a verification."""
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from time import time
 
 from sqlalchemy import (
@@ -18,22 +17,17 @@ from sqlalchemy import (
     String,
     Table,
     Text,
-    delete,
-    insert,
     text,
 )
 from sqlalchemy import Column as C
 from sqlalchemy import UniqueConstraint as Unique
 
-from ...core.errors import FarshiftError
-from .store import Store
-
 SCHEMA = "0003"
 """The schema that this version reads and writes, in the table `alembic_version` (boards of earlier versions were
 migrated by Alembic)."""
 
-_META = MetaData()
-_VERSION = Table("alembic_version", _META, C("version_num", String(32), primary_key=True))
+METADATA = MetaData()
+VERSION = Table("alembic_version", METADATA, C("version_num", String(32), primary_key=True))
 
 
 def _required(*names: str) -> list[C[str]]:
@@ -42,7 +36,7 @@ def _required(*names: str) -> list[C[str]]:
 
 RECORDS = Table(
     "records",
-    _META,
+    METADATA,
     C("seq", Integer, primary_key=True, autoincrement=False),
     *_required("time", "kind", "body"),
     # No two records may follow the same one: a chain never forks.
@@ -52,7 +46,7 @@ RECORDS = Table(
 )
 TOKENS = Table(
     "tokens",
-    _META,
+    METADATA,
     C("id", Text, primary_key=True),
     C("hash", Text, nullable=False, unique=True),
     *_required("team", "team_key", "scopes"),
@@ -61,7 +55,7 @@ TOKENS = Table(
 )
 JOBS = Table(
     "jobs",
-    _META,
+    METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
     C("id", Text, nullable=False, unique=True),
     *_required("owner", "team", "team_key", "token", "digest"),
@@ -79,7 +73,7 @@ JOBS = Table(
 )
 CHARGES = Table(
     "charges",
-    _META,
+    METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
     *_required("owner"),
     C("time", Double, nullable=False),
@@ -89,7 +83,7 @@ CHARGES = Table(
 )
 AUDIT = Table(
     "audit",
-    _META,
+    METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
     C("time", Double, nullable=False),
     *_required("who", "what", "detail"),
@@ -98,7 +92,7 @@ AUDIT = Table(
 
 _FOLLOW = "a record must follow the last one"
 _STAY = "the ledger is append-only: a record is never changed or deleted"
-_TRIGGERS = {
+TRIGGERS = {
     "sqlite": (
         f"""
         CREATE TRIGGER IF NOT EXISTS records_follow BEFORE INSERT ON records
@@ -135,39 +129,6 @@ _TRIGGERS = {
         "CREATE TRIGGER records_remain BEFORE TRUNCATE ON records FOR EACH STATEMENT EXECUTE FUNCTION records_stay()",
     ),
 }
-
-
-def migrate_store(store: Store) -> tuple[str | None, str]:
-    """Create the missing tables and triggers in one transaction. Returns the schema before and after."""
-    before = store.schema()
-    if before is not None:
-        _refuse_newer(store, before)
-    with store.writing() as connection:
-        _META.create_all(connection)
-        for statement in _TRIGGERS[store.dialect]:
-            connection.exec_driver_sql(statement)
-        connection.execute(delete(_VERSION))
-        connection.execute(insert(_VERSION).values(version_num=SCHEMA))
-    return before, SCHEMA
-
-
-def require_current(store: Store, where: Path) -> None:
-    """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
-    schema = store.schema()
-    if schema is None:
-        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: restore it")
-    _refuse_newer(store, schema)
-    if schema < SCHEMA:
-        raise FarshiftError(
-            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: run farshift board rescore {where}"
-        )
-
-
-def _refuse_newer(store: Store, schema: str) -> None:
-    if schema > SCHEMA:
-        raise FarshiftError(
-            f"the ledger in {store.name} has schema {schema} of a newer Farshift (this one has {SCHEMA}): upgrade it"
-        )
 
 
 def read_database_time(connection: Connection) -> float:

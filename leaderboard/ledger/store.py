@@ -251,3 +251,44 @@ def _prepare_sqlite(engine: Engine) -> Engine:
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
+
+
+def migrate_store(store: Store) -> tuple[str | None, str]:
+    """Create the missing tables and triggers in one transaction. Returns the schema before and after."""
+    from sqlalchemy import delete, insert
+
+    from .schema import METADATA, SCHEMA, TRIGGERS, VERSION
+
+    before = store.schema()
+    if before is not None:
+        _refuse_newer(store, before)
+    with store.writing() as connection:
+        METADATA.create_all(connection)
+        for statement in TRIGGERS[store.dialect]:
+            connection.exec_driver_sql(statement)
+        connection.execute(delete(VERSION))
+        connection.execute(insert(VERSION).values(version_num=SCHEMA))
+    return before, SCHEMA
+
+
+def require_current(store: Store, where: Path) -> None:
+    """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
+    from .schema import SCHEMA
+
+    schema = store.schema()
+    if schema is None:
+        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: restore it")
+    _refuse_newer(store, schema)
+    if schema < SCHEMA:
+        raise FarshiftError(
+            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: run farshift board rescore {where}"
+        )
+
+
+def _refuse_newer(store: Store, schema: str) -> None:
+    from .schema import SCHEMA
+
+    if schema > SCHEMA:
+        raise FarshiftError(
+            f"the ledger in {store.name} has schema {schema} of a newer Farshift (this one has {SCHEMA}): upgrade it"
+        )

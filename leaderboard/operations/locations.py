@@ -14,6 +14,7 @@ from ..board_view import BoardView, ReadOnlyBoard
 from ..ledger import Record
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems
+from ..storage.http import is_url
 from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
 from ..submission.remote import RemoteBoard
 from .submit import submit_runs
@@ -76,11 +77,3 @@ def submit_at(location: str, file: Path, token: str = "") -> tuple[list[str], bo
     """Submit a file to the board at a location. Returns the entries, and whether they are new. token: the access token
     for a board behind a URL; by default the user's."""
     return RemoteBoard(location, token).submit(file) if is_url(location) else submit_runs(Board(location), file)
-
-
-def is_url(location: str) -> bool:
-    """Whether a location is an http(s) URL rather than a folder."""
-    scheme, separator, _ = location.partition("://")
-    if separator and scheme not in ("http", "https"):
-        raise FarshiftError(f"{location}: a board is a folder, or a URL with http:// or https://")
-    return bool(separator)

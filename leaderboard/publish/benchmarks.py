@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import FarshiftError
@@ -16,11 +16,8 @@ from ..tables.table_view import TableView
 from .display import describe_axis, format_interval, format_score
 from .examples import find_benchmark_source, find_examples, format_credit
 from .figures import make_audit_figures, make_table_figures
-from .page import Page
+from .page import Page, SiteData
 from .splits import make_split_path
-
-if TYPE_CHECKING:
-    from .site import Site
 
 WHAT = {
     "domain": "Test data come from other domains: places, years, speakers or styles.",
@@ -32,7 +29,7 @@ WHAT = {
 """Each kind of shift in a sentence."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the index and the pages of all benchmarks with a table."""
     views: dict[str, list[TableView]] = {}
     for view in site.snapshot.views:
@@ -83,7 +80,7 @@ def classify_inputs(benchmark: Benchmark) -> str:
     return "sound" if "audio" in types else "text" if types & {"string", "bytes"} else "tables"
 
 
-def _make_context(site: Site, name: str, views: Sequence[TableView]) -> dict[str, Any]:
+def _make_context(site: SiteData, name: str, views: Sequence[TableView]) -> dict[str, Any]:
     now = [view for view in views if view.table.current]
     main = (now or views)[0]
     return {

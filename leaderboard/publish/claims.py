@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...benchmarks.claims.claim import list_judged_quantities
 from ...benchmarks.claims.listing import (
@@ -22,10 +22,7 @@ from ...benchmarks.claims.listing import (
     list_shipped_claims,
 )
 from ...benchmarks.claims.outcome import Outcome, format_measurement
-from .page import Page
-
-if TYPE_CHECKING:
-    from .site import Site
+from .page import Page, SiteData
 
 MEANS = {
     "reproduced": "the whole interval satisfies the claim's rule",
@@ -41,7 +38,7 @@ _SHORT = 3
 """Maximum numbers of published and of measured values in a table row; the claim's section has all."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the page, which is the same on every board."""
     yield Page("claims.html", "claims.html", _make_context)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,7 @@ from ..tables.row_scores import read_entry_rows
 from ..tables.table_view import Row, TableView
 from .examples import find_benchmark_source, format_credit, is_on_disk, read_row_contents
 from .figures import make_severity_figure
-from .page import Page
-
-if TYPE_CHECKING:
-    from .site import Site
+from .page import Page, SiteData
 
 MOST = 5
 """Maximum number of entries in a comparison."""
@@ -43,7 +40,7 @@ GROUPS, EXAMPLES = 20, 10
 """Numbers of groups (those that differ most) and of rows per category that are shown."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the list of tables and, for each table, the page to choose entries and the pages of pairs."""
     views = [view for view in site.snapshot.views if view.table.current and len(view.rows) > 1]
     yield Page("compare/index.html", "compare_list.html", lambda: {"views": views})
@@ -71,7 +68,7 @@ def make_pair_path(left: Row, right: Row) -> str:
     return f"compare/{left.standing.entry}-{right.standing.entry}.html"
 
 
-def make_compare_page(site: Site, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
+def make_compare_page(site: SiteData, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
     """Return the page at `path` that compares two to five entries of one table, given by name. Raises `FarshiftError`
     if they cannot be compared."""
     names = list(dict.fromkeys(entries))
@@ -90,7 +87,7 @@ def make_compare_page(site: Site, entries: Sequence[str], path: str = "compare/c
     return Page(path, "compare.html", partial(_make_context, site, view, rows), site.frame)
 
 
-def _make_context(site: Site, view: TableView, entries: Sequence[Row]) -> dict[str, Any]:
+def _make_context(site: SiteData, view: TableView, entries: Sequence[Row]) -> dict[str, Any]:
     rows: dict[str, EntryRows] = {}
     benchmark, view_rows = view.table.benchmark, None
     if site.view is not None and view.table.current:

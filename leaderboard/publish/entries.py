@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
 from ..sealed.window import read_windows
@@ -16,17 +16,14 @@ from ..tables.table_view import Row, TableView
 from ..teams import compute_fingerprint, identify_team, make_team_identity
 from .compare import list_pairs, make_pair_path
 from .figures import make_entry_figures
-from .page import Page
+from .page import Page, SiteData
 from .splits import find_benchmark_manifest, make_split_path
-
-if TYPE_CHECKING:
-    from .site import Site
 
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 """Kinds of models in a run's card."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the pages of all entries and teams."""
     entries: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
     entries += [(Row(standing=entry), None) for entry in site.snapshot.apart]
@@ -110,7 +107,7 @@ def make_team_slug(identity: str) -> str:
     return f"name-{sha256(value.encode()).hexdigest()[:16]}" if value else ""
 
 
-def _collect_teams(site: Site) -> dict[str, TeamRecord]:
+def _collect_teams(site: SiteData) -> dict[str, TeamRecord]:
     """Return the data of all teams by identity."""
     records: dict[str, TeamRecord] = {}
 

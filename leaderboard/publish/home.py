@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.chance import make_scale
@@ -29,16 +29,13 @@ from ..teams import identify_team
 from ..validation.card import UNKNOWN
 from .benchmarks import WHAT, classify_inputs
 from .display import draw_outline, list_severity_shares, split_letters, thin_values
-from .page import Page
-
-if TYPE_CHECKING:
-    from .site import Site
+from .page import Page, SiteData
 
 PUBLISHED = "as published"
 """The protocol of a table that has the published settings."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the home page."""
     yield Page("index.html", "index.html", lambda: _make_context(site.snapshot))
 

@@ -8,17 +8,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...core.text import escape_untrusted_json, format_count
 from ..ledger import Record
 from ..sealed.window import Window, read_windows
 from ..teams import make_team_identity
 from .entries import make_team_slug
-from .page import Page
-
-if TYPE_CHECKING:
-    from .site import Site
+from .page import Page, SiteData
 
 SIZE = 200
 """Number of records on a page."""
@@ -33,7 +30,7 @@ MOST_LINKS, LONGEST = 20, 4_000
 """Maximum numbers of entries named in a record's line, and of characters of its JSON on a page."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the page of windows, also if there are none, because it explains what they are; the ledger's first page and
     a page for each range. The page after the last full range always exists, so that the link on a full page works."""
     yield Page("windows.html", "sealed_windows.html", partial(_make_windows_context, site))
@@ -44,7 +41,7 @@ def list_pages(site: Site) -> Iterator[Page]:
         yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_make_range_context, site, number))
 
 
-def _make_head_context(site: Site) -> dict[str, Any]:
+def _make_head_context(site: SiteData) -> dict[str, Any]:
     records = site.records
     gone = [record for record in reversed(records) if record.kind in BY]
     ranges = [(first // SIZE, first, min(len(records), first + SIZE) - 1) for first in range(0, len(records), SIZE)]
@@ -63,7 +60,7 @@ def _make_head_context(site: Site) -> dict[str, Any]:
     }
 
 
-def _make_range_context(site: Site, number: int) -> dict[str, Any]:
+def _make_range_context(site: SiteData, number: int) -> dict[str, Any]:
     first = number * SIZE
     records = site.records[first : first + SIZE]
     return {
@@ -151,7 +148,7 @@ _STEPS = {
 }
 
 
-def _make_windows_context(site: Site) -> dict[str, Any]:
+def _make_windows_context(site: SiteData) -> dict[str, Any]:
     known = read_windows(site.records)
     results = reversed(site.snapshot.windows)
     return {"windows": [_describe_window(item, known.get(item["terms"]["window"])) for item in results]}

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...benchmarks.scoring.trained_check import MARK
 from ...core.errors import MissingExtra
 from ...core.settings import get_version
 from ...core.text import LINES, escape_untrusted
+from ..board_view import BoardView
+from ..ledger import Record
 from ..tables.snapshot import Snapshot
 from . import display
 from .svg import draw_legend_key
@@ -31,6 +33,28 @@ LINKS = (
     ("About", "about.html"),
 )
 """The main pages; those that a site has are linked from every page."""
+
+
+class SiteData(Protocol):
+    """What pages are made of: the data of a `Site` (`site.py`)."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+    @property
+    def view(self) -> BoardView | None: ...
+
+    @property
+    def records(self) -> list[Record]: ...
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def models(self) -> dict[str, str]: ...
+
+    @property
+    def frame(self) -> Frame | None: ...
 
 
 @dataclass(frozen=True)

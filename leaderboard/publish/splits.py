@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...benchmarks.benchmark import load_benchmarks
 from ...core.errors import FarshiftError
@@ -13,10 +13,7 @@ from ...loaders.freezing.diff import diff_definitions
 from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
 from ..tables.table_view import TableView
-from .page import Page
-
-if TYPE_CHECKING:
-    from .site import Site
+from .page import Page, SiteData
 
 BEST = 3
 """Number of entries of each table that the page shows."""
@@ -28,7 +25,7 @@ _LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", 
 """Parts of an audit that are shown elsewhere or are too long for the list of numbers."""
 
 
-def list_pages(site: Site) -> Iterator[Page]:
+def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the pages of all splits of the board's tables, by name and version, and their list."""
     used: dict[str, tuple[Manifest, list[TableView]]] = {}
     for view in site.snapshot.views:

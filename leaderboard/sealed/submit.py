@@ -108,7 +108,7 @@ def submit_to_board(location: str, window: str, file: Path, token: str = "") -> 
     """Submit a team's file and return the board's receipt. For a board behind a URL, the receipt is checked to be
     signed and to be for this file. Raises as `submit_answers` does."""
     from ...core.files import compute_file_sha256
-    from ..operations.locations import is_url
+    from ..storage.http import is_url
 
     if not is_url(location):
         return submit_answers(Board(location), window, file)

@@ -92,3 +92,11 @@ def send(
             f"{url} has moved to {answer.headers['Location']}: use this URL (redirects are not followed)"
         )
     return answer
+
+
+def is_url(location: str) -> bool:
+    """Whether a location is an http(s) URL rather than a folder."""
+    scheme, separator, _ = location.partition("://")
+    if separator and scheme not in ("http", "https"):
+        raise FarshiftError(f"{location}: a board is a folder, or a URL with http:// or https://")
+    return bool(separator)

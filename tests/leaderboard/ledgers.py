@@ -6,8 +6,7 @@ from pathlib import Path
 
 from farshift.leaderboard.ledger import Ledger
 from farshift.leaderboard.ledger.keys import create_key
-from farshift.leaderboard.ledger.schema import migrate_store
-from farshift.leaderboard.ledger.store import Store
+from farshift.leaderboard.ledger.store import Store, migrate_store
 
 
 def ledger_in(folder: Path, url: str | None = None) -> Ledger:

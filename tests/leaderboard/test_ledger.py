@@ -18,8 +18,8 @@ from farshift.core.durable import read_private, write_private
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.keys import SigningKey, create_key, is_signed_by
 from farshift.leaderboard.ledger.record import GENESIS, find_chain_problems, hash_record, read_line
-from farshift.leaderboard.ledger.schema import SCHEMA, migrate_store, require_current
-from farshift.leaderboard.ledger.store import Store
+from farshift.leaderboard.ledger.schema import SCHEMA
+from farshift.leaderboard.ledger.store import Store, migrate_store, require_current
 from hypothesis import given
 from hypothesis import strategies as st
 

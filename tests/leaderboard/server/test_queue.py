@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.ledger.schema import migrate_store
-from farshift.leaderboard.ledger.store import Store
+from farshift.leaderboard.ledger.store import Store, migrate_store
 from farshift.leaderboard.server.accounts import DAY, QuotaExceeded
 from farshift.leaderboard.server.queue import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Queue
 from farshift.leaderboard.settings import ServerSettings
