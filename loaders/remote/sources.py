@@ -28,6 +28,7 @@ Source = str | Path | Sequence[str | Path]
 """A folder, a file or a pattern of files (`files/patterns.py`), local, on the web or on the Hub; or several of them."""
 
 MANIFEST = "manifest.json"
+_INDEX = ".index.parquet"
 _HUB_ADDRESS = re.compile(r"hf://datasets/([^/@]+/[^/@]+)(?:@(refs/(?:convert|pr)/[^/]+|[^/]+))?(?:/(.*))?")
 
 
@@ -40,7 +41,7 @@ class ExportFolder:
 
 
 def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
-    """Find the export, or else the Parquet files, at `source`. Raises `Unavailable` if there are none,
+    """Find the export, or else the files of one format, at `source`. Raises `Unavailable` if there are none,
     `FarshiftError` for an unsupported format."""
     locations = [str(location) for location in ([source] if isinstance(source, str | Path) else source)]
     for location in locations:
@@ -53,16 +54,18 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     files = tuple(file for location in locations for file in _open_files(location, resolve_commit))
     if not files:
         raise Unavailable(f"{where}: there are no files")
-    if not all(_is_parquet(file.name) for file in files):
+    formats = {find_format(file.name) for file in files}
+    if len(formats) != 1 or "" in formats:
         raise FarshiftError(
-            f"{where} is not a source of rows: give a folder that to_webdataset wrote, or files that end in .parquet"
+            f"{where} is not a source of rows: give a folder that to_webdataset wrote, or files that all end in "
+            ".parquet or all in .tar"
         )
     return files
 
 
 def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
-    if _is_parquet(source):
+    if find_format(source):
         return None
     if source.startswith("hf://"):
         hub_path = _parse_hub_address(source, resolve_commit)
@@ -89,11 +92,11 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
     """The files with rows at `source`."""
     if source.startswith("hf://"):
         files = _parse_hub_address(source, resolve_commit).files()
-        yield from (file for path, file in files.items() if _is_parquet(path))
+        yield from (file for path, file in files.items() if find_format(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
-                f"{source}: files on a web server cannot be listed: give their numbers, as in rows-{{000..011}}.parquet"
+                f"{source}: files on a web server cannot be listed: give their numbers, as in shard-{{000..011}}.tar"
             )
         yield from map(HttpFile.open, expand_numbers(source))
     else:
@@ -101,7 +104,7 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
         matching: Iterable[Path] = [path]
         if path.is_dir():
             children = sorted(path.iterdir())
-            matching = (child for child in children if _is_parquet(child.name) and not is_hidden(child.name))
+            matching = (child for child in children if find_format(child.name) and not is_hidden(child.name))
         elif is_pattern(source):
             matching = find_files(str(path), Path())
         yield from map(FolderFile.open, matching)
@@ -118,10 +121,11 @@ def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def _is_parquet(name: str) -> bool:
-    """Whether a file has rows: not an export's index."""
+def find_format(name: str) -> str:
+    """Return the format of a file, `parquet` or `tar`, "" if unknown or for an export's index, which has no rows."""
     path = urlsplit(name).path if _is_url(name) else name
-    return path.endswith(".parquet") and not path.endswith(".index.parquet")
+    _, dot, suffix = path.rpartition(".")
+    return suffix if dot and suffix in ("parquet", "tar") and not path.endswith(_INDEX) else ""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ digest is trusted.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -28,12 +29,12 @@ from ..acquire.source import find_source
 from ..cache.store import is_intact, load_or_build_table
 from ..export.content import TYPES, make_manifest_rows
 from ..part import Part
-from ..remote.files import cache_in_memory
-from ..remote.sources import ExportFolder, Source, resolve_location
+from ..remote.files import File, cache_in_memory
+from ..remote.sources import ExportFolder, Source, find_format, resolve_location
 from ..split import Split, make_assignment_path
 from .parquet import ParquetFiles, ParquetStore
 from .part import Store, StreamedPart
-from .shards import ShardStore, read_export
+from .shards import RowIterator, ShardStore, read_export, scan_shards
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,11 +49,11 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
-    `hf://datasets/owner/name@revision/path`), or Parquet files of the data set (paths, addresses or patterns, one or
-    several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
+    `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
+    patterns, one or several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
     bytes of rows in memory; remote files that take at most three quarters of it are cached in memory and fetched once.
 
-    With the index of an export, only the byte ranges of the needed rows are read. Parquet files are read once
+    With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
     completely to find the part's rows; the positions are cached as long as the files are unchanged.
 
     Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
@@ -87,9 +88,16 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
         return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
     files, memory = cache_in_memory(location, memory)
-    tables = ParquetFiles.open(files, data.schema, label)
-    known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
-    store = _open_parquet_store(known, tables, most, memory)
+    if find_format(files[0].name) == "parquet":
+        tables = ParquetFiles.open(files, data.schema, label)
+        known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
+        index = _locate_rows(known, files, most, lambda: _scan_parquet(tables, data.schema, memory))
+        sizes, occurrences, numbers = (index[name].to_numpy() for name in ("size", "occurrence", "number"))
+        store = ParquetStore(files, sizes, occurrences, tables, numbers)
+    else:
+        known = _make_known_part(manifest, data, part, None)
+        index = _locate_rows(known, files, most, lambda: scan_shards(files, data.schema))
+        store = ShardStore.open(index, files, data.schema, label)
     return StreamedPart(known, store, np.arange(len(known)), memory, np.zeros(len(known), bool))
 
 
@@ -121,48 +129,53 @@ def _check_complete(known: Part, missing: NDArray[np.intp], where: str) -> None:
         )
 
 
-def _open_parquet_store(known: Part, files: ParquetFiles, most: int, memory: int) -> ParquetStore:
-    """Make the store of a part's rows, of a source of `most` rows, in Parquet files.
+def _locate_rows(known: Part, files: Sequence[File], most: int, scan: Callable[[], RowIterator]) -> pa.Table:
+    """Find a part's rows, of a source of `most` rows, in files: their `number`, `occurrence` and columns of `scan`.
 
-    The files are read until all rows are found; the positions are cached by the files' identities. Raises `BadData` if
-    some are absent."""
+    The files are read until all rows are found; the result is cached by the files' identities. Raises `BadData` if some
+    are absent."""
 
     def find() -> pa.Table:
-        return _scan_for_rows(known, files, most, memory)
+        return _scan_for_rows(known, most, scan(), f"{files[0].name}{' ..' if len(files) > 1 else ''}")
 
-    identities = [file.identity for file in files.files]
+    identities = [file.identity for file in files]
     if None in identities:
-        table = find()
-    else:
-        of = {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
-        stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
-        path = get_cache_root() / "splits" / f"{stem}-found-{compute_identity(of)[:32]}.arrow"
-        table = load_or_build_table(path, find)
-    sizes, occurrences, numbers = (table[name].to_numpy() for name in ("size", "occurrence", "number"))
-    return ParquetStore(files.files, sizes, occurrences, files, numbers)
+        return find()
+    of = {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
+    stem = f"{known.split.partition('@')[0].replace('/', '-')}-{known.name}"
+    path = get_cache_root() / "splits" / f"{stem}-found-{compute_identity(of)[:32]}.arrow"
+    return load_or_build_table(path, find)
 
 
-def _scan_for_rows(known: Part, files: ParquetFiles, most: int, memory: int) -> pa.Table:
-    """The `number`, decoded `size` in bytes, and `occurrence` of a part's rows."""
+def _scan_for_rows(known: Part, most: int, scan: RowIterator, where: str) -> pa.Table:
     import pyarrow as pa
 
-    fields = known.schema.fields
     matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
     label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
-    sizes = np.zeros(len(known), np.int64)
-    with closing(files.scan([field.name for field in fields], memory)) as scan:
-        for first, batch in scan:
-            table = files.convert(first, batch, fields)
+    found, pieces = [np.zeros(0, np.int64)], list[pa.Table]()
+    with closing(scan):
+        for first, table, columns in scan:
             rows = matching.match(table, first)
-            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
-            sizes[rows] = table.nbytes // max(1, table.num_rows) + 1
+            found.append(rows)
+            pieces.append(columns.take(matching.where[rows] - first))
             remaining -= len(rows)
             report_progress(label, len(known) - remaining, len(known))
             if not remaining:
                 break
-    where = f"{files.files[0].name}{' ..' if len(files.files) > 1 else ''}"
     _check_complete(known, np.flatnonzero(matching.where < 0), where)
-    return pa.table({"number": matching.where, "size": sizes, "occurrence": matching.occurrence})
+    index = pa.concat_tables(pieces).take(np.argsort(np.concatenate(found)))
+    return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])
+
+
+def _scan_parquet(files: ParquetFiles, schema: Schema, memory: int) -> RowIterator:
+    """All rows, with their mean decoded `size` in bytes."""
+    import pyarrow as pa
+
+    for first, batch in files.scan([field.name for field in schema.fields], memory):
+        table = files.convert(first, batch, schema.fields)
+        # A footer has only encoded sizes, which can be far smaller than the rows in memory.
+        mean = table.nbytes // max(1, table.num_rows) + 1
+        yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
 
 
 class RowMatcher:

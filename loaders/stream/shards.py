@@ -1,14 +1,17 @@
-"""Rows in WebDataset shards that `export/webdataset.py` wrote: their manifest, the index of each row's byte range, and
-the samples. Pickles are never read."""
+"""Rows in WebDataset shards: the manifest and the index of each row's byte range that `export/webdataset.py` wrote, or
+the index that a scan of other shards gives, and the samples. Pickles are never read."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+import tarfile
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from threading import Event
 from tokenize import TokenError
@@ -24,7 +27,7 @@ from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write
 from ..export.content import TYPES
 from ..export.webdataset import FORMAT, name_member_extension
-from ..remote.files import File, coalesce_ranges, read_whole_file
+from ..remote.files import LONGEST, File, RangeFile, coalesce_ranges, read_whole_file
 from ..remote.http import parse_json_object
 from ..remote.sources import MANIFEST, ExportFolder
 from .part import Store
@@ -34,8 +37,15 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 
+RowIterator = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
+"""All rows of some files in order, in pieces: the number of the first, the source's fields, and further columns of each
+row, such as its location."""
+
 _LONGEST_MANIFEST = 1 << 26
 """In bytes: a record of a shard takes about 150."""
+
+_DECODED = 1 << 20
+"""The number of bytes of a shard whose samples are decoded at once."""
 
 _OPTIONAL = ("weight", "group", "severity", "label", "true_label", "source_check")
 _MAY_BE_NULL = ("label", "true_label", "source_check")
@@ -213,6 +223,67 @@ class ShardStore(Store):
                 for turn, first, length in zip(turns.tolist(), starts, lengths, strict=True):
                     contents[member][turn] = bytes(content[first : first + length])
         return contents
+
+
+def scan_shards(files: Sequence[File], schema: Schema) -> RowIterator:
+    """Yield all samples of shards without an index, with the columns of an index.
+
+    A sample is a run of members with the same key; the key ends at the first dot of the last name of the path
+    (https://github.com/webdataset/webdataset). Only members with fields are read."""
+    import pyarrow as pa
+
+    members = sorted({name_member_extension(field) for field in schema.fields})
+    first = 0
+    for shard, file in enumerate(files):
+        samples = _iterate_samples(file, members)
+        for _, some in groupby(samples, lambda sample: sample[0]["offset"] // _DECODED):
+            places, contents = zip(*some, strict=True)
+            columns = {name: [place[name] for place in places] for name in sorted(places[0])}
+            where = [f"{file.name}, offset {place['offset']}" for place in places]
+            by_member = {member: [content[member] for content in contents] for member in members}
+            table = decode_samples(by_member, schema.fields, where.__getitem__)
+            yield first, table, pa.table(columns | {"shard": np.full(len(places), shard)})
+            first += len(places)
+
+
+def _iterate_samples(file: File, members: list[str]) -> Iterator[tuple[dict[str, int], dict[str, bytes]]]:
+    """The places in the file of each sample and its members, and the members' contents."""
+    for _, run in groupby(_iterate_members(file, members), itemgetter(0)):
+        place, contents = dict[str, int](), dict[str, bytes]()
+        for _, extension, item, content in run:
+            place.setdefault("offset", item.offset)
+            place["length"] = item.offset_data + item.size - place["offset"]
+            if content is not None:
+                contents[extension] = content
+                place |= {f"{extension}.offset": item.offset_data, f"{extension}.length": item.size}
+        if absent := [member for member in members if member not in contents]:
+            raise BadData(
+                f"{file.name}, offset {place['offset']}: the sample has no {absent[0]}: it belongs to another source"
+            )
+        yield place, contents
+
+
+def _iterate_members(file: File, members: list[str]) -> Iterator[tuple[str, str, tarfile.TarInfo, bytes | None]]:
+    """The key, extension, record, and for the needed `members` the content, of each file in a tar file."""
+    try:
+        with tarfile.open(fileobj=RangeFile(file, Event()), mode="r|", bufsize=LONGEST) as archive:
+            for item in archive:
+                # A tar file records every member that was read, of which there may be millions.
+                archive.members.clear()  # type: ignore[attr-defined]
+                if archive.offset > file.size:  # it would be read to its end, piece by piece
+                    raise tarfile.ReadError("unexpected end of data")
+                if not item.isfile():
+                    continue
+                folder, _, name = item.name.rpartition("/")
+                stem, _, extension = name.partition(".")
+                content = None
+                if extension in members:
+                    if item.issparse():  # holes take no bytes in the file, so their size is unlimited
+                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is a sparse member")
+                    content = archive.extractfile(item).read()  # type: ignore[union-attr]
+                yield f"{folder}/{stem}", extension, item, content
+    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two from extended headers
+        raise BadData(f"{file.name} is not a tar file, or is truncated: {get_first_line(error)}") from error
 
 
 def decode_samples(

@@ -73,6 +73,23 @@ def test_parquet_that_the_datasets_library_wrote_holds_the_part(shop, how, tmp_p
     check_is_the_part(stream(shop.name, shop.part.name, source), shop.part)
 
 
+@pytest.mark.parametrize("how", ["plain", "hf"])
+def test_shards_that_the_webdataset_library_wrote_hold_the_part(small, how, tmp_path, monkeypatch):
+    send_clients_to(small.hub, monkeypatch, tmp_path / "hf")
+    webdataset = pytest.importorskip("webdataset")
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (table,) = as_published(small, 1)
+    with webdataset.ShardWriter(str(folder / "theirs-%02d.tar"), maxcount=len(table) // 2 + 1, verbose=0) as writer:
+        for key, row in enumerate(table.to_pylist()):
+            writer.write({"__key__": f"{key:06d}", "json": row})
+    small.hub.commit_folder(folder, "data/", branch="theirs")
+    source = small.hub.plain("data/theirs-{00..01}.tar", "theirs")
+    if how == "hf":
+        source = "hf://datasets/farshift/rows@theirs/data/*.tar"
+    check_is_the_part(stream(small.name, small.part.name, source), small.part)
+
+
 legs = st.lists(st.tuples(st.sampled_from([1, 2, 3, 6]), st.integers(1, 3), st.integers(0, 8)), max_size=3)
 
 
