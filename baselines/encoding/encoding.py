@@ -163,8 +163,9 @@ class RowEncoding:
         return torch.zeros((len(lazy), 0), dtype=torch.int64), cast(Tensor, lazy)
 
     def _decoded(self, batch: Columns) -> Columns:
-        """The columns with encoded images decoded to pixels."""
-        return {**batch, **{name: self._pixels_of(batch[name]) for name in self.images}}
+        """The columns in memory, with encoded images decoded to pixels."""
+        read = {name: np.asarray(batch[name]) for name in self.task.inputs if name not in self.images}
+        return {**batch, **read, **{name: self._pixels_of(batch[name]) for name in self.images}}
 
     def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
         pixels = self.announced.of(files)

@@ -39,7 +39,7 @@ class ModelRows:
 
     columns: by name, first axis the row. Arrays may be read-only views of a mapped file; encoded images and audio
       (`EncodedFiles`), tensors of pixels (`MappedPixels`) and texts that are only predicted (`TextColumn`) stay there
-      until they are read. `numpy`, `batch` and `batches` return copies.
+      until they are read. `batch` and `batches` return copies, `numpy` what is in memory, and copies of the rest.
     name, identity: of the part and its manifest; with a seed and an epoch they determine the order of `batches`.
     forms: the format in which images and audio are returned.
     group: numbers 0, 1 .. of the rows' groups, for adaptation in the order of groups.
@@ -58,7 +58,7 @@ class ModelRows:
     def numpy(self) -> dict[str, NDArray[Any]]:
         """Return the columns in memory by name, first axis the row; text as object arrays of `str`, files as object
         arrays of `bytes` or in the requested format."""
-        return self._convert(self.batch(slice(None)), self.row_ids)
+        return self._convert({name: _load_column(column) for name, column in self.columns.items()}, self.row_ids)
 
     def batch(self, rows: slice | NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return copies of some rows' columns, files encoded, so that a model cannot change the stored ones."""
@@ -116,7 +116,14 @@ def copy_rows(column: Any, rows: slice | NDArray[Any]) -> NDArray[Any]:
         count = len(column.stored) if column.places is None else len(column.places)
         return to_object_array(column.take(np.arange(count)[rows]))
     selected = column[rows]
-    return np.array(selected) if isinstance(selected, np.ndarray) else np.asarray(selected)
+    is_view = isinstance(selected, np.ndarray) and isinstance(rows, slice)
+    return np.array(selected) if is_view else np.asarray(selected)
+
+
+def _load_column(column: Any) -> NDArray[Any]:
+    """A column in memory that may be written into; copied if it is not."""
+    is_loaded = isinstance(column, np.ndarray) and column.flags.writeable
+    return column if is_loaded else copy_rows(column, slice(None))
 
 
 def _select_rows(column: Any, rows: NDArray[Any]) -> Any:

@@ -51,6 +51,7 @@ def _add_up_files(distribution: Distribution) -> DownloadSize:
             own += pin.bytes
     for tree in distribution.trees:
         if tree.mirrors and not has_local_tree(tree):  # the user's own tree is read in place
-            count = f"{tree.name}, a folder of {tree.files:,} files"
-            unknown.append(count if tree.files else f"the folder {tree.name}")
+            unknown.append(
+                f"{tree.name}, a folder of {tree.files:,} files" if tree.files else f"the folder {tree.name}"
+            )
     return DownloadSize(size, tuple(unknown), own)

@@ -153,10 +153,10 @@ class _ShardWriter:
             self.finish()
             self._open()
         start = self.file.tell()
-        place = {"shard": len(self.records), "offset": start, "length": len(sample)}
+        location = {"shard": len(self.records), "offset": start, "length": len(sample)}
         for extension, (offset, length) in inside.items():
-            place |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
-        for name, value in place.items():
+            location |= {f"{extension}.offset": start + offset, f"{extension}.length": length}
+        for name, value in location.items():
             self.places.setdefault(name, []).append(value)
         self.file.write(sample)
         self._rows += 1

@@ -152,18 +152,18 @@ def _scan_for_rows(known: Part, most: int, scan: RowIterator, where: str) -> pa.
 
     matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
     label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
-    found, pieces = [np.zeros(0, np.int64)], list[pa.Table]()
+    matched_rows, pieces = [np.zeros(0, np.int64)], list[pa.Table]()
     with closing(scan):
         for first, table, columns in scan:
             rows = matching.match(table, first)
-            found.append(rows)
+            matched_rows.append(rows)
             pieces.append(columns.take(matching.where[rows] - first))
             remaining -= len(rows)
             report_progress(label, len(known) - remaining, len(known))
             if not remaining:
                 break
     _check_complete(known, np.flatnonzero(matching.where < 0), where)
-    index = pa.concat_tables(pieces).take(np.argsort(np.concatenate(found)))
+    index = pa.concat_tables(pieces).take(np.argsort(np.concatenate(matched_rows)))
     return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])
 
 

@@ -237,30 +237,30 @@ def scan_shards(files: Sequence[File], schema: Schema) -> RowIterator:
     for shard, file in enumerate(files):
         samples = _iterate_samples(file, members)
         for _, some in groupby(samples, lambda sample: sample[0]["offset"] // _DECODED):
-            places, contents = zip(*some, strict=True)
-            columns = {name: [place[name] for place in places] for name in sorted(places[0])}
-            where = [f"{file.name}, offset {place['offset']}" for place in places]
+            locations, contents = zip(*some, strict=True)
+            columns = {name: [location[name] for location in locations] for name in sorted(locations[0])}
+            where = [f"{file.name}, offset {location['offset']}" for location in locations]
             by_member = {member: [content[member] for content in contents] for member in members}
             table = decode_samples(by_member, schema.fields, where.__getitem__)
-            yield first, table, pa.table(columns | {"shard": np.full(len(places), shard)})
-            first += len(places)
+            yield first, table, pa.table(columns | {"shard": np.full(len(locations), shard)})
+            first += len(locations)
 
 
 def _iterate_samples(file: File, members: list[str]) -> Iterator[tuple[dict[str, int], dict[str, bytes]]]:
-    """The places in the file of each sample and its members, and the members' contents."""
+    """The locations in the file of each sample and its members, and the members' contents."""
     for _, run in groupby(_iterate_members(file, members), itemgetter(0)):
-        place, contents = dict[str, int](), dict[str, bytes]()
+        location, contents = dict[str, int](), dict[str, bytes]()
         for _, extension, item, content in run:
-            place.setdefault("offset", item.offset)
-            place["length"] = item.offset_data + item.size - place["offset"]
+            location.setdefault("offset", item.offset)
+            location["length"] = item.offset_data + item.size - location["offset"]
             if content is not None:
                 contents[extension] = content
-                place |= {f"{extension}.offset": item.offset_data, f"{extension}.length": item.size}
+                location |= {f"{extension}.offset": item.offset_data, f"{extension}.length": item.size}
         if absent := [member for member in members if member not in contents]:
             raise BadData(
-                f"{file.name}, offset {place['offset']}: the sample has no {absent[0]}: it belongs to another source"
+                f"{file.name}, offset {location['offset']}: the sample has no {absent[0]}: it belongs to another source"
             )
-        yield place, contents
+        yield location, contents
 
 
 def _iterate_members(file: File, members: list[str]) -> Iterator[tuple[str, str, tarfile.TarInfo, bytes | None]]:

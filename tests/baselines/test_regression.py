@@ -73,7 +73,7 @@ def test_labels_that_are_no_numbers_are_refused() -> None:
 def test_published_settings_may_ask_for_numbers_as_they_are() -> None:
     assert Numbers(np.array([3.0, 9.0]), standardised=False).encode(np.array([3.0])).tolist() == [3]
     model = trained(recipe("linear", 3, batch_size=0, scaled=False), NUMBER, measured())
-    assert model._known.remarks(model.member)["loss"] == pytest.approx(
+    assert model._fitted.group.remarks(model.member)["loss"] == pytest.approx(
         float(np.square(measured().columns["y"]).mean()), rel=0.01
     )
 

@@ -129,28 +129,30 @@ def test_the_examples_do_not_depend_on_the_order_of_the_rows(k, shuffler):
     order = list(range(30))
     shuffler.shuffle(order)
     shuffled = {name: values[order] for name, values in rows.items()}
-    drawn = draw_shots(pin(k=k), "scan/length", rows, TRANSLATE)
-    assert drawn == draw_shots(pin(k=k), "scan/length", shuffled, TRANSLATE)
+    drawn = draw_shots(pin(k=k), "scan/length", rows, rows["row_id"], TRANSLATE)
+    assert drawn == draw_shots(pin(k=k), "scan/length", shuffled, shuffled["row_id"], TRANSLATE)
     assert len({row["command"] for row in drawn}) == k
     assert all(row["actions"] == row["command"].upper() for row in drawn)
 
 
 def test_the_examples_are_pinned():
-    drawn = draw_shots(pin(k=3), "scan/length", training(1000), TRANSLATE)
+    drawn = draw_shots(pin(k=3), "scan/length", training(1000), training(1000)["row_id"], TRANSLATE)
     assert [row["command"] for row in drawn] == ["command 557", "command 120", "command 948"]
 
 
 @pytest.mark.parametrize("other", [{"seed": 1}, {"version": 2}])
 def test_another_seed_or_version_draws_other_examples(other):
     rows = training(1000)
-    first = draw_shots(pin(k=8), "scan/length", rows, TRANSLATE)
-    assert first[:3] == draw_shots(pin(k=3), "scan/length", rows, TRANSLATE), "fewer examples are the first of more"
-    assert first != draw_shots(pin(k=8, **other), "scan/length", rows, TRANSLATE)
-    assert first != draw_shots(pin(k=8), "scan/addprim_jump", rows, TRANSLATE)
+    first = draw_shots(pin(k=8), "scan/length", rows, rows["row_id"], TRANSLATE)
+    assert first[:3] == draw_shots(pin(k=3), "scan/length", rows, rows["row_id"], TRANSLATE), (
+        "fewer examples are the first of more"
+    )
+    assert first != draw_shots(pin(k=8, **other), "scan/length", rows, rows["row_id"], TRANSLATE)
+    assert first != draw_shots(pin(k=8), "scan/addprim_jump", rows, rows["row_id"], TRANSLATE)
 
 
 def test_an_example_carries_only_what_it_shows():
-    drawn = draw_shots(pin(k=1, example="{actions}"), "scan/length", training(5), TRANSLATE)
+    drawn = draw_shots(pin(k=1, example="{actions}"), "scan/length", training(5), training(5)["row_id"], TRANSLATE)
     assert [set(row) for row in drawn] == [{"actions"}]
 
 
@@ -158,7 +160,7 @@ def test_more_examples_than_training_rows_are_refused():
     with pytest.raises(
         BadDefinition, match=r"3 examples are requested, and the training part of scan/length has 2 rows"
     ):
-        draw_shots(pin(k=3), "scan/length", training(2), TRANSLATE)
+        draw_shots(pin(k=3), "scan/length", training(2), training(2)["row_id"], TRANSLATE)
 
 
 def test_the_signature_changes_with_all_that_decides_a_prompt_or_how_it_is_read():

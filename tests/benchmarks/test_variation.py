@@ -17,7 +17,7 @@ from farshift.benchmarks.statistics.variation import (
     estimate_components_over_draws,
     estimate_variation,
 )
-from farshift.cli.compare import app
+from farshift.cli import app
 from typer.testing import CliRunner
 
 TRUE = Components(clusters=0.5, rows=1.0, seeds=0.2, rows_by_seeds=2.0)
@@ -177,7 +177,7 @@ def test_runs_on_several_draws_show_the_part_of_the_draw(runs, farshift_json):
     for view in result["views"].values():
         assert view["components"]["draws"]["variance"] >= 0
     assert farshift_json("compare", *(run.path for run in runs), "--statistic", "variance") == result
-    output = CliRunner().invoke(app, [*(str(run.path) for run in runs), "--statistic", "variance"]).stdout
+    output = CliRunner().invoke(app, ["compare", *(str(run.path) for run in runs), "--statistic", "variance"]).stdout
     assert "optdigits/symmetric_exclusive_40" in output
     assert "draws" in output
     assert "variance of the score of one prediction" in output

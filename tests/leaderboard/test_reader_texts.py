@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
-import pytest
 from farshift.leaderboard.validation.reader import _measure_lengths
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,10 +24,3 @@ def test_the_bytes_of_each_text_are_counted_where_columns_are_cut_and_values_mis
     texts = column.to_pylist()
     assert _measure_lengths(column).tolist() == [0 if text is None else len(text.encode()) for text in texts]
     assert _measure_lengths(column).dtype == np.int64
-
-
-def test_a_reader_is_ready_without_pandas_which_pyarrow_loads_where_it_is_installed():
-    pytest.importorskip("pandas")
-    code = "import sys; from farshift.leaderboard.validation import reader; reader._warm_up(); print('pandas' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
