@@ -109,7 +109,14 @@ def million() -> None:
     print(f"\n{ROWS:,} predictions")
     total = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        plan = {"seeds": [0], "model": {"name": "bench"}, "benchmark": {}, "budget": {}}
+        names = ("name", "split", "manifest_identity", "entry_identity", "selection")
+        plan = {
+            "benchmark": {**dict.fromkeys(names, "bench"), "protocol_seeds": 1},
+            "model": {"name": "bench", "kind": "own", "code": "0"},
+            "budget": {"name": "full", "device": "cpu"},
+            "seeds": [0],
+            "farshift": "0",
+        }
         with RunFolder.begin(Path(folder) / "run", plan) as run:
             for name, step in (("written", lambda: write(run, task, inputs, answers)), ("finished", run.finish)):
                 total += timed(name, step)
