@@ -28,7 +28,7 @@ def load_model_inputs(benchmark: Benchmark) -> ModelInputs:
 
 def load_cached(benchmark: Benchmark) -> ModelInputs | None:
     """Return a benchmark's model inputs; None if its data are not in the cache."""
-    return load_model_inputs(benchmark) if _is_cached(benchmark) else None
+    return _open_inputs(benchmark) if _is_cached(benchmark) else None
 
 
 def _is_cached(benchmark: Benchmark) -> bool:

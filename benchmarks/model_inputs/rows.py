@@ -172,7 +172,8 @@ class ModelInputs:
         if name == "train" and self.open_stream is not None:
             with allow_label_access():
                 columns |= self.open_stream()
-        return replace(rows, columns=columns | self.observed[name])
+        # Copies: what one training writes into them must not reach the next.
+        return replace(rows, columns=columns | {key: np.array(column) for key, column in self.observed[name].items()})
 
     def unlabelled(self, name: str) -> dict[str, Any]:
         """Return the inputs of a part's rows, as `training` does."""
@@ -218,4 +219,4 @@ def _open_column(part: Part, name: str) -> Any:
     column = part.column(name)
     if isinstance(column, TextColumn):
         return column
-    return column.stored if column.places is None else column.take(np.arange(len(part)))
+    return column.view(0, len(part)) if column.lies_in_order else column.take(np.arange(len(part)))

@@ -63,20 +63,8 @@ class ColumnarPart(BatchedPart, Protocol):
     def order(self, seed: int | None, epoch: int) -> Order: ...
 
 
-class ExportedPart(Protocol):
+class ExportedPart(BatchedPart, Protocol):
     """What an export writes of a part."""
-
-    @property
-    def split(self) -> str: ...
-
-    @property
-    def identity(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def schema(self) -> Schema: ...
 
     @property
     def label(self) -> str: ...
@@ -88,9 +76,6 @@ class ExportedPart(Protocol):
     def source(self) -> pa.Table: ...
 
     @property
-    def row_ids(self) -> NDArray[np.uint64]: ...
-
-    @property
     def row_metadata(self) -> dict[str, NDArray[Any]]: ...
 
     @property
@@ -98,8 +83,6 @@ class ExportedPart(Protocol):
 
     @property
     def corrupted(self) -> NDArray[np.bool_]: ...
-
-    def __len__(self) -> int: ...
 
     def select(self, positions: NDArray[Any]) -> Self: ...
 

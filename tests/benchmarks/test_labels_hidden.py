@@ -86,6 +86,16 @@ def test_training_labels_are_the_observed_ones():
     assert (given != train.true_labels()).mean() > 0.3
 
 
+@pytest.mark.parametrize("on", ["modadd97/xi35", "optdigits/writers"])
+def test_what_a_training_writes_into_its_rows_does_not_reach_the_next(on):
+    model_inputs = load_model_inputs(find_benchmark(on))
+    before = {name: column.copy() for name, column in model_inputs.training("train").numpy().items()}
+    for column in model_inputs.training("train").numpy().values():
+        column[:] = column[::-1].copy()
+    after = model_inputs.training("train").numpy()
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
 AFTER_A_SCORE = """
 import gc, sys
 import farshift as fs, numpy as np
