@@ -45,8 +45,8 @@ def begin(intake: Intake, exit: ExitStack, size: str = "Content-Length: 1000") -
     """A submission whose body has begun to arrive."""
     line = exit.enter_context(socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2])), 60))
     line.sendall(
-        f"POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {intake.token}\r\n"
-        f"Content-Type: application/zip\r\n{size}\r\n\r\n".encode()
+        "POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/zip\r\n"
+        f"Authorization: Bearer {intake.token}\r\n{size}\r\n\r\n".encode()
     )
     return line
 
