@@ -187,8 +187,8 @@ class Worker:
 class Workers:
     """Several workers of a board, each in a thread."""
 
-    def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
-        self.queue = queue or Queue(board.ledger.store, read_server_settings(board.path))
+    def __init__(self, board: Board, number: int) -> None:
+        self.queue = Queue(board.ledger.store, read_server_settings(board.path))
         self._files = open_upload_files(board)
         self._stop, self.ended = Event(), 0
         self._workers = [Worker(board, self.queue, index) for index in range(number)]
