@@ -37,6 +37,8 @@ ENDED = (ENTERED, REFUSED, FAILED)
 MAX_REASON = 1000
 _WAITS = 5.0
 """Seconds until the second attempt; doubled before each later one."""
+_REMEMBERED = 2000
+"""How many jobs before the oldest that waits count when owners take turns."""
 
 
 class Queue:
@@ -244,12 +246,14 @@ def _release(connection: Connection, id: str) -> None:
 def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:
     """Return the ids of the queued jobs that are due, in the order in which they are taken."""
     waiting = and_(JOBS.c.state == QUEUED, JOBS.c.due <= at)
-    jobs = connection.execute(select(JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)).all()
-    whose = and_(JOBS.c.owner.in_(select(JOBS.c.owner).where(waiting)), JOBS.c.attempts > 0)
-    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(whose).group_by(JOBS.c.owner)
+    query = select(JOBS.c.number, JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)
+    if not (jobs := connection.execute(query).all()):
+        return []
+    recent = and_(JOBS.c.number > jobs[0].number - _REMEMBERED, JOBS.c.attempts > 0)
+    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(recent).group_by(JOBS.c.owner)
     last = {owner: time for owner, time in connection.execute(attempts)}
-    rounds, keys = Counter[str](), {}
-    for id, owner in jobs:
+    rounds, keys = Counter[str](), dict[str, tuple[int, float]]()
+    for _, id, owner in jobs:
         rounds[owner] += 1
         keys[id] = (rounds[owner], last.get(owner, 0.0))
     return sorted(keys, key=keys.__getitem__)
