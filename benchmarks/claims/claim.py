@@ -68,8 +68,8 @@ class QuickOverrides(_Strict):
 
 
 class TrainedBaseline(_Strict):
-    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result that ships with the
-    package."""
+    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result of the `budget` that ships
+    with the package."""
 
     recipe: str
     on: str
@@ -88,8 +88,8 @@ class TrainedBaseline(_Strict):
 
     @model_validator(mode="after")
     def _check_settings(self) -> TrainedBaseline:
-        if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
-            raise ValueError("a recorded run has fixed settings, budget and seeds: give only recipe and on")
+        if self.recorded and self.model_fields_set - {"recipe", "on", "recorded", "budget"}:
+            raise ValueError("a recorded run has fixed settings and seeds: give only recipe, on and budget")
         if self.quick.search and not self.search:
             raise ValueError("quick.search requires search")
         return self
