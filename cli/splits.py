@@ -97,7 +97,7 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
     parts = record.pop("parts")
     record.pop("label_names")  # printed below, with the fields
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
-    record["audit"] = manifest.audit_summary()
+    record |= {"audit": manifest.audit_summary(), "licence": around.get("licence", record["licence"])}
     print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
         print_table("", ["part", "rows", "with duplicates", "digest"], rows)
