@@ -77,7 +77,7 @@ def test_a_network_whose_matrices_have_other_nodes_is_refused(tmp_path):
 
 
 def test_a_sparse_network_is_not_spread_out_in_memory(tmp_path):
-    nodes = 4_000
+    nodes = 2_000
     network = sparse.eye(nodes, format="csc")
     sparse_one = matlab(network=network, attrb=network, group=np.ones((nodes, 5)))
     tracemalloc.start()
