@@ -141,12 +141,16 @@ def splits_pull(
     --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
     """
     from ..core.files import accept_licences
-    from ..loaders.split import open_split
+    from ..core.progress import log_message
+    from ..loaders.split import is_cached, open_split
+    from ..splits.catalogue import find_manifest
 
     forbid_network(offline)
     done: list[dict[str, Any]] = []
     with show_progress(), accept_licences(tuple(accept or ())), print_count_differences():
         for name in _resolve_names(names, all_):
+            if data and is_cached(find_manifest(name)):
+                log_message(f"{name} was pulled before and its rows are in the cache: --data is not read")
             split = open_split(name, (*_check_folders(data, "--data"), *_check_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})

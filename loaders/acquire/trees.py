@@ -20,6 +20,7 @@ from ..cache.store import is_intact, write_marker
 from ..files.hidden import is_hidden
 from ..mirrors import folder
 from .archive_files import ArchiveFiles, is_archive, open_archive
+from .fetch import OWN_COPY
 
 
 def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, ArchiveFiles]:
@@ -38,10 +39,10 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
             if tree := _open_pinned_tree(pin, path, name, str(mirror.get("folder", "")), reasons):
                 return tree
             path.unlink(missing_ok=True)
-    hint = f"git tree {pin.tree[:12]}.." if pin.tree else "as it was published"
+    where = f"a folder that FARSHIFT_MIRRORS names (git tree {pin.tree[:12]}..)" if pin.tree else OWN_COPY
     raise Unavailable(
         f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
-        f"Put a copy ({hint}) in a folder, unpacked or as an archive, and give the folder by --data or FARSHIFT_MIRRORS"
+        f"Put a copy, unpacked or as an archive, in {where}"
     )
 
 

@@ -125,7 +125,7 @@ def test_a_file_with_a_wrong_digest_is_named_removed_and_the_next_mirror_tried(c
 def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
     with web(**{"data.bin": BODY}) as site:
         site.faults["/data.bin"] = list(faults)
-        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*--mirror"):
+        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*FARSHIFT_MIRRORS"):
             fetch_file(pin(https(site)))
         site.faults.clear()
         assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"

@@ -140,7 +140,9 @@ def test_the_users_copy_is_read_where_it_lies(repository, tmp_path):
 def test_a_copy_without_a_file_says_how_many_there_are(repository):
     folder = repository[0] / "PACS"
     (folder / "photo/dog/0.jpg").unlink()
-    with pytest.raises(Unavailable, match=r"PACS has 7 files, but PACS has 8.*give the folder by --data"):
+    with pytest.raises(
+        Unavailable, match=r"PACS has 7 files, but PACS has 8.*a folder that FARSHIFT_MIRRORS names .git tree"
+    ):
         fetch_tree(pin(repository), (folder,))
 
 

@@ -125,6 +125,9 @@ def test_a_definition_fits_its_rule_and_its_source(name):
 def test_a_definition_is_not_opened_without_its_data(tmp_path, monkeypatch, cache):
     monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
-    with pytest.raises(Unavailable, match="camelyon17_v1.0 is not available: .*not tried .offline.*by --data"):
+    with pytest.raises(
+        Unavailable,
+        match="camelyon17_v1.0 is not available: .*not tried .offline.*farshift splits pull NAME --data FOLDER",
+    ):
         load("wilds_camelyon17/official")
     assert not list((tmp_path / "home").rglob("*.toml"))
