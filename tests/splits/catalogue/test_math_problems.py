@@ -115,7 +115,12 @@ def test_svamp_puts_the_numbers_in_their_places(tmp_path):
 
 def test_svamp_json_has_a_body_and_a_question(tmp_path):
     path = tmp_path / "SVAMP.json"
-    record = {"Body": "Ann had 3.5 g, ate 2 g.", "Question": "What is left?", "Equation": "( 3.5 - 2.0 )", "Answer": 1.5}
+    record = {
+        "Body": "Ann had 3.5 g, ate 2 g.",
+        "Question": "What is left?",
+        "Equation": "( 3.5 - 2.0 )",
+        "Answer": 1.5,
+    }
     path.write_text(json.dumps([record]), "utf-8")
     assert word_problems({"SVAMP.json": path}, origin={"SVAMP.json": "svamp"}).to_pylist() == [
         {"question": "Ann had 3.5 g , ate 2 g . What is left ?", "answer": "1.5", "operations": 1, "origin": "svamp"}
