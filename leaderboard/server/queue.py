@@ -85,11 +85,19 @@ class Queue:
         with self._changing() as (connection, _):
             _release(connection, id)
 
-    def arriving(self) -> dict[str, int]:
-        """Return the reserved bytes of each submission that is arriving, by id."""
+    def arriving(self) -> dict[str, tuple[str, int]]:
+        """Return the owner and the reserved bytes of each submission that is arriving, by id."""
+        query = select(JOBS.c.id, JOBS.c.owner, JOBS.c.size).where(JOBS.c.state == ARRIVING)
         with self.store.reading() as connection:
-            rows = connection.execute(select(JOBS.c.id, JOBS.c.size).where(JOBS.c.state == ARRIVING)).all()
-        return {str(id): int(size) for id, size in rows}
+            return {str(id): (str(owner), int(size)) for id, owner, size in connection.execute(query)}
+
+    def measure_owned(self, owner: str) -> int:
+        """Return the bytes of an owner's submissions that are arriving, queued or running."""
+        states = JOBS.c.state.in_((ARRIVING, QUEUED, RUNNING))
+        with self.store.reading() as connection:
+            return int(
+                connection.execute(select(func.sum(JOBS.c.size)).where(JOBS.c.owner == owner, states)).scalar() or 0
+            )
 
     def charge(self, owner: str, size: int, id: str) -> None:
         """Count a submission that has arrived and is not queued. Raises `QuotaExceeded`."""
