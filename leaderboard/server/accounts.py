@@ -106,6 +106,8 @@ class Accounts:
 
 
 DAY = 86400.0
+ARRIVING = "arriving"
+"""The state of a submission whose body is being received."""
 _SOON = 30
 """Seconds after which a submission to a full queue may be repeated."""
 
@@ -140,17 +142,14 @@ def check_quota(connection: Connection, settings: ServerSettings, owner: str, si
         total, until = total - bytes, when + DAY
     if until > at:
         raise QuotaExceeded.make(429, f"{allowed}: try again later", until - at)
-    waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_(("queued", "running")))
+    waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_((ARRIVING, "queued", "running")))
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
-        raise QuotaExceeded.make(
-            429,
-            f"a team may have {settings.queued_at_once} submissions in the queue: try again when one is done",
-            _SOON,
-        )
+        what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"
+        raise QuotaExceeded.make(429, f"{what}: try again when one is done", _SOON)
 
 
 def refund_quota(connection: Connection, job: str) -> None:
-    """Refund the quota that a job was charged."""
+    """Refund the quota of a submission that did not arrive."""
     connection.execute(delete(CHARGES).where(CHARGES.c.job == job))
 
 
