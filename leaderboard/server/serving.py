@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import multiprocessing
@@ -20,6 +21,7 @@ from ...core.engines import THREADS
 from ...core.errors import FarshiftError
 from ..board import Board
 from .app import create_app, shorten_logged_path
+from .connections import BACKLOG, IDLE_SECONDS, BoundedProtocol, handle_loop_error
 from .worker import Workers
 
 if TYPE_CHECKING:
@@ -86,7 +88,9 @@ def serve_board(
             proxy_headers=proxy_headers,
             timeout_graceful_shutdown=GRACE,
             h11_max_incomplete_event_size=32 << 10,
-            http="h11",
+            http=BoundedProtocol,
+            ws="none",
+            backlog=BACKLOG,
         )
 
 
@@ -99,6 +103,8 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
         # Accepted connections inherit the option. asyncio sets it only if the socket states its protocol, which this
         # socket does not, and a socket from a descriptor does only on Linux.
         server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            server_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
         os.set_inheritable(server_socket.fileno(), True)
         return server_socket
     except (OSError, OverflowError) as error:
@@ -132,6 +138,7 @@ class LogRequests:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
+            asyncio.get_running_loop().set_exception_handler(handle_loop_error)
             return await self.app(scope, receive, send)
         began, status, size = time.perf_counter(), 0, 0
 
