@@ -104,7 +104,7 @@ def create_app(location: Path | str, *, url_prefix: str = "", workers: int | Non
         separate_input_output_schemas=False,
     )
     app.state.published = served
-    for routes in (board, tables, submissions):
+    for routes in (tables, board, submissions):  # matched in this order
         app.include_router(routes.router, prefix=API)
     _add_pages(app, served)
     add_error_handlers(app)

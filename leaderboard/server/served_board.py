@@ -111,6 +111,7 @@ class ServedBoard:
         self._opening, self._there = Lock(), Condition()
         self._reading: asyncio.Future[History] | None = None
         self._next_reading: asyncio.Future[History] | None = None
+        self._settled: tuple[tuple[int, ...], History] | None = None
         self._checked: dict[str, tuple[int, ...]] = {}
         self._stop = Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
@@ -137,8 +138,11 @@ class ServedBoard:
         return self._history
 
     async def read_history(self) -> History:
-        """Return the ledger as it is now, without blocking the event loop. Requests that wait at the same time share
-        one reading, which begins after all of them came."""
+        """Return the ledger as it is now, without blocking the event loop: the last one if the database's file was not
+        written since. Else requests that wait at the same time share one reading, which begins after all of them
+        came."""
+        if self._settled is not None and self._settled[0] == self._read_signature():
+            return self._settled[1]
         if self._next_reading is None:
             self._next_reading = asyncio.ensure_future(self._read_after(self._reading))
         return await asyncio.shield(self._next_reading)
@@ -149,11 +153,15 @@ class ServedBoard:
         self._reading, self._next_reading = self._next_reading, None
 
         def read() -> History:
-            history = self.history()
+            signature, history = self._read_signature(), self.history()
             history.positions  # noqa: B018 - reads the entries here, in a thread
+            self._settled = None if signature is None else (signature, history)
             return history
 
         return await run_in_threadpool(read)
+
+    def _read_signature(self) -> tuple[int, ...] | None:
+        return () if self.board is None else self.board.ledger.store.read_signature()  # a copy does not change
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
         """Return the newest computed tables and pages, waiting for the first ones. Raises 503 on timeout."""
