@@ -37,7 +37,7 @@ from ..validation.problem import to_problem_records
 from .accounts import require_team
 from .files import describe_missing_files, open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
-from .scorable import load_pulled_benchmarks
+from .scorable import NotPulled, load_pulled_benchmarks
 from .tokens import require_not_revoked
 
 _IDLE = 0.5
@@ -253,6 +253,8 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         return {"refused": describe(error), "problems": to_problem_records(error)}
     except SubmissionRejected as error:
         return {"refused": describe(error), "problems": []}
+    except NotPulled as error:
+        return {"broke": str(error)}
     except FarshiftError as error:
         # Of this machine, its database or its files: its message may reveal their addresses.
         log.error("%s could not be scored: %s", Path(file).name[:12], describe(error))

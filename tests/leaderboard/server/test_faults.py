@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from farshift.leaderboard.entries import get_score_path, get_submission_path
+from farshift.leaderboard.server.worker import answer_request
 
 
 @pytest.mark.attack("visitor", "the database's address or the server's paths, from error messages during an outage")
@@ -15,6 +16,13 @@ def test_an_outage_of_the_database_is_temporary_and_shows_no_address(own, serve,
     answer = served.get(path)
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
     assert not any(text in answer.text for text in (str(own.path.parent), "sqlite", "Traceback", "not a database"))
+
+
+def test_a_submission_that_an_outage_kept_from_being_scored_shows_no_address(own, packed):
+    (own.path / "ledger.sqlite").write_bytes(b"not a database, for now" * 1000)
+    sent = dict.fromkeys(("team", "team_key", "token", "window", "received"), "")
+    result = answer_request({"board": str(own.path), "file": str(packed[0]), **sent})
+    assert result == {"broke": "the board could not score it (FarshiftError): see the server's log"}
 
 
 def test_one_damaged_score_fails_its_own_entry_only(own, serve):
