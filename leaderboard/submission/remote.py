@@ -99,7 +99,7 @@ class RemoteBoard:
         """Wait until the board has entered a submission. Returns its state."""
         state, first, pause = handed.state, 0, 0.25
         if state["state"] in ("queued", "running"):
-            when = format_untrusted(str(state.get("received", "")), 40)
+            when = f"at {format_untrusted(str(state.get('received')), 40)}"
             log_message(f"{self.url} received submission {handed.id} {when}; stopping this command does not cancel it")
         while state["state"] in ("queued", "running"):
             position = int(state.get("position", 0))
