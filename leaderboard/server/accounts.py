@@ -12,7 +12,7 @@ from math import ceil
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
-from sqlalchemy import and_, delete, func, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from ...core.errors import FarshiftError
 from ...core.text import escape_untrusted
@@ -117,14 +117,7 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
         connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
     connection.execute(delete(CHARGES).where(CHARGES.c.time <= at - DAY))
-    check_quota(connection, settings, owner, size, at)
-    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
-
-
-def check_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
-    """Raise `QuotaExceeded` if a submission would exceed one of its owner's quotas."""
-    whose = and_(CHARGES.c.owner == owner, CHARGES.c.time > at - DAY)
-    query = select(CHARGES.c.time, CHARGES.c.size).where(whose).order_by(CHARGES.c.time)
+    query = select(CHARGES.c.time, CHARGES.c.size).where(CHARGES.c.owner == owner).order_by(CHARGES.c.time)
     spent = [(float(when), int(bytes)) for when, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
         raise QuotaExceeded.make(
@@ -146,11 +139,7 @@ def check_quota(connection: Connection, settings: ServerSettings, owner: str, si
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
         what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"
         raise QuotaExceeded.make(429, f"{what}: try again when one is done", _SOON)
-
-
-def refund_quota(connection: Connection, job: str) -> None:
-    """Refund the quota of a submission that did not arrive."""
-    connection.execute(delete(CHARGES).where(CHARGES.c.job == job))
+    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
 class RequestRates:

@@ -122,17 +122,6 @@ def _get_object_path(id: str) -> str:
     return f"{_COMPLETE}/{id}.zip"
 
 
-def describe_missing_files(queue: Queue, files: UploadFiles) -> str:
-    """Return a warning if files of queued submissions are not on this machine, else an empty string."""
-    lost = sum(files.here(job.id) is None for job in queue.jobs(("queued",)))
-    if not lost:
-        return ""
-    return (
-        f"{lost} queued submissions have no file in {files.folder}: machines that share a database must also share the "
-        "board's folder, or keep its files in an object store (farshift board init --files)"
-    )
-
-
 def lock_arriving(file: BinaryIO) -> None:
     """Mark an open file as arriving until it is closed, or its process ends."""
     with suppress(OSError):  # a file system without locks

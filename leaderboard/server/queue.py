@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from ...core.text import format_count
-from ..ledger.schema import JOBS, format_iso_time, read_database_time
+from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
 from ..ledger.store import Store
 from ..sealed.window import find_answered_window
 from ..settings import ServerSettings
-from .accounts import ARRIVING, DAY, charge_quota, refund_quota
+from .accounts import ARRIVING, DAY, charge_quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -249,7 +249,7 @@ def _insert_job(connection: Connection, at: float, **values: Any) -> None:
 
 def _release(connection: Connection, id: str) -> None:
     if connection.execute(delete(JOBS).where(JOBS.c.id == id, JOBS.c.state == ARRIVING)).rowcount:
-        refund_quota(connection, id)
+        connection.execute(delete(CHARGES).where(CHARGES.c.job == id))
 
 
 def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:

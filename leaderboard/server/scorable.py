@@ -9,19 +9,18 @@ from functools import cached_property
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import Unavailable, shorten_list
-from ...loaders.cache.store import use_verify_mode
 from ...loaders.split import Split, is_cached, open_split
 
 
 def describe_unscorable(names: Sequence[str], listed: Sequence[str]) -> list[str]:
     """Return a line for each of the names that a board does not score: it is not `listed`, or, without a list, its data
     are not in this machine's cache."""
-    known = {} if listed else load_pulled_benchmarks()
+    known = {} if listed else load_benchmarks()
     why = f"it scores {shorten_list(listed)}" if listed else "its machine does not have the data"
     return [
         f"this board does not score {name}: {why}"
         for name in names
-        if name not in listed and (name not in known or not known[name].is_pulled())
+        if name not in listed and (name not in known or not is_cached(known[name].manifest))
     ]
 
 
@@ -36,11 +35,6 @@ class NotPulled(Unavailable):
 
 class PulledBenchmark(Benchmark):
     """A benchmark that raises `NotPulled` if its data are not in the cache."""
-
-    def is_pulled(self) -> bool:
-        """Return whether its data are in the cache; their content is not compared."""
-        with use_verify_mode("never"):
-            return is_cached(self.manifest)
 
     @cached_property
     def split(self) -> Split:

@@ -35,7 +35,7 @@ from ..settings import ServerSettings, read_server_settings
 from ..submission.validate import Submission
 from ..validation.problem import to_problem_records
 from .accounts import require_team
-from .files import describe_missing_files, open_upload_files, sweep_files
+from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
 from .scorable import NotPulled, load_pulled_benchmarks
 from .tokens import require_not_revoked
@@ -139,7 +139,8 @@ class Worker:
             self.queue.give_back(job)
             raise
         if file is None:
-            return self.queue.broke(job, "its file is missing")
+            where = "machines that share a queue share the board's folder, or keep its files in an object store"
+            return self.queue.broke(job, f"its file is missing on the machine that scores: {where}")
         result = self._scored(job, file, stop)
         if result is None:
             return False
@@ -190,17 +191,14 @@ class Worker:
 class Workers:
     """Several workers of a board, each in a thread."""
 
-    def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
-        self.queue = queue or Queue(board.ledger.store, read_server_settings(board.path))
-        self._files = open_upload_files(board)
+    def __init__(self, board: Board, number: int) -> None:
+        self.queue = Queue(board.ledger.store, read_server_settings(board.path))
         self._stop, self.ended = Event(), 0
         self._workers = [Worker(board, self.queue, index) for index in range(number)]
         self._threads: list[Thread] = []
 
     def start(self, once: bool = False) -> Workers:
         """Start the threads."""
-        if why := describe_missing_files(self.queue, self._files):
-            log_message(why)
         self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
         for thread in self._threads:
             thread.start()

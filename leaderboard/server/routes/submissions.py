@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Header, Path, Request, Response
@@ -35,10 +35,6 @@ from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender
 from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
 from ..queue import ENDED, ENTERED, FAILED, REFUSED, Job, Queue
 from ..scorable import describe_unscorable
-from ..worker import Workers
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
 
 router = APIRouter(tags=["submit"])
 
@@ -92,29 +88,15 @@ def open_state(path: os.PathLike[str] | str) -> State:
     return State(board, Queue(store, settings), open_upload_files(board), Accounts(store, settings), settings)
 
 
-def find_state(app: FastAPI) -> State | None:
-    """Return the state of an application, opened on first use; None if it serves a copy of a board."""
-    state: State | None = getattr(app.state, "intake", None)
-    if state is None and app.state.published.board is not None:
-        state = app.state.intake = open_state(app.state.published.board.path)
-    return state
-
-
 def _require_state(request: Request) -> State:
-    state = find_state(request.app)
+    """Return the state of the application, opened on first use."""
+    shared = request.app.state
+    state: State | None = getattr(shared, "intake", None)
+    if state is None and shared.published.board is not None:
+        state = shared.intake = open_state(shared.published.board.path)
     if state is None:
         raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
     return state
-
-
-def start_workers(app: FastAPI, number: int | None) -> Callable[[], None]:
-    """Start to score queued submissions with so many workers, by default as in the board's settings; with none if
-    separate processes do it. Returns the function that stops them."""
-    state = find_state(app)
-    workers = 0 if state is None else state.settings.workers if number is None else number
-    if state is None or not workers:
-        return lambda: None
-    return Workers(state.board, workers, state.queue).start().stop
 
 
 @router.post(

@@ -53,7 +53,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def site(board: Board) -> Iterator[Running]:
-    result = running(board.path, workers=0)
+    result = running(board.path)
     state = open_state(board.path)
     worker = Worker(board, state.queue)
     worker._scorer = ScoredHere(board.path, state.settings)  # by the clock of these tests

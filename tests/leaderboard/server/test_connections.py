@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 import uvicorn
-from farshift.leaderboard.server import connections
-from farshift.leaderboard.server.connections import BoundedProtocol, handle_loop_error, limit_connections
-from farshift.leaderboard.server.serving import LogRequests
+from farshift.leaderboard.server import serving
+from farshift.leaderboard.server.serving import BoundedProtocol, LogRequests, handle_loop_error, limit_connections
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -29,7 +28,7 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 
 @contextmanager
-def serving(most: int) -> Iterator[tuple[str, int]]:
+def run_server(most: int) -> Iterator[tuple[str, int]]:
     """The address of a server that accepts so many connections."""
     protocol = type("Few", (BoundedProtocol,), {"most": most})
     with socket.create_server(("127.0.0.1", 0)) as line:
@@ -47,7 +46,7 @@ def serving(most: int) -> Iterator[tuple[str, int]]:
 
 @pytest.fixture(autouse=True)
 def nothing_logged(monkeypatch):
-    monkeypatch.setattr(connections, "_counts", {})
+    monkeypatch.setattr(serving, "_counts", {})
 
 
 def get(line: socket.socket) -> None:
@@ -61,7 +60,7 @@ def get(line: socket.socket) -> None:
 
 @pytest.mark.attack("visitor", "many connections that send nothing")
 def test_where_all_connections_are_in_use_the_one_that_has_waited_longest_is_closed(caplog):
-    with serving(most=3) as address, ExitStack() as stack:
+    with run_server(most=3) as address, ExitStack() as stack:
         lines = []
         for number in range(9):
             lines.append(stack.enter_context(socket.create_connection(address, 60)))
@@ -77,8 +76,8 @@ def test_where_all_connections_are_in_use_the_one_that_has_waited_longest_is_clo
 @pytest.mark.attack("visitor", "headers of requests that arrive slowly, or never")
 @pytest.mark.parametrize("first", [b"", GET], ids=["the first request", "a later one"])
 def test_headers_that_do_not_end_are_not_waited_for(monkeypatch, first):
-    monkeypatch.setattr(connections, "HEADERS_SECONDS", 0.2)
-    with serving(most=10) as address, socket.create_connection(address, 60) as line:
+    monkeypatch.setattr(serving, "HEADERS_SECONDS", 0.2)
+    with run_server(most=10) as address, socket.create_connection(address, 60) as line:
         if first:
             get(line)
         line.sendall(b"GET / HTTP/1.1\r\n")
@@ -97,7 +96,7 @@ def test_headers_that_do_not_end_are_not_waited_for(monkeypatch, first):
 @pytest.mark.attack("visitor", "more connections than a process may have open files")
 def test_what_cannot_be_accepted_is_one_line_a_minute(caplog, monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(serving.time, "monotonic", lambda: now[0])
     loop = asyncio.new_event_loop()
     refused = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}
     for _ in range(500):
@@ -115,5 +114,5 @@ def test_what_cannot_be_accepted_is_one_line_a_minute(caplog, monkeypatch):
 
 @pytest.mark.parametrize(("files", "most"), [(-1, 2000), (16384, 2000), (1024, 320), (256, 16)])
 def test_there_are_fewer_connections_than_open_files(monkeypatch, files, most):
-    monkeypatch.setattr(connections.resource, "getrlimit", lambda _: (files, files))
+    monkeypatch.setattr(serving.resource, "getrlimit", lambda _: (files, files))
     assert limit_connections() == most

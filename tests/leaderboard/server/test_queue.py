@@ -142,7 +142,7 @@ def test_teams_take_turns_and_the_oldest_job_of_a_team_comes_first(store, clock)
     assert [work() for _ in range(5)] == ["d1", "a1", "b2", "a2", "a3"]
 
 
-@pytest.mark.attack("entrant", "many bodies that arrive at once")
+@pytest.mark.attack("entrant", "more open request bodies than a team may submit")
 def test_what_arrives_counts_until_it_is_queued_charged_or_released(queue, clock):
     for id in "abc":
         queue.reserve("team us", 30, id)
