@@ -198,20 +198,13 @@ def sealed_verify(file: Path, board: str, json: bool = False) -> None:
 
 def _read_ledger(location: str) -> tuple[list[Record], str]:
     """The records of a board, an export of it, or one behind an address, and the board's public key."""
-    from tempfile import TemporaryDirectory
-
     from ..leaderboard.board import Board
-    from ..leaderboard.storage.readers import LEDGER, ExportReader, UrlReader
+    from ..leaderboard.operations.locations import open_board
 
-    if "://" in location:
-        with TemporaryDirectory(prefix="farshift-board-") as folder:
-            url_reader = UrlReader(location, Path(folder))
-            return url_reader.read()[0], str(url_reader.card.get("key"))
-    if (Path(location) / LEDGER).is_file():
-        export = ExportReader(Path(location))
-        return export.read()[0], str(export.card.get("key"))
-    board = Board(Path(location))
-    return board.ledger.store.records(), board.ledger.key
+    with open_board(location) as board:
+        if isinstance(board, Board):
+            return board.ledger.store.records(), board.ledger.key
+        return board.read()[0], str(board.card.get("key"))
 
 
 @command(app, "close")
