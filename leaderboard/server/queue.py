@@ -22,6 +22,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from ...core.text import format_count
 from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
 from ..ledger.store import Store
+from ..sealed.window import find_answered_window
 from ..settings import ServerSettings
 from .accounts import ARRIVING, DAY, charge_quota
 
@@ -48,11 +49,21 @@ class Queue:
         self.store, self.settings, self._clock = store, settings, clock
 
     def enqueue(
-        self, id: str, owner: str, digest: str, size: int, *, team: str = "", team_key: str = "", token: str = ""
+        self,
+        id: str,
+        owner: str,
+        digest: str,
+        size: int,
+        *,
+        team: str = "",
+        team_key: str = "",
+        token: str = "",
+        created: float | None = None,
     ) -> tuple[Job, bool]:
-        """Add a submission whose file is stored under `id`. Returns the job, and whether it now uses this file. The
-        same bytes from the same owner are one job: if it is queued, running or entered, nothing changes; if it was
-        refused or failed, it is queued again with this file. Raises `QuotaExceeded`."""
+        """Add a submission whose file is stored under `id`, and which arrived at `created`, by default now. Returns the
+        job, and whether it now uses this file. The same bytes from the same owner are one job: if it is queued, running
+        or entered, nothing changes; if it was refused or failed, it is queued again with this file. Raises
+        `QuotaExceeded`."""
         with self._changing() as (connection, at):
             if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
@@ -66,7 +77,8 @@ class Queue:
             if there is not None:
                 connection.execute(delete(JOBS).where(is_same_upload))
             sender = {"team": team, "team_key": team_key, "token": token}
-            _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender)
+            times = {"created": at if created is None else created}
+            _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender, **times)
             job = self._find(connection, JOBS.c.id == id)
         assert job is not None
         return job, True
@@ -106,11 +118,10 @@ class Queue:
             charge_quota(connection, self.settings, owner, size, id, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
-        """Return the owner's job with this digest, unless it ended without an entry and may be submitted again."""
+        """Return the owner's job with this digest."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
-            job = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
-        return job if job is not None and job.state not in (REFUSED, FAILED) else None
+            return self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
 
     def find(self, id: str) -> Job | None:
         """Return the job with this id."""
@@ -280,8 +291,9 @@ def _match_attempt(job: Job) -> ColumnElement[bool]:
 @dataclass(frozen=True)
 class Job:
     """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
-    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease:
-    the time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
+    without one; digest: sha256 of its file. Times are seconds since 1970. created: when it arrived; due: the earliest
+    time to start it; lease: the time at which its worker's lease ends; position: its place in the queue, 1 for the
+    next, 0 if it is not queued.
     reason: why it failed, or why it was refused if there are no `problems`."""
 
     id: str
@@ -302,6 +314,11 @@ class Job:
     problems: tuple[dict[str, str], ...]
     reason: str
     position: int = 0
+
+    @property
+    def window(self) -> str:
+        """The sealed window that it answers; empty for a submission to the tables."""
+        return find_answered_window(self.owner)
 
     @classmethod
     def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
