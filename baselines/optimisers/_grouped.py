@@ -53,7 +53,8 @@ class GroupedOptimiser:
         if not self.is_single:
             for index, parameter in enumerate(self.parameters):
                 views = [group["params"][index] for group in self.optimiser.param_groups]
-                pieces = [None] * len(views) if parameter.grad is None else parameter.grad.split(self.sizes)
+                gradient = parameter.grad
+                pieces = [None] * len(views) if gradient is None else torch.split(gradient, self.sizes)
                 for view, piece in zip(views, pieces, strict=True):
                     view.grad = piece
         self.move()

@@ -344,7 +344,8 @@ async def get_served_board(request: Request) -> ServedBoard:
 
 async def get_rendered_board(request: Request) -> RenderedBoard:
     board: ServedBoard = request.app.state.published
-    return board.ready or await run_in_threadpool(board.shown)
+    ready = board.ready
+    return await run_in_threadpool(board.shown) if ready is None else ready
 
 
 Served = Annotated[ServedBoard, Depends(get_served_board)]
