@@ -38,6 +38,8 @@ ENDED = (ENTERED, REFUSED, FAILED)
 MAX_REASON = 1000
 _WAITS = 5.0
 """Seconds until the second attempt; doubled before each later one."""
+_REMEMBERED = 2000
+"""How many jobs before the oldest that waits count when owners take turns."""
 
 
 class Queue:
@@ -95,11 +97,19 @@ class Queue:
         with self._changing() as (connection, _):
             _release(connection, id)
 
-    def arriving(self) -> dict[str, int]:
-        """Return the reserved bytes of each submission that is arriving, by id."""
+    def arriving(self) -> dict[str, tuple[str, int]]:
+        """Return the owner and the reserved bytes of each submission that is arriving, by id."""
+        query = select(JOBS.c.id, JOBS.c.owner, JOBS.c.size).where(JOBS.c.state == ARRIVING)
         with self.store.reading() as connection:
-            rows = connection.execute(select(JOBS.c.id, JOBS.c.size).where(JOBS.c.state == ARRIVING)).all()
-        return {str(id): int(size) for id, size in rows}
+            return {str(id): (str(owner), int(size)) for id, owner, size in connection.execute(query)}
+
+    def measure_owned(self, owner: str) -> int:
+        """Return the bytes of an owner's submissions that are arriving, queued or running."""
+        states = JOBS.c.state.in_((ARRIVING, QUEUED, RUNNING))
+        with self.store.reading() as connection:
+            return int(
+                connection.execute(select(func.sum(JOBS.c.size)).where(JOBS.c.owner == owner, states)).scalar() or 0
+            )
 
     def charge(self, owner: str, size: int, id: str) -> None:
         """Count a submission that has arrived and is not queued. Raises `QuotaExceeded`."""
@@ -255,12 +265,14 @@ def _release(connection: Connection, id: str) -> None:
 def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:
     """Return the ids of the queued jobs that are due, in the order in which they are taken."""
     waiting = and_(JOBS.c.state == QUEUED, JOBS.c.due <= at)
-    jobs = connection.execute(select(JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)).all()
-    whose = and_(JOBS.c.owner.in_(select(JOBS.c.owner).where(waiting)), JOBS.c.attempts > 0)
-    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(whose).group_by(JOBS.c.owner)
+    query = select(JOBS.c.number, JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)
+    if not (jobs := connection.execute(query).all()):
+        return []
+    recent = and_(JOBS.c.number > jobs[0].number - _REMEMBERED, JOBS.c.attempts > 0)
+    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(recent).group_by(JOBS.c.owner)
     last = {owner: time for owner, time in connection.execute(attempts)}
-    rounds, keys = Counter[str](), {}
-    for id, owner in jobs:
+    rounds, keys = Counter[str](), dict[str, tuple[int, float]]()
+    for _, id, owner in jobs:
         rounds[owner] += 1
         keys[id] = (rounds[owner], last.get(owner, 0.0))
     return sorted(keys, key=keys.__getitem__)

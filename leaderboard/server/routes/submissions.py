@@ -223,15 +223,17 @@ def _enqueue_answers(
 
 
 def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> None:
-    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, or if the disk may
-    become full when all that is arriving has arrived."""
+    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, if the disk may
+    become full when all that is arriving has arrived, or if its owner would use more than half of the free disk."""
     measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
     try:
         state.queue.reserve(owner, size, id)
     except QuotaExceeded as error:
         state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    if not state.files.has_room(measure_arriving(state.queue, state.files)):
+    coming = measure_arriving(state.queue, state.files)
+    half_of_free = coming[owner] + state.queue.measure_owned(owner)  # of what is free without its files
+    if not state.files.has_room(max(coming.total(), half_of_free)):
         raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
 

@@ -148,7 +148,7 @@ def test_what_arrives_counts_until_it_is_queued_charged_or_released(queue, clock
         queue.reserve("team us", 30, id)
     with pytest.raises(QuotaExceeded, match="a team may have 3 submissions arriving or in the queue"):
         queue.reserve("team us", 1, "d")
-    assert queue.arriving() == {"a": 30, "b": 30, "c": 30}
+    assert queue.arriving() == {id: ("team us", 30) for id in "abc"}
     assert queue.jobs() == []
     assert queue.take("w") is None
     queue.release("a")
@@ -163,7 +163,7 @@ def test_what_arrives_counts_until_it_is_queued_charged_or_released(queue, clock
     queue.reserve("team us", 65, "e")
     clock.now += DAY
     queue.reserve("team us", 100, "f")
-    assert queue.arriving() == {"f": 100}, "a machine that never came back"
+    assert queue.arriving() == {"f": ("team us", 100)}, "a machine that never came back"
 
 
 @pytest.mark.parametrize("asked", ["jobs", "known", "counts", "find"])
