@@ -41,6 +41,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = _parse_url(url)
+        self._file = Path(str(self.url.database))  # SQLite's
         self._writes = Lock()
 
     @classmethod
@@ -137,7 +138,7 @@ class Store:
         """The migration that the database is at; None if it has no ledger."""
         from sqlalchemy import inspect
 
-        if self.dialect == "sqlite" and not Path(str(self.url.database)).is_file():
+        if self.dialect == "sqlite" and not self._file.is_file():
             return None
         with self.reading() as connection:
             if not inspect(connection).has_table("alembic_version"):
@@ -191,7 +192,7 @@ class Store:
         if self.dialect != "sqlite":
             return None
         try:
-            stat = Path(str(self.url.database)).stat()
+            stat = self._file.stat()
         except OSError:
             return None
         settled = time.time_ns() - stat.st_mtime_ns > SETTLED * 10**9
