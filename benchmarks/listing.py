@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import UnknownName
 from ..core.listings import Listing, has_words
 from ..core.plugins import find_files_by_name, load_module
+from ..core.text import drop_version
 from ..loaders.acquire.source import find_source
 from ..loaders.listing import MODALITIES, STATES, SourceTraits, check_known_name, has_local_rows, list_source_traits
 from ..splits.catalogue import get_family
@@ -125,7 +126,7 @@ def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) ->
 
 
 def _format_entry(entry: BenchmarkEntry) -> dict[str, Any]:
-    cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(entry.metrics)}
+    cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(map(drop_version, entry.metrics))}
     return cells | {"selection rules": ", ".join(entry.selection), "title": entry.title}
 
 
@@ -152,12 +153,10 @@ def list_metrics() -> list[dict[str, Any]]:
 
 
 def _describe_metric(metric: Metric) -> str:
-    """A metric's signature and the benchmark's options for it."""
-    if metric.options is None:
-        return metric.signature
-    options = metric.options.model_dump(exclude_unset=True)
-    shown = "; ".join(f"{name} {_format_value(value)}" for name, value in options.items() if value)
-    return f"{metric.signature} ({shown})" if shown else metric.signature
+    """A metric's name, version and the benchmark's options for it."""
+    options = {} if metric.options is None else metric.options.model_dump(exclude_unset=True)
+    shown = [f"{name} {_format_value(value)}" for name, value in options.items() if value]
+    return f"{metric.name} ({'; '.join([f'version {metric.version}', *shown])})"
 
 
 def _format_value(value: Any) -> str:

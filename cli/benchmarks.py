@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.text import format_count
+from ..core.text import drop_version, format_count
 from .options import command
 from .output import Columns, emit_json, print_catalogue, print_line, print_records, print_result, print_wrapped
 from .progress import show_progress
@@ -61,7 +61,7 @@ def benchmarks_list(
     rows = []
     for members in families.values():
         first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
-        cells = [first.task, ", ".join(first.metrics), ", ".join(first.selection), first.title]
+        cells = [first.task, ", ".join(map(drop_version, first.metrics)), ", ".join(first.selection), first.title]
         rows.append([first.name + more, first.kind, *cells])
     folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
     caption = format_count(len(matches), "benchmark") + folded
@@ -74,10 +74,11 @@ def benchmarks_metrics(json: bool = False) -> None:
     from ..benchmarks.listing import list_metrics
 
     columns: Columns = {
-        "metric": lambda metric: f"{metric['name']}@{metric['version']}",
+        "metric": "name",
         "task": "tasks",
         "better": "better",
         "options": "options",
+        "version": lambda metric: str(metric["version"]),
         "definition": "title",
     }
     print_records(json, list_metrics(), columns, show=print_catalogue)
