@@ -126,7 +126,12 @@ def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) ->
 
 
 def _format_entry(entry: BenchmarkEntry) -> dict[str, Any]:
-    cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(map(drop_version, entry.metrics))}
+    cells = {
+        "benchmark": entry.name,
+        "kind": entry.kind,
+        "task": entry.task,
+        "metrics": ", ".join(map(drop_version, entry.metrics)),
+    }
     return cells | {"selection rules": ", ".join(entry.selection), "title": entry.title}
 
 

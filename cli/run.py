@@ -215,7 +215,8 @@ def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     else:
         known = [estimate.seconds["all"] for estimate in forecasts if "all" in estimate.seconds]
         columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
-        caption = f"Estimated total: {format_duration(sum(known))} ({len(known)} of {len(forecasts)} measured)."
+        total = format_duration(sum(known)) if known else "not known"
+        caption = f"Estimated total: {total} ({len(known)} of {len(forecasts)} measured)."
         print_table("", columns, [format_brief_row(estimate) for estimate in forecasts], caption)
     refuse_problems(forecasts)
 

@@ -33,15 +33,14 @@ def format_cost_rows(forecast: Forecast) -> list[list[str]]:
 
 def format_brief_row(forecast: Forecast) -> list[str | int]:
     """Format one row of a table of several runs: baseline, benchmark, replicas, steps, memory, disk, time."""
-    memory = forecast.bytes("memory") + forecast.bytes("device memory")
     time = format_duration(forecast.seconds["all"]) if "all" in forecast.seconds else forecast.unmeasured or "?"
     return [
         forecast.plan.name,
         forecast.plan.benchmark.name,
         forecast.replicas,
         forecast.steps or "until done",
-        format_size(memory),
-        format_size(forecast.bytes("disk")),
+        format_size(forecast.bytes("memory") + forecast.bytes("device memory")) if forecast.probes else "not known",
+        format_size(forecast.bytes("disk")) if "train" in forecast.rows else "not known",
         time,
     ]
 
@@ -90,8 +89,8 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
         f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.resource == resource and need.bytes
     ]
     parts = f" ({', '.join(some)})" if some else ""
-    if forecast.probe is None and resource != "disk" and not some:
-        return f"unknown until the data are in the cache; {format_size(forecast.free[resource])} are free"
+    if not some and (forecast.probe is None if resource != "disk" else "train" not in forecast.rows):
+        return f"not known until the data are in the cache; {format_size(forecast.free[resource])} are free"
     return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 
 

@@ -155,9 +155,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     _check_one_family(read)
     metric = get_run_benchmark(read[0]).metrics[0]
     if metric.per_row is None:
-        raise FarshiftError(
-            f"variation: {read[0].benchmark} is scored by {metric.name}, which is not a mean over rows"
-        )
+        raise FarshiftError(f"variation: {read[0].benchmark} is scored by {metric.name}, which is not a mean over rows")
     for run in read:
         if len(run.seeds) < 2:
             raise FarshiftError(f"variation: {run.path} has a single seed: train more seeds to measure training noise")

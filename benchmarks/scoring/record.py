@@ -268,8 +268,7 @@ def _format_metric(name: str, scores: ViewScores) -> str:
     if isinstance(scores.id, NotAvailable) and isinstance(scores.ood, NotAvailable):
         return f"{name}: {format_estimate(scores.id)}"
     return (
-        f"{name}: id {format_estimate(scores.id)}, ood {format_estimate(scores.ood)}, gap "
-        f"{format_estimate(scores.gap)}"
+        f"{name}: id {format_estimate(scores.id)}, ood {format_estimate(scores.ood)}, gap {format_estimate(scores.gap)}"
     )
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
 from ...benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
 from ...benchmarks.scoring.record import Score
-from ...core.text import drop_version
 from ...benchmarks.statistics.interval import Estimate
+from ...core.text import drop_version
 from ...splits.assignment import PARTS
 from ..tables.suite_table import format_model_name
 from ..tables.table_view import TableView
