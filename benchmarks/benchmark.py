@@ -278,7 +278,8 @@ def find_benchmark(name: str) -> Benchmark:
     """
     known = load_benchmarks()
     if name not in known:
-        raise UnknownName("benchmark", name, known, listed="farshift benchmarks list")
+        hint = "(for a benchmark of your own, add its folder to FARSHIFT_PATH)"
+        raise UnknownName("benchmark", name, known, hint, "farshift benchmarks list")
     return known[name]
 
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.text import drop_version, format_count
+from ..core.text import format_count
 from .options import command
 from .output import Columns, emit_json, print_catalogue, print_line, print_records, print_result, print_wrapped
 from .progress import show_progress
 from .run import print_scores
-
-if TYPE_CHECKING:
-    from ..benchmarks.listing import BenchmarkEntry
-
 
 app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_help=True)
 
@@ -41,7 +36,7 @@ def benchmarks_list(
     --suite SUITE: Suite, such as core or full.
     --all: List each benchmark on its own line.
     """
-    from ..benchmarks.listing import benchmarks
+    from ..benchmarks.listing import benchmarks, count_suites
 
     matches = benchmarks(
         " ".join(search or ()),
@@ -55,17 +50,18 @@ def benchmarks_list(
     )
     if json:
         return emit_json(matches.to_dicts())
-    families: dict[str, list[BenchmarkEntry]] = {}
-    for benchmark in matches:
-        families.setdefault(benchmark.name if all_ else benchmark.family, []).append(benchmark)
-    rows = []
-    for members in families.values():
-        first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
-        cells = [first.task, ", ".join(map(drop_version, first.metrics)), ", ".join(first.selection), first.title]
-        rows.append([first.name + more, first.kind, *cells])
+    families: dict[str, list[list[str]]] = {}
+    for benchmark, cells in zip(matches, matches.cells(), strict=True):
+        families.setdefault(benchmark.name if all_ else benchmark.family, []).append(list(cells.values()))
+    rows = [
+        [name + (f" and {len(others)} more" if others else ""), *cells] for (name, *cells), *others in families.values()
+    ]
     folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
-    caption = format_count(len(matches), "benchmark") + folded
-    print_catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
+    columns = ["benchmark", "kind", "tags", "task", "training rows", "prompt", "state", "title"]
+    print_catalogue(columns, rows, format_count(len(matches), "benchmark") + folded)
+    if not rows or not (search or suite):
+        suites = ", ".join(f"{name} {count}" for name, count in count_suites().items())
+        print_wrapped(f"Suites, and the benchmarks of each (--suite NAME): {suites}")
 
 
 @command(app, "metrics")

@@ -98,6 +98,7 @@ def test_a_csv_is_a_benchmark(command, home):
     assert (benchmark.task.classes, benchmark.task.inputs, benchmark.task.names) == (3, ("text",), ())
     assert len(benchmark.part("id_test").row_ids) > 0
     assert len(benchmark.part("id_val").row_ids) > 0
+    assert benchmark.definition.protocol.selection == ["last", "id_val"]
 
 
 def test_a_folder_of_pictures_is_a_benchmark(command, home):
@@ -149,6 +150,7 @@ def test_a_draft_may_say_otherwise(command, home, line, expected):
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
         ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
         ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
+        ({"protocol": 3}, "benchmark protocol: Input should be a valid dictionary"),
     ],
 )
 def test_what_is_no_benchmark_is_refused(command, home, said, complaint):
