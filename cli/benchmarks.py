@@ -84,7 +84,7 @@ def benchmarks_metrics(json: bool = False) -> None:
 def benchmarks_show(name: str, json: bool = False) -> None:
     """Show a benchmark: task, rows, protocol, permitted data, prompt, published results.
 
-    name NAME: Benchmark name, such as scan/length.
+    name BENCHMARK: Benchmark name, such as scan/length.
     """
     from ..benchmarks.listing import describe_benchmark
 
@@ -102,7 +102,7 @@ def benchmarks_show(name: str, json: bool = False) -> None:
 def benchmarks_export(name: str, to: str, out: Path, json: bool = False) -> None:
     """Export a text benchmark as a task for another evaluation runner.
 
-    name NAME: Benchmark name, such as scan/length.
+    name BENCHMARK: Benchmark name, such as scan/length.
     --to TOOL: Target runner: lm-eval or inspect.
     --out DIR: Output folder.
     """

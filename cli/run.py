@@ -313,7 +313,7 @@ def score(runs: Runs, selection: str | None = None, json: bool = False) -> None:
 def status(folders: list[Path], watch: bool = False, json: bool = False) -> None:
     """Show the progress of runs: seeds, training, predictions, throughput, time left.
 
-    folders DIR...: Run folders, or their parent folders.
+    folders RUN...: Run folders, or their parent folders.
     --watch: Update the table every second until no run is active.
     """
     from ..benchmarks.runs.status import list_statuses

@@ -80,7 +80,7 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
     Nothing is downloaded; example rows are shown if the rows are in the cache. A definition is a split whose row
     digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone.
 
-    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
     --pin: Print the identity and source digests of a definition that you pulled, as lines to contribute to the
         package.
     """
@@ -136,7 +136,7 @@ def splits_pull(
     The first pull of a definition compares its row counts with the published ones, and freezes the split in
     FARSHIFT_HOME. Data that cannot be downloaded automatically are read from your own copy (--data).
 
-    --all: Pull all frozen splits instead of NAMEs.
+    --all: Pull all frozen splits instead of SPLITs.
     --data DIR: Folder with your copy of the published data. May be repeated.
     --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
     """
@@ -165,7 +165,7 @@ def splits_verify(
 
     Exit code 1 if a split does not match.
 
-    --all: Verify all frozen splits instead of NAMEs.
+    --all: Verify all frozen splits instead of SPLITs.
     """
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find_manifest
@@ -196,7 +196,7 @@ def splits_audit(
     Exit code 1 if a split does not have the shift that it claims, or (without --write) if an audit differs from the
     published one.
 
-    --all: Audit all frozen splits instead of NAMEs.
+    --all: Audit all frozen splits instead of SPLITs.
     --plot PNG: Also plot the audit, of a single split, to this .png file.
     --write: Replace the published audit of each split that has its claimed shift with the measured one.
     """
@@ -257,8 +257,8 @@ def _print_pin(name: str, json: bool) -> None:
 def splits_diff(old: str, new: str, mirror: list[Path] | None = None, json: bool = False) -> None:
     """Show which rows moved between two versions of a split, and what else changed.
 
-    old OLD: Earlier version, such as arc_agi/version_2@1.
-    new NEW: Later version, or another split of the same source.
+    old SPLIT: Earlier version, such as arc_agi/version_2@1.
+    new SPLIT: Later version, or another split of the same source.
     """
     from ..loaders.freezing.diff import diff_manifests
     from ..splits.catalogue import find_manifest
@@ -334,7 +334,7 @@ def splits_export(
 ) -> None:
     """Export one part of a split, verified, in another format.
 
-    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
     --part PART: Part: train, id_test, ood_test ..
     --to FORMAT: Format: parquet (one file) or webdataset (a folder of shards).
     --out PATH: Output file (parquet) or new folder (webdataset).
