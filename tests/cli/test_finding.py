@@ -124,13 +124,15 @@ def test_bold_type_is_silenced_by_no_color(in_a_terminal):
         ("compare", "baseline:mlp@modadd97/xi35", "baseline:knn@modadd97/xi35"),
         ("splits", "verify", "modadd97/xi35"),
         ("cache", "list"),
+        ("reproduce", "--list"),
+        ("baselines", "list", "--budgets"),
     ],
 )
 def test_a_list_fits_80_columns_and_breaks_no_interval(command):
     lines = print_listing(*command, columns="80").splitlines()
     assert lines
     assert [line for line in lines if len(line) > 80] == []
-    assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
+    assert [line for line in lines if re.search(r"\[\d+\.\s*$", line) or re.match(r"\s+,?\s*\d*\.\d\]", line)] == []
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length")])
