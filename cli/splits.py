@@ -21,6 +21,7 @@ from .output import (
     print_catalogue,
     print_error,
     print_line,
+    print_note,
     print_records,
     print_result,
     print_table,
@@ -323,7 +324,9 @@ def splits_build(
 
 @command(app, "export")
 def splits_export(
-    name: str,
+    name: str | None = None,
+    *,
+    benchmark: str = "",
     part: str,
     to: str,
     out: Path,
@@ -332,19 +335,37 @@ def splits_export(
     offline: bool = False,
     json: bool = False,
 ) -> None:
-    """Export one part of a split, verified, in another format.
+    """Export one part of a split or benchmark, verified, in another format.
 
     name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
+    --benchmark BENCHMARK: Benchmark name, instead of SPLIT: the rows that its protocol uses, less those that it holds
+        out of the part.
     --part PART: Part: train, id_test, ood_test ..
     --to FORMAT: Format: parquet (one file) or webdataset (a folder of shards).
     --out PATH: Output file (parquet) or new folder (webdataset).
     --shard-bytes N: Maximum size of a shard, such as 64MB (default: 256MiB).
     """
+    from ..benchmarks.benchmark import find_benchmark, load_benchmarks
     from ..loaders.export import export_part
+    from ..loaders.split import open_split
 
+    if bool(name) == bool(benchmark):
+        raise FarshiftError("splits export: name a split, or a benchmark (--benchmark NAME)")
+    if benchmark and mirror:
+        raise FarshiftError("splits export: --mirror goes with a split: farshift splits pull SPLIT --mirror DIR first")
     forbid_network(offline)
     with show_progress():
-        done = export_part(name, part, to, out, shard_bytes, _check_folders(mirror))
+        if benchmark:
+            done = export_part(lambda: find_benchmark(benchmark).load(part), to, out, shard_bytes)
+        else:
+            folders = _check_folders(mirror)
+            done = export_part(lambda: open_split(str(name), folders).part(part), to, out, shard_bytes)
+            holding = [one.name for one in load_benchmarks().values() if one.holds_out_of(done["split"], part)]
+            if holding:
+                print_note(
+                    f"the benchmark {holding[0]} holds rows out of {part}: --benchmark {holding[0]} exports the rows "
+                    "that its protocol uses"
+                )
     rows, files = format_count(done["rows"], "row"), format_count(len(done["files"]), "file")
     size = f"{rows} in {done['out']}, {files}, {done['bytes']:,} bytes"
     print_result(json, done, f"{done['split']}, {done['part']}: {size}")
