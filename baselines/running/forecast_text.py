@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...core.clock import format_duration
 from ...core.text import format_count
+from ...core.threads import describe_busy_cores
 from ...loaders.cache.limit import format_size
 from .forecast import Forecast
 from .probe import Probe
@@ -27,6 +28,8 @@ def format_cost_rows(forecast: Forecast) -> list[list[str]]:
         rows += [["measured", line] for trial in forecast.probes for line in _describe_trial(forecast, trial)]
     else:
         rows.append(["not measured", forecast.unmeasured])
+    if busy := describe_busy_cores(forecast.busy_cores):
+        rows.append(["cores", busy])
     rows.append(["time", _describe_time(forecast)])
     return rows
 
