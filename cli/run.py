@@ -341,7 +341,7 @@ def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, 
         return print_line(str(html))
     for row in rows:
         print_line(f"row {row.row_id}, seed {row.seed}, candidate {row.candidate}, {row.state}")
-        texts = {"asked": row.asked, "output": row.output, "answer": row.answer, "truth": row.truth}
+        texts = {"input": row.input, "output": row.output, "answer": row.answer, "truth": row.truth}
         for name, text in texts.items():
             if text is not None:
                 print_block(f"{name:>8}  " + text.replace("\n", "\n" + " " * 10))

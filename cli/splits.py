@@ -360,7 +360,7 @@ def splits_export(
         else:
             folders = _check_folders(mirror)
             done = export_part(lambda: open_split(str(name), folders).part(part), to, out, shard_bytes)
-            holding = [one.name for one in load_benchmarks().values() if one.holds_out_of(done["split"], part)]
+            holding = [item.name for item in load_benchmarks().values() if item.holds_out_of(done["split"], part)]
             if holding:
                 print_note(
                     f"the benchmark {holding[0]} holds rows out of {part}: --benchmark {holding[0]} exports the rows "

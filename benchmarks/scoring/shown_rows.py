@@ -27,14 +27,14 @@ _STATES = ("answered", "abstained", "failed")
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row of a view under the first seed. asked: the prompt of a language model, else the inputs. output: its
+    """A row of a view under the first seed. input: the prompt of a language model, else the inputs. output: its
     raw text; None if the run has none. answer: the prediction that was read, None if there is none. score:
     by the primary metric; None for one that is not a mean over rows."""
 
     row_id: int
     seed: int
     candidate: str
-    asked: str
+    input: str
     output: str | None
     answer: str | None
     state: str
@@ -62,13 +62,13 @@ def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: s
     scores = None if metric.per_row is None else metric.per_row(complete, rows.truth, task)
     part = benchmark.definition.views[view].part
     outputs = read_outputs(run.path, part, seed, chosen[seed])
-    asked = _list_asked(benchmark, part, rows.row_ids, prompted=bool(outputs))
+    texts = _list_inputs(benchmark, part, rows.row_ids, prompted=bool(outputs))
     return [
         ShownRow(
             int(row_id),
             seed,
             chosen[seed],
-            asked[row],
+            texts[row],
             outputs.get(int(row_id)),
             _format_answer(rows.answers[0], row, task),
             _STATES[int(rows.answers[0].status[row])],
@@ -79,7 +79,7 @@ def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: s
     ]
 
 
-def _list_asked(benchmark: Benchmark, part: str, row_ids: NDArray[np.uint64], prompted: bool) -> list[str]:
+def _list_inputs(benchmark: Benchmark, part: str, row_ids: NDArray[np.uint64], prompted: bool) -> list[str]:
     """Return the prompt of each row, or its inputs by name."""
     inputs = load_model_inputs(benchmark)
     rows = inputs.part(part)

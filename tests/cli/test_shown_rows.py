@@ -28,8 +28,8 @@ def test_a_language_model_s_rows_have_prompt_raw_text_answer_and_truth(command, 
     rows = command_json("score", run, "--rows", "3")
     assert len(rows) == 3
     for row in rows:
-        assert row["output"] == "<b>1 0</b>" and row["output"] not in row["asked"]
-        assert row["asked"].endswith(tuple("01:= \n")) and set(row["truth"]) <= set("01 ")
+        assert row["output"] == "<b>1 0</b>" and row["output"] not in row["input"]
+        assert row["input"].endswith(tuple("01:= \n")) and set(row["truth"]) <= set("01 ")
         assert row["state"] in ("answered", "failed") and row["score"] == 0
     text = command("score", run, "--rows", "3").stdout
     assert all(f"row {row['row_id']}, seed 0" in text for row in rows)
@@ -51,7 +51,7 @@ def test_what_a_finished_run_is_does_not_depend_on_its_raw_texts(command, comman
 
 def test_rows_of_another_model_show_its_inputs(command):
     text = command("score", "baseline:mlp@modadd97/xi35", "--rows", "2", "--view", "id").stdout
-    assert text.count("   asked  a: ") == 2 and "output" not in text
+    assert text.count("   input  a: ") == 2 and "output" not in text
 
 
 @pytest.mark.parametrize(
