@@ -9,12 +9,13 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Annotated, Any, BinaryIO
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Header, Path, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
@@ -24,25 +25,22 @@ from ....core.durable import ADVICE
 from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ....core.files import translate_os_errors
 from ...board import Board
-from ...sealed.receipt import Receipt
-from ...sealed.submit import submit_answers
-from ...sealed.window import find_window
+from ...sealed.submit import find_receipt
+from ...sealed.window import find_window, get_utc_time, make_answers_owner, require_open
 from ...settings import ServerSettings, read_server_settings
-from ...submission.validate import Submission
-from ...validation.problem import to_problem_records
-from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender, require_team
-from ..files import ID, UploadFiles, open_upload_files
-from ..queue import ENDED, Job, Queue
-from ..worker import Workers
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
+from ...submission.validate import read_benchmark_names
+from ...validation.archive import CARD
+from ...validation.problem import Problems, to_problem_records
+from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender
+from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
+from ..queue import ENDED, ENTERED, FAILED, REFUSED, Job, Queue
+from ..scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
 
 ZIP = "application/zip"
 AT_ONCE = 2
-"""Maximum number of sealed-window answers that one server process checks at once."""
+"""How many submissions' cards one server process reads at once, and how many threads wait for the board's lock."""
 
 _POLL = 1
 """Retry-After in seconds for a job that has not ended."""
@@ -79,7 +77,8 @@ class State:
     files: UploadFiles
     accounts: Accounts
     settings: ServerSettings
-    checking: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
+    reading: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
+    locking: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
 
 
 def open_state(path: os.PathLike[str] | str) -> State:
@@ -89,36 +88,22 @@ def open_state(path: os.PathLike[str] | str) -> State:
     return State(board, Queue(store, settings), open_upload_files(board), Accounts(store, settings), settings)
 
 
-def find_state(app: FastAPI) -> State | None:
-    """Return the state of an application, opened on first use; None if it serves a copy of a board."""
-    state: State | None = getattr(app.state, "intake", None)
-    if state is None and app.state.published.board is not None:
-        state = app.state.intake = open_state(app.state.published.board.path)
-    return state
-
-
 def _require_state(request: Request) -> State:
-    state = find_state(request.app)
+    """Return the state of the application, opened on first use."""
+    shared = request.app.state
+    state: State | None = getattr(shared, "intake", None)
+    if state is None and shared.published.board is not None:
+        state = shared.intake = open_state(shared.published.board.path)
     if state is None:
         raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
     return state
-
-
-def start_workers(app: FastAPI, number: int | None) -> Callable[[], None]:
-    """Start to score queued submissions with so many workers, by default as in the board's settings; with none if
-    separate processes do it. Returns the function that stops them."""
-    state = find_state(app)
-    workers = 0 if state is None else state.settings.workers if number is None else number
-    if state is None or not workers:
-        return lambda: None
-    return Workers(state.board, workers, state.queue).start().stop
 
 
 @router.post(
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 408, 413, 415, 422, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
@@ -128,9 +113,9 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "submit")
-        await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
-        id, digest, size = await _receive_body(request, state, content_digest)
-        job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
+        async with _receive_body(request, state, sender, sender.owner, content_digest) as (id, digest, size):
+            await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
+            job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
         return _make_response(202 if new else 200, job.record(), {"Location": f"submissions/{job.id}"})
 
     return await _drain_if_refused(request, accept)
@@ -138,9 +123,15 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
 
 def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
     state.files.finish(id)
+    return _enqueue(state, sender, id, digest, size)
+
+
+def _enqueue(
+    state: State, sender: Sender, id: str, digest: str, size: int, created: float | None = None
+) -> tuple[Job, bool]:
     team = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}
     try:
-        job, new = state.queue.enqueue(id, sender.owner, digest, size, **team)
+        job, new = state.queue.enqueue(id, sender.owner, digest, size, **team, created=created)
     except QuotaExceeded as error:
         state.files.drop(id)
         state.accounts.refused(sender, "quota-exceeded", str(error))
@@ -150,110 +141,142 @@ def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size
     return job, new
 
 
+def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
+    """Refuse a submission on a benchmark that this board does not score, before it is queued. It counts, like those
+    that a worker refuses."""
+    problems = Problems()
+    names = read_benchmark_names(state.files.part(id))
+    for what in describe_unscorable(names, state.settings.benchmarks):
+        problems.add("benchmark-unlisted", CARD, what, "runs")
+    if problems:
+        state.queue.charge(sender.owner, size, id)
+        try:
+            problems.refuse_if_any("the submission")
+        except BadSubmission as error:
+            raise HTTPProblem.make(422, str(error), problems=to_problem_records(error)) from error
+
+
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
 def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
-    """Return the state of a submission, with its position in the queue, entries, or problems."""
+    """Return the state of a submission, with its position in the queue, entries, problems, or receipt."""
     state = _require_state(request)
     state.accounts.admit(_get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
         raise HTTPProblem.make(404, "no submission has this id")
-    return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
+    return _make_response(200, _describe_job(state, job), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
+
+
+def _describe_job(state: State, job: Job) -> dict[str, Any]:
+    """Return the public state of a job; of answers that the board accepted, with their receipt."""
+    record = job.record()
+    if job.window and job.state == ENTERED:
+        receipt = find_receipt(state.board, job.window, job.digest)
+        record["receipt"] = None if receipt is None else receipt.record()
+    return record
 
 
 @router.post(
     "/windows/{window}/answers",
-    status_code=201,
+    status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
-    """Submit answers to an open sealed window, signed by the team's key. Returns 201 with the board's receipt, or 200
-    with the same receipt if these answers were submitted before. No score is available before the window closes."""
+    """Submit answers to an open sealed window, signed by the team's key. Returns 202 with the address of their state,
+    or 200 if these answers were submitted before. What arrives before the window closes counts, also if it is checked
+    later. The state has the board's `receipt` once they are checked; no score is available before the window closes."""
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
-        await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))
-        await _check_quota(state, sender, f"{sender.owner}, sealed answers", _read_content_length(request, state))
-        id, _, size = await _receive_body(request, state, content_digest)
-        try:
-            receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, size)
-        finally:
-            state.files.clear(id)
-        return _make_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new}, {})
+        name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
+        owned = replace(sender, owner=make_answers_owner(name, sender.owner))
+        async with _receive_body(request, state, owned, owned.owner, content_digest) as (id, digest, size):
+            given = (state, owned, name, id, digest, size, get_utc_time())
+            job, new = await to_thread.run_sync(_enqueue_answers, *given, limiter=state.locking)
+        location = {"Location": f"../../submissions/{job.id}"}
+        return _make_response(202 if new else 200, await run_in_threadpool(_describe_job, state, job), location)
 
     return await _drain_if_refused(request, accept)
 
 
-def _accept_answers(state: State, sender: Sender, window: str, id: str, size: int) -> Receipt:
-    """Check answers and return their receipt at once: in a queue they might wait until the window has closed."""
-
-    def allowed(submission: Submission) -> None:
-        if sender.token:
-            require_team(submission, sender.team, sender.team_key)
-
-    def describe(error: FarshiftError) -> str:
-        return str(error).replace(f"{id}.zip", "the answers")
-
-    if not state.checking.acquire(blocking=False):
-        raise HTTPProblem.make(503, "other answers are being checked: try again in a few seconds", 2)
+def _enqueue_answers(
+    state: State, sender: Sender, window: str, id: str, digest: str, size: int, arrived: datetime
+) -> tuple[Job, bool]:
+    """Queue answers to a window, which is not closed meanwhile. The time of arrival counts, that of the first arrival
+    if the board failed to check the same bytes before."""
+    state.files.finish(id)
     try:
-        state.queue.charge(f"{sender.owner}, sealed answers", size, id)
-        state.files.settle(id)
-        return submit_answers(state.board, window, state.files.complete_path(id), allowed=allowed)
+        with state.board.locked():
+            known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
+            if known is not None and known.state == FAILED:
+                created = min(created, known.created)
+            if known is None or known.state in (REFUSED, FAILED):
+                opened = find_window(state.board.ledger.records(), window)
+                require_open(opened, datetime.fromtimestamp(created, UTC))
+            return _enqueue(state, sender, id, digest, size, created)
+    except SubmissionRejected as error:
+        state.files.drop(id)
+        raise HTTPProblem.make(409, str(error)) from error
+
+
+def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> None:
+    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, if the disk may
+    become full when all that is arriving has arrived, or if its owner would use more than half of the free disk."""
+    measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
+    try:
+        state.queue.reserve(owner, size, id)
     except QuotaExceeded as error:
         state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    except BadSubmission as error:
-        raise HTTPProblem.make(422, describe(error), problems=to_problem_records(error)) from error
-    except SubmissionRejected as error:
-        raise HTTPProblem.make(409, describe(error)) from error
-    finally:
-        state.checking.release()
-
-
-async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> None:
-    """Refuse a submission before its body is read, if it would be refused after it."""
-    try:
-        await run_in_threadpool(state.queue.require_left, owner, size)
-    except QuotaExceeded as error:
-        await run_in_threadpool(state.accounts.refused, sender, "quota-exceeded", str(error))
-        raise
-    if not state.files.has_room(size):
+    coming = measure_arriving(state.queue, state.files)
+    half_of_free = coming[owner] + state.queue.measure_owned(owner)  # of what is free without its files
+    if not state.files.has_room(max(coming.total(), half_of_free)):
         raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
 
 def _read_content_length(request: Request, state: State) -> int:
-    """Return a request's Content-Length, 0 without one. Raises `HTTPProblem` if the request cannot be a submission."""
+    """Return the most bytes that a request's body can have: its Content-Length, or what the board accepts. Raises
+    `HTTPProblem` if the request cannot be a submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
         raise HTTPProblem.make(415, f"the content type of a submission must be {ZIP}")
-    stated = request.headers.get("content-length", "0")
-    size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
+    most = min(state.settings.submission_bytes, state.settings.bytes_a_day)
+    stated = request.headers.get("content-length", "")
+    size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else most
     if size > state.settings.submission_bytes:
         raise HTTPProblem.make(413, f"{size} bytes: at most {state.settings.submission_bytes} are accepted")
     return size
 
 
-async def _receive_body(request: Request, state: State, content_digest: str) -> tuple[str, str, int]:
-    """Receive the body of a request into a new file. Returns the file's id, its sha256 and its size. Raises
-    `HTTPProblem` if the body is incomplete, or does not have the stated digest."""
-    stated = parse_digest_header(content_digest)
+@asynccontextmanager
+async def _receive_body(
+    request: Request, state: State, sender: Sender, owner: str, content_digest: str
+) -> AsyncIterator[tuple[str, str, int]]:
+    """Receive the body of a request into a new file, and count it for `owner` meanwhile. Gives the file's id, its
+    sha256 and its size; if it is refused within the context, nothing is left. Raises `HTTPProblem` if the body is not
+    accepted, is incomplete, or does not have the stated digest."""
+    stated, most = parse_digest_header(content_digest), _read_content_length(request, state)
     id = state.files.new()
+    path, received = state.files.part(id), False
     try:
-        path = state.files.part(id)
         with translate_os_errors(path, ADVICE), path.open("r+b") as file:
+            lock_arriving(file)
+            await run_in_threadpool(_reserve, state, sender, owner, most, id)
             digest, size = await _write_body(request, file, state.settings)
-        if not size:
-            raise HTTPProblem.make(400, "the body is empty, or was cut off")
-        if stated and stated != digest:
-            raise HTTPProblem.make(400, "the body does not match Content-Digest")
-    except BaseException:
-        state.files.clear(id)
+            if not size:
+                raise HTTPProblem.make(400, "the body is empty, or was cut off")
+            if stated and stated != digest:
+                raise HTTPProblem.make(400, "the body does not match Content-Digest")
+            received = True
+            yield id, digest, size
+    except BaseException as error:
+        if not received or isinstance(error, FarshiftError):  # else it may be in the queue
+            state.files.clear(id)
+            await run_in_threadpool(state.queue.release, id)
         raise
-    return id, digest, size
 
 
 async def _write_body(request: Request, file: BinaryIO, settings: ServerSettings) -> tuple[str, int]:
