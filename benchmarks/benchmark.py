@@ -218,6 +218,22 @@ class Benchmark:
         full_part = self.split.part(source_holdout.part)
         return full_part.select(self._owner(source_holdout.part, full_part) == name)
 
+    def load(self, part: str = "train") -> Part:
+        """Load a part as this benchmark's protocol uses it, pulled and verified if needed: `train` is what a model may
+        train on, without the rows that are held out for `id_test` or `id_val`. `UnknownName` for an unknown part.
+
+        >>> import farshift as fs
+        >>> len(fs.load("vowel/speakers", "train")), len(fs.benchmark("vowel/speakers").load("train"))
+        (528, 380)
+        """
+        if not self.has_part(part):
+            raise UnknownName(f"part of {self.name}", part, [name for name in PARTS if self.has_part(name)])
+        return self.part(part)
+
+    def holds_out_of(self, split: str, part: str) -> bool:
+        """Whether rows of this part of a split, by its full name, are held out for another part."""
+        return self.definition.split == split and any(holdout.part == part for holdout in self.definition.holdouts)
+
     def _owner(self, name: str, full_part: Part) -> NDArray[Any]:
         """Return, for each row of a published part, the part that it is held out for, or ""."""
         owner = np.full(len(full_part), "", dtype="U8")
@@ -278,7 +294,8 @@ def find_benchmark(name: str) -> Benchmark:
     """
     known = load_benchmarks()
     if name not in known:
-        raise UnknownName("benchmark", name, known, listed="farshift benchmarks list")
+        hint = "(for a benchmark of your own, add its folder to FARSHIFT_PATH)"
+        raise UnknownName("benchmark", name, known, hint, "farshift benchmarks list")
     return known[name]
 
 

@@ -171,6 +171,7 @@ class BenchmarkDefinition(_Strict):
     name: str
     split: str
     title: str
+    tags: list[str] = []
     suites: list[str] = []
     notes: str = ""
     task: TaskPin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -29,13 +30,15 @@ from .model import Task
 class BenchmarkEntry:
     """A benchmark in a listing. split: the manifest's full name, and family that of its split. selection: the rules
     that its protocol permits, the default first. parts: those that a run predicts. state: of its split. seeds: the
-    number that the protocol requires. modality and generated: of its source, as in `SplitEntry`."""
+    number that the protocol requires. rows: those of training before holdouts, None if they are not counted yet.
+    modality and generated: of its source, as in `SplitEntry`."""
 
     name: str
     kind: str
     title: str
     split: str
     family: str
+    tags: tuple[str, ...]
     suites: tuple[str, ...]
     task: str
     metrics: tuple[str, ...]
@@ -43,6 +46,7 @@ class BenchmarkEntry:
     seeds: int
     prompt: bool
     parts: tuple[str, ...]
+    rows: int | None
     source: str
     state: str
     licence: str
@@ -68,9 +72,10 @@ def benchmarks(
 ) -> Listing[BenchmarkEntry]:
     """List the benchmarks that match all filters, sorted by name. No data are opened or downloaded.
 
-    search: words that must all occur in a benchmark's name, kind, task, metrics, modality, suites, source, title or
-    licence. The other filters are those of `farshift.splits`; suite: core, full, tabular .. Raises `UnknownName` for an
-    unknown kind, suite, source or modality.
+    search: words that must all occur in a benchmark's name, kind, task, metrics, modality, tags, suites, source, state,
+    title or licence; `llm` and `prompt` find those with a prompt for language models. The other filters are those of
+    `farshift.splits`; suite: core, full, tabular .. Raises `UnknownName` for an unknown kind, suite, source or
+    modality.
 
     >>> import farshift as fs
     >>> [one.name for one in fs.benchmarks("scan", suite="core", kind="length")]
@@ -87,14 +92,15 @@ def benchmarks(
         if kind not in (None, benchmark.kind):
             continue
         entry = _make_entry(benchmark, of_sources)
-        texts = (entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence)
+        texts = [entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence]
+        texts += [entry.state, *entry.metrics, *entry.tags, *entry.suites, "llm prompt" if entry.prompt else ""]
         if (
             source in (None, entry.source)
             and modality in (None, entry.modality)
             and generated in (None, entry.generated)
             and state in (None, entry.state)
             and has_words(licence, entry.licence)
-            and has_words(search, *texts, *entry.metrics, *entry.suites)
+            and has_words(search, *texts)
         ):
             entries.append(entry)
     return Listing(entries, "benchmark", _format_entry)
@@ -109,6 +115,7 @@ def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) ->
         title=definition.title,
         split=definition.split,
         family=get_family(split),
+        tags=tuple(definition.tags),
         suites=tuple(definition.suites),
         task=definition.task.type,
         metrics=tuple(metric.signature for metric in benchmark.metrics),
@@ -116,6 +123,7 @@ def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) ->
         seeds=definition.protocol.seeds,
         prompt=definition.prompt is not None,
         parts=benchmark.predicted_parts,
+        rows=split.parts["train"].rows if "train" in split.parts else None,
         source=split.source.name,
         state=state_of(benchmark.manifest),
         licence=split.licence or traits.licence,
@@ -124,9 +132,24 @@ def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) ->
     )
 
 
-def _format_entry(entry: BenchmarkEntry) -> dict[str, Any]:
-    cells = {"benchmark": entry.name, "kind": entry.kind, "task": entry.task, "metrics": ", ".join(entry.metrics)}
-    return cells | {"selection rules": ", ".join(entry.selection), "title": entry.title}
+def _format_entry(entry: BenchmarkEntry) -> dict[str, str]:
+    return {
+        "benchmark": entry.name,
+        "kind": entry.kind,
+        "tags": ", ".join(entry.tags),
+        "task": entry.task,
+        "training rows": "" if entry.rows is None else f"{entry.rows:,}",
+        "prompt": "yes" if entry.prompt else "",
+        "state": entry.state,
+        "title": entry.title,
+    }
+
+
+def count_suites() -> dict[str, int]:
+    """Return how many benchmarks each suite has, by its name."""
+    return dict(
+        sorted(Counter(suite for benchmark in every().values() for suite in benchmark.definition.suites).items())
+    )
 
 
 def list_metrics() -> list[dict[str, Any]]:
@@ -152,12 +175,10 @@ def list_metrics() -> list[dict[str, Any]]:
 
 
 def _describe_metric(metric: Metric) -> str:
-    """A metric's signature and the benchmark's options for it."""
-    if metric.options is None:
-        return metric.signature
-    options = metric.options.model_dump(exclude_unset=True)
-    shown = "; ".join(f"{name} {_format_value(value)}" for name, value in options.items() if value)
-    return f"{metric.signature} ({shown})" if shown else metric.signature
+    """A metric's name, version and the benchmark's options for it."""
+    options = {} if metric.options is None else metric.options.model_dump(exclude_unset=True)
+    shown = [f"{name} {_format_value(value)}" for name, value in options.items() if value]
+    return f"{metric.name} ({'; '.join([f'version {metric.version}', *shown])})"
 
 
 def _format_value(value: Any) -> str:

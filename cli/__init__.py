@@ -63,6 +63,7 @@ the version has it."""
 
 
 MOVED = {
+    "show": "score RUN --rows 5",
     "plan": "run BASELINE --on BENCHMARK --dry-run",
     "robustness": "compare RUN BASELINE BASELINE BASELINE --statistic robustness",
     "recovered": "compare RUN FLOOR CEILING --statistic recovered",
@@ -88,7 +89,7 @@ MOVED = {
     "board close": "board sealed close",
     "board windows": "board sealed list",
 }
-"""The new names of renamed commands, by their old names."""
+"""The names of renamed commands, by their old names, and of what people look for."""
 
 
 def _suggest_next(error: Any, message: str) -> str:

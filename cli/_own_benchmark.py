@@ -118,8 +118,12 @@ def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
         "views": _choose_views(split),
         **options,
     }
+    has_validation = "id_val" in definition.parts or "'id_val'" in str(record["holdouts"])  # not validated yet
+    rules = ["last", "id_val"] if has_validation else ["last"]
     if "views" not in options and record["views"].keys() > {"id", "ood"}:
-        record["protocol"] = {"selection": ["last", "id_val", "clean_val"], **options.get("protocol", {})}
+        rules.append("clean_val")
+    protocol = options.get("protocol", {})
+    record["protocol"] = {"selection": rules, **protocol} if isinstance(protocol, Mapping) else protocol
     pinned = [
         {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry for entry in metrics
     ]

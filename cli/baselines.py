@@ -12,9 +12,7 @@ import typer
 from ..core.text import format_count
 from .options import Runs, command, refuse_latex_options
 from .output import (
-    NARROW,
     Columns,
-    count_terminal_columns,
     emit_json,
     format_estimate,
     print_block,
@@ -74,7 +72,7 @@ def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
         "full": lambda entry: str(entry["full"]),
         "paper or its code": lambda entry: entry["reference"] or "not recorded",
     }
-    print_records(json, records, columns, format_count(len(entries), "baseline"), print_catalogue)
+    print_records(json, records, columns, format_count(len(entries), "baseline"))
 
 
 @command(app, "algorithms")
@@ -147,9 +145,6 @@ _UNDERTRAINED_NOTE = (
 
 
 _UNIT = "in percent, or in the metric's unit if it is not within [0, 1]"
-
-_LONG = 34
-"""The longest benchmark name that leaves room for the other columns on a narrow screen."""
 
 
 @command(app, "results")
@@ -226,11 +221,10 @@ def _print_best_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -
     counts = Counter(score.benchmark for score in scores)
     best: dict[str, list[Any]] = {}
     for score, mark in zip(scores, marks, strict=True):
-        name, narrow = score.benchmark, count_terminal_columns() < NARROW
-        # A long name has two lines where the screen is narrow, so that its score is not squeezed out.
-        cell = name.replace("/", "/\n  ", 1) if len(name) > _LONG and narrow else name
         ood = format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0]
-        best.setdefault(name, [cell, score.model, ood + ("*" if mark else ""), counts[name]])
+        best.setdefault(
+            score.benchmark, [score.benchmark, score.model, ood + ("*" if mark else ""), counts[score.benchmark]]
+        )
     count = format_count(len(scores), "result")
     caption = f"{count}, OOD {_UNIT} (*: undertrained); --on BENCHMARK lists its results, --all all."
     print_table("", ["benchmark", "best baseline", "OOD", "runs"], [best[name] for name in sorted(best)], caption)

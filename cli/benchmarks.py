@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,10 +11,6 @@ from .options import command
 from .output import Columns, emit_json, print_catalogue, print_line, print_records, print_result, print_wrapped
 from .progress import show_progress
 from .run import print_scores
-
-if TYPE_CHECKING:
-    from ..benchmarks.listing import BenchmarkEntry
-
 
 app = typer.Typer(help="List, show, export and import benchmarks.", no_args_is_help=True)
 
@@ -41,7 +36,7 @@ def benchmarks_list(
     --suite SUITE: Suite, such as core or full.
     --all: List each benchmark on its own line.
     """
-    from ..benchmarks.listing import benchmarks
+    from ..benchmarks.listing import benchmarks, count_suites
 
     matches = benchmarks(
         " ".join(search or ()),
@@ -55,17 +50,18 @@ def benchmarks_list(
     )
     if json:
         return emit_json(matches.to_dicts())
-    families: dict[str, list[BenchmarkEntry]] = {}
-    for benchmark in matches:
-        families.setdefault(benchmark.name if all_ else benchmark.family, []).append(benchmark)
-    rows = []
-    for members in families.values():
-        first, more = members[0], f" and {len(members) - 1} more" if len(members) > 1 else ""
-        cells = [first.task, ", ".join(first.metrics), ", ".join(first.selection), first.title]
-        rows.append([first.name + more, first.kind, *cells])
+    families: dict[str, list[list[str]]] = {}
+    for benchmark, cells in zip(matches, matches.cells(), strict=True):
+        families.setdefault(benchmark.name if all_ else benchmark.family, []).append(list(cells.values()))
+    rows = [
+        [name + (f" and {len(others)} more" if others else ""), *cells] for (name, *cells), *others in families.values()
+    ]
     folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
-    caption = format_count(len(matches), "benchmark") + folded
-    print_catalogue(["benchmark", "kind", "task", "metrics", "selection rules", "title"], rows, caption)
+    columns = ["benchmark", "kind", "tags", "task", "training rows", "prompt", "state", "title"]
+    print_catalogue(columns, rows, format_count(len(matches), "benchmark") + folded)
+    if not rows or not (search or suite):
+        suites = ", ".join(f"{name} {count}" for name, count in count_suites().items())
+        print_wrapped(f"Suites, and the benchmarks of each (--suite NAME): {suites}")
 
 
 @command(app, "metrics")
@@ -74,10 +70,11 @@ def benchmarks_metrics(json: bool = False) -> None:
     from ..benchmarks.listing import list_metrics
 
     columns: Columns = {
-        "metric": lambda metric: f"{metric['name']}@{metric['version']}",
+        "metric": "name",
         "task": "tasks",
         "better": "better",
         "options": "options",
+        "version": lambda metric: str(metric["version"]),
         "definition": "title",
     }
     print_records(json, list_metrics(), columns, show=print_catalogue)
@@ -87,7 +84,7 @@ def benchmarks_metrics(json: bool = False) -> None:
 def benchmarks_show(name: str, json: bool = False) -> None:
     """Show a benchmark: task, rows, protocol, permitted data, prompt, published results.
 
-    name NAME: Benchmark name, such as scan/length.
+    name BENCHMARK: Benchmark name, such as scan/length.
     """
     from ..benchmarks.listing import describe_benchmark
 
@@ -105,7 +102,7 @@ def benchmarks_show(name: str, json: bool = False) -> None:
 def benchmarks_export(name: str, to: str, out: Path, json: bool = False) -> None:
     """Export a text benchmark as a task for another evaluation runner.
 
-    name NAME: Benchmark name, such as scan/length.
+    name BENCHMARK: Benchmark name, such as scan/length.
     --to TOOL: Target runner: lm-eval or inspect.
     --out DIR: Output folder.
     """

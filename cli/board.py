@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.text import format_count
+from ..core.text import drop_version, format_count
 from .options import Count, command, refuse_latex_options
 from .output import emit_json, exit_if, print_block, print_line, print_result, print_table
 from .progress import show_progress
@@ -225,7 +225,7 @@ def _print_tables(snapshot: Snapshot) -> None:
 
     for table_view in snapshot.views:
         grid = make_grid(table_view)
-        title = f"{table_view.table.heading}: {table_view.table.metric}"
+        title = f"{table_view.table.heading}: {drop_version(table_view.table.metric)}"
         print_table(title, grid.columns, grid.rows, grid.caption + "\n")
     for suite in snapshot.suites:
         _print_suite(suite)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import FarshiftError, UnknownName
-from ..core.text import format_count
+from ..core.text import drop_version, format_count
 from .options import Runs, command, parse_run_path, refuse_figure_options, refuse_latex_options
 from .output import emit_json, print_block, print_line, print_result, print_table
 from .progress import show_progress
@@ -186,7 +186,7 @@ def _print_replicates(paths: Sequence[Path], json: bool) -> None:
         [view.upper(), f"{item['mean']:.3f}", "" if item["sd"] is None else f"{item['sd']:.3f}"]
         for view, item in record["views"].items()
     ]
-    heading = f"{record['model']} on {', '.join(record['benchmarks'])} ({record['metric']})"
+    heading = f"{record['model']} on {', '.join(record['benchmarks'])} ({drop_version(record['metric'])})"
     print_table(
         heading, ["score", "mean", "sd"], rows, f"over {record['replicates']}; sd: sample standard deviation (n - 1)"
     )
@@ -210,7 +210,7 @@ def _print_variance(paths: Sequence[Path], json: bool) -> None:
         if parts["id"][name] or parts["ood"][name]
     ]
     rows += [["total variance", *(f"{record['views'][view]['total']:.4f}" for view in ("id", "ood"))]]
-    heading = f"{record['model']} on {record['benchmark']} ({record['metric']})"
+    heading = f"{record['model']} on {record['benchmark']} ({drop_version(record['metric'])})"
     print_table(heading, ["source", "ID", "OOD"], rows, record["meaning"])
 
 
@@ -227,7 +227,7 @@ def _print_detectable(on: str, paths: Sequence[Path], assumed: bool, seeds: int 
         return emit_json(record)
     rows = [[view, *_format_detectable(record[view])] for view in VIEWS]
     print_table(
-        f"{record['benchmark']} ({record['metric']})",
+        f"{record['benchmark']} ({drop_version(record['metric'])})",
         ["score", "detectable", "rows", "clusters"],
         rows,
         record["how"],

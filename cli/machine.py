@@ -108,6 +108,7 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
         _check_cache(),
         _check_registry(),
         _check_device(),
+        _check_cores(),
         _make_check("splits", True, format_headline(list_split_records())),
     ]
     source_details = {source.name: _check_source(source) for source in load_sources().values()}
@@ -185,6 +186,14 @@ def _check_device() -> dict[str, Any]:
     gpus = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     detail = ", ".join(gpus) if gpus else f"CPU, {torch.get_num_threads()} threads; no GPU found"
     return _make_check("device", True, f"torch {torch.__version__}: {detail}")
+
+
+def _check_cores() -> dict[str, Any]:
+    from ..core.engines import count_usable_cores
+    from ..core.threads import describe_busy_cores, measure_busy_cores
+
+    detail = describe_busy_cores(measure_busy_cores()) or format_count(count_usable_cores(), "core")
+    return _make_check("cores", True, detail)
 
 
 @command(cache_app, "list")

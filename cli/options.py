@@ -12,13 +12,14 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 import typer
 
 from ..core.errors import FarshiftError
+from .completion import find_completion
 
 F = TypeVar("F", bound=Callable[..., None])
 
 SHARED = """
 folder DIR: Board folder.
 location DIR|EXPORT|URL: Board folder, export (folder or zip) or URL.
-names NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+names SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
 runs RUN...: Folder of a finished run, or a recorded result: baseline:NAME@BENCHMARK (quick budget) or
     baseline:NAME:full@BENCHMARK (full budget).
 search WORD: Search words; all of them must occur in the name, title or another field of an entry.
@@ -100,10 +101,13 @@ def _describe_parameter(hint: Any, flags: str, metavar: str | None, description:
         if hasattr(hint, "__metadata__")
         else (typer.Option if is_option else typer.Argument)()
     )
-    info.metavar, info.help = metavar, description
+    kind = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+    # Without a metavar the help of a flag would show its type.
+    info.metavar, info.help = "" if kind in (bool, bool | None) else metavar, description
+    info.autocompletion = find_completion(metavar)
     if is_option:
         info.param_decls = (flags,)
-    return Annotated[get_args(hint)[0] if hasattr(hint, "__metadata__") else hint, info]
+    return Annotated[kind, info]
 
 
 _RECORDED = re.compile(r"baseline:(?P<name>[^@:]+)(:(?P<budget>[^@]*))?@(?P<benchmark>.+)")

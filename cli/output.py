@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -92,20 +93,42 @@ def print_records(
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], caption: str = "") -> None:
-    """Print a table on stdout, numbers right-aligned, within the terminal's columns. Bold type only in a terminal, and
-    never where `NO_COLOR` is set."""
+    """Print a table on stdout, numbers right-aligned, within the terminal's columns; each row is a paragraph where they
+    are too few. Bold type only in a terminal, and never where `NO_COLOR` is set."""
     from rich.console import Console
 
     text, wide = StringIO(), count_terminal_columns()
-    styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    Console(file=text, width=wide, force_terminal=styled, no_color=not styled).print(_make_grid(title, columns, rows))
-    write_text("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
+    if None in _compute_minimum_widths(columns, rows):
+        write_text("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide)]))
+    else:
+        styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        console = Console(file=text, width=wide, force_terminal=styled, no_color=not styled)
+        console.print(_make_grid(title, columns, rows))
+        write_text("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
     if caption:
         write_text("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
 
 
+def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int) -> Iterator[str]:
+    """Each row as a line of its names and, below it, its other cells with their headings; numbers are not broken."""
+    names = min(2, len(columns) - 1)
+    for row in rows:
+        cells = [_format_cell(cell) for cell in row]
+        yield from wrap("  ".join(cells[:names]), wide, subsequent_indent="    ", break_on_hyphens=False)
+        pairs = [(column, cell) for column, cell in zip(columns[names:], cells[names:], strict=True) if cell]
+        numbers = [(f"{column} {cell}", re.search("[a-z]", cell) is None) for column, cell in pairs]
+        text = "; ".join(pair.replace(" ", _UNBROKEN) if unbroken else pair for pair, unbroken in numbers)
+        for line in wrap(text, wide, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False):
+            yield line.replace(_UNBROKEN, " ")
+
+
+def _format_cell(cell: Any) -> str:
+    return f"{cell:,}" if isinstance(cell, int) else escape_untrusted(str(cell), LINES)
+
+
+_UNBROKEN = "\N{NO-BREAK SPACE}"
 _WORD = 10
-"""Columns of a table's cell within which no word is broken, such as the ends of an interval."""
+"""Columns of a table's cell within which no word is broken; a number is never broken."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
@@ -178,9 +201,7 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
         heading = Text(escape_untrusted(str(name)))
         grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_name, min_width=least[number])
     for row in rows:
-        grid.add_row(
-            *(Text(f"{cell:,}" if isinstance(cell, int) else escape_untrusted(str(cell), LINES)) for cell in row)
-        )
+        grid.add_row(*(Text(_format_cell(cell)) for cell in row))
     return grid
 
 
@@ -189,10 +210,14 @@ def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]
     all where there is no room for that."""
     texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
     names = texts[: min(2, len(columns) - 1)]
-    minimums = [min(_WORD, max(len(word) for text in column for word in [*text.split(), ""])) for column in texts]
+    minimums = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts]
     name_width = sum(max(map(len, column)) for column in names) + sum(minimums[len(names) :])
     fits = name_width + 3 * (len(columns) - 1) + 2 <= count_terminal_columns()
     return [each if fits else None for each in minimums]
+
+
+def _count_unbroken(word: str) -> int:
+    return len(word) if re.fullmatch(r"[\[(]?[-+]?[\d.,]+[%\])]*,?", word) else min(_WORD, len(word))
 
 
 def choose_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str]) -> list[int]:

@@ -215,7 +215,8 @@ def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     else:
         known = [estimate.seconds["all"] for estimate in forecasts if "all" in estimate.seconds]
         columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
-        caption = f"Estimated total: {format_duration(sum(known))} ({len(known)} of {len(forecasts)} measured)."
+        total = format_duration(sum(known)) if known else "not known"
+        caption = f"Estimated total: {total} ({len(known)} of {len(forecasts)} measured)."
         print_table("", columns, [format_brief_row(estimate) for estimate in forecasts], caption)
     refuse_problems(forecasts)
 
@@ -285,14 +286,29 @@ _RESUME_HINT = "finished predictions are kept; repeat the command to resume"
 
 
 @command(app)
-def score(runs: Runs, selection: str | None = None, json: bool = False) -> None:
-    """Score finished runs from their predictions.
+def score(
+    runs: Runs,
+    selection: str | None = None,
+    rows: OptionalCount = None,
+    view: str = "",
+    html: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Score finished runs from their predictions, or show what a run predicted for single rows.
 
     A submission file (.zip) is accepted too: each of its runs is scored as a board would score it.
 
     --selection RULE: Rule, permitted by the protocol, that selects among checkpoints and settings, such as last
         or id_val (default: the run's).
+    --rows N: Instead of scores, show N rows of a run: its prompt or inputs, the model's raw text, the answer that was
+        read, and the truth.
+    --view VIEW: For --rows: view of the benchmark (default: ood).
+    --html FILE: For --rows: write a page of HTML instead.
     """
+    if rows is not None:
+        return _print_rows(runs, rows, view or "ood", selection, html, json)
+    if view or html:
+        raise FarshiftError("score: --view and --html go with --rows N")
     from ..benchmarks.scoring.score import score as go
     from ..leaderboard.operations.submit import score_submission
 
@@ -308,11 +324,35 @@ def score(runs: Runs, selection: str | None = None, json: bool = False) -> None:
         print_block(str(item))
 
 
+def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, html: Path | None, json: bool) -> None:
+    from ..benchmarks.scoring.shown_rows import render_html, show_rows
+    from ..core.files import write_atomically
+
+    if len(runs) != 1 or runs[0].is_file():
+        raise FarshiftError("score: --rows shows one run: name its folder")
+    with show_progress():
+        rows = show_rows(runs[0], count, view, selection)
+    if html is not None:
+        title = f"{runs[0].name}: {format_count(len(rows), 'row')} of {view}"
+        write_atomically(html, render_html(rows, title).encode(), "choose another file with --html")
+    if json:
+        return emit_json([row.to_dict() for row in rows])
+    if html is not None:
+        return print_line(str(html))
+    for row in rows:
+        print_line(f"row {row.row_id}, seed {row.seed}, candidate {row.candidate}, {row.state}")
+        texts = {"input": row.input, "output": row.output, "answer": row.answer, "truth": row.truth}
+        for name, text in texts.items():
+            if text is not None:
+                print_block(f"{name:>8}  " + text.replace("\n", "\n" + " " * 10))
+        print_block("" if row.score is None else f"{'score':>8}  {row.score:g}\n")
+
+
 @command(app)
 def status(folders: list[Path], watch: bool = False, json: bool = False) -> None:
     """Show the progress of runs: seeds, training, predictions, throughput, time left.
 
-    folders DIR...: Run folders, or their parent folders.
+    folders RUN...: Run folders, or their parent folders.
     --watch: Update the table every second until no run is active.
     """
     from ..benchmarks.runs.status import list_statuses

@@ -21,6 +21,7 @@ from .output import (
     print_catalogue,
     print_error,
     print_line,
+    print_note,
     print_records,
     print_result,
     print_table,
@@ -80,7 +81,7 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
     Nothing is downloaded; example rows are shown if the rows are in the cache. A definition is a split whose row
     digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone.
 
-    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
     --pin: Print the identity and source digests of a definition that you pulled, as lines to contribute to the
         package.
     """
@@ -136,7 +137,7 @@ def splits_pull(
     The first pull of a definition compares its row counts with the published ones, and freezes the split in
     FARSHIFT_HOME. Data that cannot be downloaded automatically are read from your own copy (--data).
 
-    --all: Pull all frozen splits instead of NAMEs.
+    --all: Pull all frozen splits instead of SPLITs.
     --data DIR: Folder with your copy of the published data. May be repeated.
     --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
     """
@@ -169,7 +170,7 @@ def splits_verify(
 
     Exit code 1 if a split does not match.
 
-    --all: Verify all frozen splits instead of NAMEs.
+    --all: Verify all frozen splits instead of SPLITs.
     """
     from ..loaders.freezing.verify import verify_each
     from ..splits.catalogue import find_manifest
@@ -200,7 +201,7 @@ def splits_audit(
     Exit code 1 if a split does not have the shift that it claims, or (without --write) if an audit differs from the
     published one.
 
-    --all: Audit all frozen splits instead of NAMEs.
+    --all: Audit all frozen splits instead of SPLITs.
     --plot PNG: Also plot the audit, of a single split, to this .png file.
     --write: Replace the published audit of each split that has its claimed shift with the measured one.
     """
@@ -261,8 +262,8 @@ def _print_pin(name: str, json: bool) -> None:
 def splits_diff(old: str, new: str, mirror: list[Path] | None = None, json: bool = False) -> None:
     """Show which rows moved between two versions of a split, and what else changed.
 
-    old OLD: Earlier version, such as arc_agi/version_2@1.
-    new NEW: Later version, or another split of the same source.
+    old SPLIT: Earlier version, such as arc_agi/version_2@1.
+    new SPLIT: Later version, or another split of the same source.
     """
     from ..loaders.freezing.diff import diff_manifests
     from ..splits.catalogue import find_manifest
@@ -327,7 +328,9 @@ def splits_build(
 
 @command(app, "export")
 def splits_export(
-    name: str,
+    name: str | None = None,
+    *,
+    benchmark: str = "",
     part: str,
     to: str,
     out: Path,
@@ -336,19 +339,37 @@ def splits_export(
     offline: bool = False,
     json: bool = False,
 ) -> None:
-    """Export one part of a split, verified, in another format.
+    """Export one part of a split or benchmark, verified, in another format.
 
-    name NAME: Split name, such as scan/length, or a version, such as scan/length@1.
+    name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
+    --benchmark BENCHMARK: Benchmark name, instead of SPLIT: the rows that its protocol uses, less those that it holds
+        out of the part.
     --part PART: Part: train, id_test, ood_test ..
     --to FORMAT: Format: parquet (one file) or webdataset (a folder of shards).
     --out PATH: Output file (parquet) or new folder (webdataset).
     --shard-bytes N: Maximum size of a shard, such as 64MB (default: 256MiB).
     """
+    from ..benchmarks.benchmark import find_benchmark, load_benchmarks
     from ..loaders.export import export_part
+    from ..loaders.split import open_split
 
+    if bool(name) == bool(benchmark):
+        raise FarshiftError("splits export: name a split, or a benchmark (--benchmark NAME)")
+    if benchmark and mirror:
+        raise FarshiftError("splits export: --mirror goes with a split: farshift splits pull SPLIT --mirror DIR first")
     forbid_network(offline)
     with show_progress():
-        done = export_part(name, part, to, out, shard_bytes, _check_folders(mirror))
+        if benchmark:
+            done = export_part(lambda: find_benchmark(benchmark).load(part), to, out, shard_bytes)
+        else:
+            folders = _check_folders(mirror)
+            done = export_part(lambda: open_split(str(name), folders).part(part), to, out, shard_bytes)
+            holding = [item.name for item in load_benchmarks().values() if item.holds_out_of(done["split"], part)]
+            if holding:
+                print_note(
+                    f"the benchmark {holding[0]} holds rows out of {part}: --benchmark {holding[0]} exports the rows "
+                    "that its protocol uses"
+                )
     rows, files = format_count(done["rows"], "row"), format_count(len(done["files"]), "file")
     size = f"{rows} in {done['out']}, {files}, {done['bytes']:,} bytes"
     print_result(json, done, f"{done['split']}, {done['part']}: {size}")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from typing import Protocol
+
+MINUTE = 60.0
 
 
 class Reporter(Protocol):
@@ -41,6 +45,24 @@ def log_message(text: str) -> None:
     """Report one line of text."""
     for listener in _listeners:
         listener.say(text)
+
+
+@contextmanager
+def repeat_message(describe: Callable[[float], str]) -> Iterator[None]:
+    """While the context lasts, report a line each minute: what `describe` makes of the seconds since it began."""
+    ended, began = Event(), time.monotonic()
+
+    def repeat() -> None:
+        while not ended.wait(MINUTE):
+            log_message(describe(time.monotonic() - began))
+
+    thread = Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def report_progress(label: str, done: int, total: int | None = None, note: str = "") -> None:

@@ -23,6 +23,15 @@ def format_count(number: int, singular: str, plural: str = "") -> str:
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
+def drop_version(name: str) -> str:
+    """The name of a versioned thing as people read it; `accuracy@1` would read as top-1 accuracy.
+
+    >>> drop_version("accuracy@1")
+    'accuracy'
+    """
+    return name.partition("@")[0]
+
+
 def write_inline(value: Any) -> str:
     """A table, list, text, number or truth value in one line of TOML.
 

@@ -139,7 +139,8 @@ def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndar
 
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:
-    """Load one part of a split, verified and memory-mapped: `load("scan/length", part="train")`.
+    """Load one part of a split, verified and memory-mapped: `load("scan/length", part="train")`. A benchmark on it may
+    hold rows of training out for its ID test: `fs.benchmark(NAME).load("train")` gives what its protocol trains on.
 
     mirror: a folder searched first for the source's files (by sha256). verify: when stored files are compared with
     their checksums: "always", at the first "open" in a process (the default, unless `FARSHIFT_VERIFY` is set), or

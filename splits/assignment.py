@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadDefinition, get_first_line
-from .rows import compute_row_digests, compute_set_digest
+from .rows import compute_row_digests, compute_set_digest, digest_repeated_inputs
 from .schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -63,6 +63,19 @@ class Assignment:
         if "weight" in columns and assigned.num_rows and pc.min(assigned["weight"]).as_py() < 1:
             raise BadDefinition("the rule gives a weight below 1: to drop a row, give it the part ''")
         return assigned
+
+
+def drop_shared_inputs(assigned: pa.Table, source: pa.Table, schema: Schema) -> pa.Table:
+    """Return an assignment without the training rows whose inputs stand in another part too."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    positions, digests = digest_repeated_inputs(source, schema)
+    repeated, assigned_ids = source["row_id"].to_numpy()[positions], assigned["row_id"].to_numpy()
+    is_trained = pc.equal(assigned["part"], "train").to_numpy()
+    elsewhere = digests[np.isin(repeated, assigned_ids[~is_trained])]
+    shared = is_trained & np.isin(assigned_ids, repeated[np.isin(digests, elsewhere)])
+    return assigned.filter(pa.array(~shared))
 
 
 def _make_column(name: str, values: Any, rows: int) -> pa.Array:

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from ..core.canonical import compute_identity
 from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, get_first_line, replace_error_message
 from ..core.plugins import load_function, read_definition
-from .assignment import PARTS, Assignment, compute_part_digests
+from .assignment import PARTS, Assignment, compute_part_digests, drop_shared_inputs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,7 +149,8 @@ class SplitDefinition(_Strict):
 
     `factors` are fields whose values all occur in training, while a test row combines them in a new way; `examples` is
     the separator of the worked examples in an input text (a blank line, for instance): the audit then looks for rows
-    that share examples. `label_names` are the names of the label's classes 0, 1 .. `files` are the published lists that
+    that share examples. `drop_duplicates` drops the training rows whose inputs stand in another part too.
+    `label_names` are the names of the label's classes 0, 1 .. `files` are the published lists that
     the rule reads once, when the split is frozen (its rows are then shipped).
     """
 
@@ -173,6 +174,7 @@ class SplitDefinition(_Strict):
     examples: str = ""
     label_names: list[str] = []
     declared: KnownDefects = KnownDefects()
+    drop_duplicates: bool = False
     files: list[FilePin] = []
     parts: dict[str, PartPin] = {}
     identity: str = ""
@@ -328,7 +330,7 @@ def assign_rows(
     given_as = assigned["label"].type if "label" in assigned.column_names else label
     if given_as != label:
         raise BadDefinition(f"{where}: gives labels as {given_as}, and the field {definition.label!r} is {label}")
-    return assigned
+    return drop_shared_inputs(assigned, source, schema) if definition.drop_duplicates else assigned
 
 
 def load_rule(definition: SplitDefinition) -> Callable[..., Any]:

@@ -223,6 +223,19 @@ def read_repeated_inputs(table: pa.Table) -> NDArray[np.uint64] | None:
     return None if content is None else np.frombuffer(content, "<u8").astype(np.uint64)
 
 
+def digest_repeated_inputs(table: pa.Table, schema: Schema) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the positions of the rows of a source (with `row_id`) whose inputs may be repeated, and digests of their
+    inputs, both shape (repeats,). All other rows have inputs of their own."""
+    known = read_repeated_inputs(table)
+    ids = table["row_id"].to_numpy()
+    positions = np.arange(len(ids)) if known is None else np.flatnonzero(np.isin(ids, known))
+    inputs = Schema(schema.of_role("input"))
+    columns = table.select([field.name for field in inputs.fields])
+    return positions, get_digest_prefixes(
+        compute_row_digests(columns if known is None else columns.take(positions), inputs)
+    )
+
+
 def _find_repeats(ids: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Return pairs of positions with equal ids, shape (repeats, 2)."""
     ordered = np.sort(ids)  # many times faster than argsort, which only repeats need

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any
@@ -14,6 +13,7 @@ from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
 from ...benchmarks.model_inputs.rows import ModelInputs
 from ...core.engines import Needs, open_engine
 from ...core.errors import FarshiftError, Unavailable
+from ...core.threads import choose_threads, limit_threads, measure_busy_cores
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size
 from ..training.training_rows import Member
 from .plan import Plan
@@ -52,6 +52,8 @@ class Forecast:
     """Of `decoding`, `encoding`, `training`, `predicting`, and their sum (`all`); empty if nothing was measured."""
     unmeasured: str = ""
     """Why nothing was measured."""
+    busy_cores: float = 0.0
+    """Cores in use by others when the trial began."""
     problems: list[str] = field(default_factory=list)
     """What does not fit, each with what to change."""
 
@@ -98,6 +100,7 @@ class Forecast:
             "measured": trials[0] if trials else None,
             "measured_at_other_sizes": trials[1:],
             "not_measured": self.unmeasured,
+            "busy_cores": round(self.busy_cores, 1),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "fits": not self.problems,
             "problems": self.problems,
@@ -110,7 +113,7 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
     device = plan.budget.device
     download = compute_download_size(plan.benchmark.manifest.definition.source.name)
     trials: list[Probe] = []
-    needs, why, folds = list_disk_requirements(plan.benchmark), "", 0
+    needs, why, folds, busy = list_disk_requirements(plan.benchmark), "", 0, 0.0
     problems = find_shortages(needs, plan.benchmark.name, device)
     model_inputs = None if problems else _load_rows(plan.benchmark)
     with open_engine(engine, Needs(device, threads=1)) as executor:
@@ -127,10 +130,11 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
         if problems:
             why = "it does not fit"
         else:
+            busy = measure_busy_cores() if device == "cpu" and len(groups) == 1 else 0.0
             for names in group_by_image_size(plan, model_inputs, list(plan.settings)):
                 feed = {"feed": "streamed"} if is_streamed(plan, model_inputs, plan.settings[names[0]]) else {}
                 members = [Member(seed, {**plan.settings[name], **feed}) for seed in groups[0] for name in names]
-                with _limit_threads(1 if len(groups) > 1 else 0):
+                with limit_threads(1 if len(groups) > 1 else choose_threads(busy)):
                     trials.append(run_probe(plan, members))
                 trials[-1].share = len(names) / len(plan.settings)
     rows = _count_rows(plan.benchmark, model_inputs)
@@ -146,6 +150,7 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
         | ({} if device == "cpu" else {"device memory": get_free_bytes("device memory", device)}),
         probes=trials,
         unmeasured=why,
+        busy_cores=busy,
         problems=problems,
     )
     for trial in trials:
@@ -156,19 +161,6 @@ def estimate_cost(plan: Plan, engine: str = "local") -> Forecast:
         other_needs = [need for need in result.needs if need.what != "decoded images"]
         result.problems.extend(find_shortages(other_needs, plan.title, device))
     return result
-
-
-@contextmanager
-def _limit_threads(count: int) -> Iterator[None]:
-    """Use this many threads, as a worker's process does; 0: leave the number unchanged."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _load_rows(benchmark: Benchmark) -> ModelInputs | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...core.clock import format_duration
 from ...core.text import format_count
+from ...core.threads import describe_busy_cores
 from ...loaders.cache.limit import format_size
 from .forecast import Forecast
 from .probe import Probe
@@ -27,21 +28,22 @@ def format_cost_rows(forecast: Forecast) -> list[list[str]]:
         rows += [["measured", line] for trial in forecast.probes for line in _describe_trial(forecast, trial)]
     else:
         rows.append(["not measured", forecast.unmeasured])
+    if busy := describe_busy_cores(forecast.busy_cores):
+        rows.append(["cores", busy])
     rows.append(["time", _describe_time(forecast)])
     return rows
 
 
 def format_brief_row(forecast: Forecast) -> list[str | int]:
     """Format one row of a table of several runs: baseline, benchmark, replicas, steps, memory, disk, time."""
-    memory = forecast.bytes("memory") + forecast.bytes("device memory")
     time = format_duration(forecast.seconds["all"]) if "all" in forecast.seconds else forecast.unmeasured or "?"
     return [
         forecast.plan.name,
         forecast.plan.benchmark.name,
         forecast.replicas,
         forecast.steps or "until done",
-        format_size(memory),
-        format_size(forecast.bytes("disk")),
+        format_size(forecast.bytes("memory") + forecast.bytes("device memory")) if forecast.probes else "not known",
+        format_size(forecast.bytes("disk")) if "train" in forecast.rows else "not known",
         time,
     ]
 
@@ -90,8 +92,8 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
         f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.resource == resource and need.bytes
     ]
     parts = f" ({', '.join(some)})" if some else ""
-    if forecast.probe is None and resource != "disk" and not some:
-        return f"unknown until the data are in the cache; {format_size(forecast.free[resource])} are free"
+    if not some and (forecast.probe is None if resource != "disk" else "train" not in forecast.rows):
+        return f"not known until the data are in the cache; {format_size(forecast.free[resource])} are free"
     return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 
 

@@ -32,7 +32,7 @@ def _format_table(benchmark: str, scores: Sequence[RecordedScore], caption: str,
     unit, direction = " (%)" if percent else "", ", lower is better" if primary.better == "lower" else ""
     lead = find_best_names({score.model: score.ood for score in scores}, primary.better)
     models = {score.model: (Cell(score.id), Cell(score.ood, score.model in lead), Cell(score.gap)) for score in scores}
-    block = Block(benchmark, f"{primary.signature}{unit}{direction}", percent, HEADS, models)
+    block = Block(benchmark, f"{primary.name}{unit}{direction}", percent, HEADS, models)
     marked = [name for name in find_undertrained(benchmark) if name in models]
     seeds = sorted({len(score.seeds) for score in scores})
     sentences = [

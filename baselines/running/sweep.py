@@ -24,6 +24,7 @@ from ...core.engines import Local, Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message
 from ...core.progress import log_message, report_progress
 from ...core.text import format_count
+from ...core.threads import use_free_cores
 from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
@@ -150,6 +151,8 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
             exit_stack.enter_context(join_processes(together, device))
             missing = broadcast_from_first(missing, together)
         jobs = list(_make_jobs(plans, folders, missing, executor.workers))
+        if jobs and device == "cpu" and isinstance(executor, Local) and together.size == 1:
+            exit_stack.enter_context(use_free_cores())
         progress = _SweepProgress(plans, jobs, together.rank == 0)
         with nullcontext() if isinstance(executor, Local) else watch_progress_files(progress.files):
             for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):

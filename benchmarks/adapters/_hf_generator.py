@@ -55,11 +55,13 @@ class TextGenerator:
             (row for row in range(len(texts)) if room is None or lengths[row] <= room), key=lengths.__getitem__
         )
         answers: list[Any] = [Failed(OVER_WINDOW)] * len(texts)
+        outputs: list[str | None] = [None] * len(texts)
         for start in range(0, len(fitting), self.batch_size):
             rows = fitting[start : start + self.batch_size]
             for row, text in zip(rows, self._continued([texts[row] for row in rows]), strict=True):
-                prediction = self.prompt.read(text)
+                outputs[row], prediction = text, self.prompt.read(text)
                 answers[row] = Failed(UNREAD) if prediction is None else prediction
+        self.farshift_outputs = outputs
         return answers
 
     def _continued(self, prompts: list[str]) -> list[str]:

@@ -167,6 +167,7 @@ class EndpointModel:
         }
         sent = request.keys() - set(options.leave_out)
         self._request = {name: value for name, value in request.items() if name in sent and value is not None}
+        self.farshift_outputs: list[str | None] = []
         self._wait = wait
         self._pace = RateLimiter(options.requests_per_minute, wait)
         self._counts = dict.fromkeys(
@@ -201,6 +202,8 @@ class EndpointModel:
             if isinstance(response, Response):
                 self._counts["prompt_tokens"] += response.prompt_tokens
                 self._counts["completion_tokens"] += response.completion_tokens
+        texts = {key: item.text if isinstance(item, Response) else None for key, item in responses.items()}
+        self.farshift_outputs = [texts[key] for key in keys]
         return [self._prediction(responses[key]) for key in keys]
 
     def remarks(self) -> dict[str, int]:

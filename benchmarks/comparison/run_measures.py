@@ -40,7 +40,7 @@ def measure_effective_robustness(run: Run | Path | str, against: Runs) -> dict[s
     metric = get_run_benchmark(subject).metrics[0]
     if metric.bounds != (0.0, 1.0) or metric.better != "higher":
         raise FarshiftError(
-            f"effective robustness requires an accuracy in [0, 1]; {subject.benchmark} is scored by {metric.signature}"
+            f"effective robustness requires an accuracy in [0, 1]; {subject.benchmark} is scored by {metric.name}"
         )
     points = [(_estimate_view(other, "id"), _estimate_view(other, "ood")) for other in baselines]
     line = fit_line([Point(a.value, b.value, a.rows, b.rows) for a, b in points])
@@ -64,7 +64,7 @@ def measure_gap_recovered(
     metric = get_run_benchmark(runs[0]).metrics[0]
     samples = [measure_run_view(each_run, view) for each_run in runs]
     if metric.better == "lower":
-        raise FarshiftError(f"gap recovered requires a metric where higher is better; {metric.signature} is a loss")
+        raise FarshiftError(f"gap recovered requires a metric where higher is better; {metric.name} is a loss")
     return {
         "benchmark": runs[0].benchmark,
         "view": view,
@@ -81,7 +81,7 @@ def _estimate_view(run: Run, view: str) -> Estimate:
     estimate = estimate_mean(measure_run_view(run, view))
     if not estimate.defined:
         raise BadRun(
-            f"{run.path}: {get_run_benchmark(run).metrics[0].signature} is not defined on view {view}: omit this run"
+            f"{run.path}: {get_run_benchmark(run).metrics[0].name} is not defined on view {view}: omit this run"
         )
     return estimate
 
@@ -155,9 +155,7 @@ def variation(*runs: Run | Path | str) -> dict[str, Any]:
     _check_one_family(read)
     metric = get_run_benchmark(read[0]).metrics[0]
     if metric.per_row is None:
-        raise FarshiftError(
-            f"variation: {read[0].benchmark} is scored by {metric.signature}, which is not a mean over rows"
-        )
+        raise FarshiftError(f"variation: {read[0].benchmark} is scored by {metric.name}, which is not a mean over rows")
     for run in read:
         if len(run.seeds) < 2:
             raise FarshiftError(f"variation: {run.path} has a single seed: train more seeds to measure training noise")

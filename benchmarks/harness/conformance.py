@@ -2,9 +2,9 @@
 
     from farshift.benchmarks.harness.conformance import check_model, checks
 
-    check_model(MyModel, task)  # ModelError lists every problem
+    check_model(MyModel, benchmark)  # ModelError lists every problem
 
-    @pytest.mark.parametrize(("name", "check"), checks(MyModel, task))
+    @pytest.mark.parametrize(("name", "check"), checks(MyModel, benchmark))
     def test_my_model(name, check):
         check()
 
@@ -24,8 +24,12 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError, ModelError
+from ..benchmark import Benchmark
 from ..model import Columns, Task
+from ..model_inputs.load import load_model_inputs
+from ..model_inputs.rows import ModelRows
 from .checked_model import (
+    ROWS,
     TASKS,
     TOLERANCE,
     CheckedModel,
@@ -41,19 +45,26 @@ if TYPE_CHECKING:
 
 
 def check_model(
-    model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+    model: Any,
+    task: Benchmark | Task | None = None,
+    *,
+    seed: int = 0,
+    batch: Columns | None = None,
+    prompt: Prompt | None = None,
 ) -> None:
     """Check a model against its contract; `ModelError` lists all problems, one per line.
 
-    task: its inputs and label. Without one the model must be able to predict on at least one of four small tasks (two
-      integers or an image to a class, numbers to a number, a text to a text), and is checked on those that it can do.
-    batch: the rows to predict, by input, first axis the row. By default drawn at random: texts for sequence tasks,
-      numbers otherwise (`make_columns`). A model with `fit` is trained on the same rows; their label may be among the
-      columns, and is drawn at random otherwise. For prediction a model receives the inputs only.
+    task: a benchmark, of which 64 training rows and the prompt are used; or inputs and a label alone. Without one the
+      model must be able to predict on at least one of four small tasks (two integers or an image to a class, numbers to
+      a number, a text to a text), and is checked on those that it can do.
+    batch: the rows to predict, by input, first axis the row. By default those of the benchmark, and of a task alone
+      drawn at random: texts for sequence tasks, numbers otherwise (`make_columns`). A model with `fit` is trained on
+      the same rows; their label may be among the columns, and is drawn at random otherwise. For prediction a model
+      receives the inputs only.
     prompt: the prompt for a language model.
 
     >>> import farshift as fs
-    >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), fs.benchmark("modadd97/xi35").task)
+    >>> fs.check_model(fs.predictor(lambda batch: (batch["a"] + batch["b"]) % 97), fs.benchmark("modadd97/xi35"))
     """
     problems: list[str] = []
     for _, check in checks(model, task, seed=seed, batch=batch, prompt=prompt):
@@ -67,12 +78,20 @@ def check_model(
 
 
 def checks(
-    model: Any, task: Task | None = None, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
+    model: Any,
+    task: Benchmark | Task | None = None,
+    *,
+    seed: int = 0,
+    batch: Columns | None = None,
+    prompt: Prompt | None = None,
 ) -> list[tuple[str, Callable[[], None]]]:
     """Return the checks of `check_model` as (name, function) pairs for a test runner; a function raises `ModelError`.
 
     No model is made before the first function is called; the checks that only predict share a trained model.
     """
+    if isinstance(task, Benchmark):
+        inputs = load_model_inputs(task)
+        task, prompt, batch = task.task, prompt or inputs.prompt, batch or _draw_batch(inputs.training("train"))
     if batch is not None:
         _check_batch(task, batch)
     checked_tasks = _CheckedTasks(
@@ -83,6 +102,11 @@ def checks(
         only_able=task is None,
     )
     return [(check.__name__.replace("_", " "), partial(checked_tasks.to, check)) for check in CHECKS]
+
+
+def _draw_batch(rows: ModelRows) -> Columns:
+    """Return rows from all of a part, with their observed labels."""
+    return rows.batch(np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).astype(np.int64))
 
 
 def _check_batch(task: Task | None, batch: Columns) -> None:

@@ -24,6 +24,7 @@ from ..definition import Adaptation
 from ..model import Columns, Task
 from ..model_inputs.rows import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
+from ..runs.outputs import OUTPUTS
 from ..runs.shards import Job, Shard
 from .time_limit import PredictTimeout, TimeLimit
 
@@ -111,6 +112,9 @@ class Predictor:
                     with wrap_user_errors(f"reset before {location}"):
                         model.reset()
                 shard.add(step.start, step.stop, location.rows, self._answers(model, inputs, step, location))
+                outputs = getattr(model, OUTPUTS, None)
+                if outputs is not None and len(outputs) == len(location.rows):  # not of a batch with unreadable files
+                    shard.add_outputs(location.rows.tolist(), outputs)
                 done += step.stop - step.start
                 if time.monotonic() - reported > _PROGRESS_SECONDS or done == len(inputs):
                     report_progress(label, done, len(inputs))

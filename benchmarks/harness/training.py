@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ...core.clock import Stopwatch
+from ...core.clock import Stopwatch, format_duration
 from ...core.errors import ModelError
+from ...core.progress import repeat_message
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ..benchmark import Benchmark
 from ..model import Budget
@@ -81,6 +82,16 @@ class TrainedModels(Protocol):
 Trainer = Callable[[TrainingSet, Budget], TrainedModels]
 
 
+@dataclass
+class _RowCount:
+    """How many rows a training has read: an object, as a model may send its rows to another process."""
+
+    rows: int = 0
+
+    def add(self, rows: int) -> None:
+        self.rows += rows
+
+
 @dataclass(frozen=True)
 class SequentialTrainer:
     """Models of a factory: each is made, trained if it has `fit`, and closed before the next one."""
@@ -107,7 +118,15 @@ class SequentialTrainer:
                 opened["unlabelled"] = rows.forms.given(
                     {name: copy_rows(column, slice(None)) for name, column in opened["unlabelled"].items()}
                 )
-            remarks = clean_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
+            read = _RowCount()
+            train = replace(rows.train(), on_batch=read.add)
+
+            def describe(seconds: float) -> str:
+                passes = f", {read.rows / len(train):,.1f} passes over the training rows" if read.rows else ""
+                return f"{where}: fit has run for {format_duration(seconds)}{passes}"
+
+            with repeat_message(describe):
+                remarks = clean_remarks(model.fit(train, rows.val(), self.budget, **opened))
         return FittedModel(model, remarks, watch.seconds(), list_used_data(opened))
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,6 +23,8 @@ from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.plugins import find_files_by_name, load_module
 from ..benchmark import find_benchmark
+from ..model_inputs.load import load_model_inputs
+from ..runs.outputs import FILE, add_outputs
 from ..runs.replay import ONLY, write_recorded_run
 from ..runs.run import Run
 from ._logs import compute_digests, extract_part_answers, find_model_name, make_transcript
@@ -103,9 +106,16 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
         "tool": ", ".join(sorted({log.tool for log in runner_logs} - {""})) or source,
         "prompt": "wrapped" if conversation.wrapped else "exact",
     }
-    return write_recorded_run(
+    run = write_recorded_run(
         benchmark, out, card, [{ONLY: extract_part_answers(benchmark, prompt, seed)} for seed in conversation.seeds]
     )
+    if not (run.path / FILE).exists():
+        inputs = load_model_inputs(benchmark)
+        for (number, seed), part in product(zip(run.seeds, conversation.seeds, strict=True), benchmark.predicted_parts):
+            ids = inputs.part(part).row_ids.tolist()
+            named = {"part": part, "seed": number, "candidate": ONLY}
+            add_outputs(run.path, named, ids, [seed[row_id] for row_id in ids])
+    return run
 
 
 def _load_runner(name: str) -> ModuleType:

@@ -151,7 +151,7 @@ def require_prompt(benchmark: Benchmark) -> Prompt:
         raise FarshiftError(f"{benchmark.name} is a regression task: only classes and texts can be exported")
     if primary.per_row is None or primary.needs != "prediction":
         raise FarshiftError(
-            f"{benchmark.name} is scored by {primary.signature}, which is not a mean over rows of a score per text: "
+            f"{benchmark.name} is scored by {primary.name}, which is not a mean over rows of a score per text: "
             "other runners cannot compute it; use farshift evaluate"
         )
     if benchmark.rule(None).folds is not None:

@@ -24,7 +24,11 @@ import json
 from pathlib import Path
 
 import datasets
-from farshift.benchmarks.prompting.grading import Grader
+
+try:
+    from farshift.benchmarks.prompting.grading import Grader
+except ImportError:
+    raise SystemExit("utils.py grades by Farshift: pip install farshift, in the environment of lm_eval") from None
 
 HERE = Path(__file__).parent
 GRADER = Grader.read(HERE / "benchmark.json")

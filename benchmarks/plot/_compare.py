@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.figures import use_plot_settings
-from ...core.text import format_count
+from ...core.text import drop_version, format_count
 from ..statistics.interval import Interval, read_interval
 from . import finish_figure, save_figure
 from ._layout import compute_extra_height, list_interval_ends, make_page
@@ -72,7 +72,7 @@ def make_comparison_figure(comparison: Mapping[str, Any]) -> Figure:
     )
     widths = [1.0, *([1.3] if comparison["severity"] else []), *([1.2] if groups else [])]
     axes = figure.subplots(1, panels, width_ratios=widths, squeeze=False)[0].tolist()
-    unit = "percentage points" if percent else comparison["metric"]
+    unit = "percentage points" if percent else drop_version(comparison["metric"])
     overall = [item for item in comparison["difference"].items() if isinstance(read_interval(item[1]), Interval)]
     _draw_rows(axes.pop(0), "overall", overall, percent, unit)
     if comparison["severity"]:

@@ -13,7 +13,7 @@ from itertools import count
 from math import floor, log10
 
 from ...core.errors import FarshiftError
-from ...core.text import format_count
+from ...core.text import drop_version, format_count
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, HasInterval
 
@@ -118,10 +118,10 @@ def is_percent(record: Score) -> bool:
 
 
 def format_metric(record: Score) -> str:
-    """Return the primary metric with its unit and direction: `accuracy@1 (%)`, or `rmse@1, lower is better`."""
+    """Return the primary metric with its unit and direction: `accuracy (%)`, or `rmse, lower is better`."""
     unit = " (%)" if is_percent(record) else ""
     direction = ", lower is better" if record.better == "lower" else ""
-    return f"{record.metric}{unit}{direction}"
+    return f"{drop_version(record.metric)}{unit}{direction}"
 
 
 def get_estimate(score: Score, name: str) -> Estimate:

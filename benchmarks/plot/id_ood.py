@@ -8,6 +8,7 @@ from math import exp, log
 from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
+from ...core.text import drop_version
 from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
@@ -46,7 +47,7 @@ def picture(records: Sequence[Score]) -> Figure:
 
     The logit of 0 and 1 is infinite: such a score is drawn half a row inside, and an interval that ends there extends
     beyond the axes. Raises `FarshiftError` for a metric that does not lie in [0, 1]."""
-    if others := sorted({f"{r.metric} of {r.benchmark}" for r in records if not is_percent(r)}):
+    if others := sorted({f"{drop_version(r.metric)} of {r.benchmark}" for r in records if not is_percent(r)}):
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: omit this run")
     panel_list = make_panels(records)
     look = assign_looks([name for panel in panel_list for name in panel.names])

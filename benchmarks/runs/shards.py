@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +23,7 @@ from ...core.files import write_atomically
 from ..answers import Answers
 from ..model import Task
 from ..model_inputs.rows import ModelRows
+from .outputs import add_outputs
 from .predictions import concatenate_answers, make_answers_table
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ class Shard:
     def __init__(self, job: Job, candidate: str, inputs: ModelRows, in_one: bool = False) -> None:
         self.inputs = inputs
         self._job, self._in_one = job, in_one
-        self._key = compute_candidate_key(candidate)
+        self._candidate, self._key = candidate, compute_candidate_key(candidate)
         self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
         self._rows, self._flushed = 0, time.monotonic()
 
@@ -124,6 +126,11 @@ class Shard:
         full = self._rows >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS
         if full and not self._in_one:
             self._flush()
+
+    def add_outputs(self, row_ids: Sequence[int], texts: Sequence[str | None]) -> None:
+        """Store the raw texts of rows beside the run's other files (outputs.py)."""
+        named = {"part": self.inputs.name, "seed": self._job.seed, "candidate": self._candidate}
+        add_outputs(self._job.path.parents[2], named, row_ids, texts)
 
     def __enter__(self) -> Shard:
         return self

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun
 from ...core.listings import render_table, to_data_frame
-from ...core.text import escape_untrusted
+from ...core.text import drop_version, escape_untrusted
 from ..derived.compositional import Compositionality
 from ..derived.extrapolation import Extrapolation
 from ..derived.label_errors import LabelErrors
@@ -212,7 +212,8 @@ class Score(Record):
 
     def _repr_html_(self) -> str:
         rows = [
-            {"metric": m, "measure": name, "value": format_estimate(estimate)} for m, name, estimate in self._measures()
+            {"metric": drop_version(metric), "measure": name, "value": format_estimate(estimate)}
+            for metric, name, estimate in self._measures()
         ]
         return render_table(rows, f"{self.model} on {self.benchmark}", self.interval)
 
@@ -233,7 +234,7 @@ class Score(Record):
 
     def __str__(self) -> str:
         chosen = "" if self.candidates == 1 else f", {self.candidates} candidates, chosen by {self.selection}"
-        lines = [f"{self.model} on {self.benchmark} ({self.metric}, {self.kind}{chosen})"]
+        lines = [f"{self.model} on {self.benchmark} ({drop_version(self.metric)}, {self.kind}{chosen})"]
         estimates: dict[str, MaybeEstimate] = {"id": self.id, "ood": self.ood, "gap": self.gap}
         estimates |= {name: view for name, view in self.views.items() if name not in estimates}
         lines += [f"{name:>10}  {format_estimate(item)}" for name, item in estimates.items()]
@@ -241,7 +242,7 @@ class Score(Record):
             lines.append(
                 f'{"worst":>10}  {format_estimate(worst.estimate)}  "{worst.group}", of {len(worst.groups)} groups'
             )
-        lines += [_format_metric(signature, item) for signature, item in self.metrics.items()]
+        lines += [_format_metric(drop_version(signature), item) for signature, item in self.metrics.items()]
         for view, counts in self.answers.items():
             if counts.answered < counts.rows:
                 lines.append(
@@ -263,12 +264,11 @@ def format_estimate(estimate: HasInterval | NotAvailable) -> str:
     return f"{estimate.value:z.3f} [{estimate.low:z.3f}, {estimate.high:z.3f}]"
 
 
-def _format_metric(signature: str, scores: ViewScores) -> str:
+def _format_metric(name: str, scores: ViewScores) -> str:
     if isinstance(scores.id, NotAvailable) and isinstance(scores.ood, NotAvailable):
-        return f"{signature}: {format_estimate(scores.id)}"
+        return f"{name}: {format_estimate(scores.id)}"
     return (
-        f"{signature}: id {format_estimate(scores.id)}, ood {format_estimate(scores.ood)}, gap "
-        f"{format_estimate(scores.gap)}"
+        f"{name}: id {format_estimate(scores.id)}, ood {format_estimate(scores.ood)}, gap {format_estimate(scores.gap)}"
     )
 
 

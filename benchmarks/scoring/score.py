@@ -148,7 +148,7 @@ def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
     for name, estimate in estimates.items():
         if not estimate.defined:
             raise BadRun(
-                f"{metric.signature} is not defined on the view {name}: a row has no answer, answers are too large, or "
+                f"{metric.name} is not defined on the view {name}: a row has no answer, answers are too large, or "
                 "the rows are too few or do not vary"
             )
 

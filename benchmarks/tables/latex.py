@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from ...core.errors import FarshiftError
+from ...core.text import drop_version
 from ..plot._panels import Panel, describe_incomparable, describe_intervals, format_estimate, make_panels
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, HasInterval, Interval, is_measured, read_interval
@@ -143,10 +144,10 @@ def render_difference(comparison: Mapping[str, Any], full: bool = False, caption
     """Render a `table` environment with a row for each difference, bold if its interval excludes zero. full: include
     the differences at each severity and in each group."""
     percent = list(comparison["bounds"] or ()) == [0, 1]
-    unit = "percentage points" if percent else comparison["metric"]
+    unit = "percentage points" if percent else drop_version(comparison["metric"])
     notes = Notes(
         [
-            f"{comparison['left']} minus {comparison['right']} by {comparison['metric']}, in {unit}.",
+            f"{comparison['left']} minus {comparison['right']} by {drop_version(comparison['metric'])}, in {unit}.",
             "Bold: the interval excludes zero.",
             f"Brackets: {comparison['interval']}.",
             "Intervals by severity and group are unadjusted." if full and _split_parts(comparison)[1:] else "",
@@ -245,7 +246,7 @@ def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
 
 
 def _format_metrics(blocks: Sequence[Block]) -> str:
-    """Describe the metrics: `accuracy@1 (%).`, or `accuracy@1 (%): a, b; mae@1, lower is better: c.`"""
+    """Describe the metrics: `accuracy (%).`, or `accuracy (%): a, b; mae, lower is better: c.`"""
     whose: dict[str, list[str]] = {}
     for block in blocks:
         whose.setdefault(block.metric, []).append(block.title)

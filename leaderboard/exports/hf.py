@@ -16,6 +16,7 @@ from typing import Any
 
 from ...benchmarks.plot._panels import format_estimate, is_percent
 from ...core.errors import FarshiftError
+from ...core.text import drop_version
 from ..tables.snapshot import Snapshot
 from ..tables.suite_table import format_model_name, is_published_protocol
 from ..tables.table_view import Row, TableView
@@ -86,8 +87,8 @@ def _make_result(table_view: TableView, row: Row, view: str, options: Mapping[st
         result["source"] = {"url": options["source"], "name": "Board with stored predictions"}
     result["evaluation_framework"] = FRAMEWORK
     result["notes"] = (
-        f"{score.metric}{' in percent' if percent else ''} {VIEWS[view]}, {format_estimate(estimate, percent)}: 95 % t "
-        f"interval over test rows and {len(score.seeds)} training seeds{rank}; entry {standing.entry}, "
-        f"identity {score.entry_identity[:16]}"
+        f"{drop_version(score.metric)}{' in percent' if percent else ''} {VIEWS[view]}, "
+        f"{format_estimate(estimate, percent)}: 95 % t interval over test rows and "
+        f"{len(score.seeds)} training seeds{rank}; entry {standing.entry}, identity {score.entry_identity[:16]}"
     )
     return result

@@ -152,7 +152,7 @@ def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     facts = [
         ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
         ("Rows", ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())),
-        ("Metric", benchmark.metrics[0].signature),
+        ("Metric", f"{benchmark.metrics[0].name} (version {benchmark.metrics[0].version})"),
         ("Seeds", f"{protocol.seeds} (quick budget: {protocol.quick_seeds})"),
         ("Selection", ", ".join(protocol.selection)),
         ("Severity", describe_axis(definition.severity)),

@@ -23,6 +23,7 @@ from ...benchmarks.statistics.interval import Estimate, estimate_gap_difference,
 from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
 from ...core.errors import FarshiftError, Unavailable, UnknownName
+from ...core.text import drop_version
 from ..tables.entry_rows import EntryRows
 from ..tables.row_scores import read_entry_rows
 from ..tables.table_view import Row, TableView
@@ -187,7 +188,7 @@ def compare_entries(
     samples = [item.ood for item in entry_rows if isinstance(item.ood, RowScores)]
     if len(samples) < len(entries):
         reason = "is not a mean over rows, so the difference cannot be attributed to rows or groups."
-        return Comparison(pairs, lacking=f"{view.table.metric} {reason}")
+        return Comparison(pairs, lacking=f"{drop_version(view.table.metric)} {reason}")
     if view_rows is None or len(view_rows["ood"].row_ids) != samples[0].rows:
         reason = "The benchmark's data were not available where this page was made, so groups and rows are not named."
         return Comparison(pairs, rows=_classify_rows(view, entries, samples, None), lacking=reason)

@@ -13,6 +13,7 @@ from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
 from ...benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.statistics.interval import Estimate
+from ...core.text import drop_version
 from ...splits.assignment import PARTS
 from ..tables.suite_table import format_model_name
 from ..tables.table_view import TableView
@@ -173,7 +174,7 @@ def _find_range(estimates: Sequence[Estimate], score: Score) -> tuple[float, flo
 
 
 def _name_score_axis(name: str, score: Score) -> str:
-    return f"{name} (%)" if score.bounds == SHARE else score.metric
+    return f"{name} (%)" if score.bounds == SHARE else drop_version(score.metric)
 
 
 def _get_axis_unit(score: Score) -> float:

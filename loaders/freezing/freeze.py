@@ -20,7 +20,7 @@ from ...core.progress import log_message, report_progress
 from ...core.text import write_inline
 from ...splits.assignment import compute_part_digests
 from ...splits.audit import audit_split
-from ...splits.audit.verdict import find_remedy, find_undeclared, judge_split, suggest_change
+from ...splits.audit.verdict import check_duplicates, find_remedy, find_undeclared, judge_split, suggest_change
 from ...splits.catalogue import LOCK, find_manifests
 from ...splits.catalogue import read_published_identities as locked_identities
 from ...splits.manifest import Manifest, PartPin, SplitDefinition, assign_rows, load_rule, read_manifest
@@ -214,10 +214,10 @@ def prepare_split(
         audit_record["holds"], audit_record["why"] = judge_split(frozen, audit_record)
         log_message(f"{frozen.name} keeps the flaws of the published data: {flaws}")
     if not audit_record["holds"]:
-        raise BadData(
-            f"{frozen.name}@{frozen.version} does not have the shift that it declares: "
-            + "; ".join([str(audit_record["why"]), *_list_remedies(frozen, audit_record)])
-        )
+        shared = check_duplicates(frozen, audit_record)
+        what = "shares inputs between parts" if shared else "does not have the shift that it declares"
+        reasons = "; ".join([str(audit_record["why"]), *_list_remedies(frozen, audit_record)])
+        raise BadData(f"{frozen.name}@{frozen.version} {what}: {reasons}")
     if not any(name.endswith("_test") for name in pins):
         raise BadDefinition(
             f"{frozen.name}: the rule assigns no row to a test part (parts: {', '.join(pins)}): change its `parameters`"
@@ -242,6 +242,8 @@ def _list_remedies(frozen: SplitDefinition, audit_record: dict[str, Any]) -> lis
     if not declared:
         return list(filter(None, [suggest_change(frozen, audit_record)]))
     line = f"if this is intended, add to the draft: declared = {write_inline(declared)}"
+    if "duplicates" in declared:
+        line = f"add to the draft: drop_duplicates = true, which drops those rows from training; {line}"
     return [line, f"even then: {remainder}"] if remainder else [line]
 
 

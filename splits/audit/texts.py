@@ -11,8 +11,7 @@ import numpy as np
 from ...core.engines import map_in_threads
 from ..measures.divergence import ATOMS, COMPOUNDS, Units, chernoff_coefficient, find_runs, split_words
 from ..measures.near_duplicates import RESEMBLANCE, make_shingles, measure_max_overlap
-from ..rows import compute_row_digests, get_digest_prefixes, read_repeated_inputs
-from ..schema import Schema
+from ..rows import digest_repeated_inputs
 from .parted import RANDOM, Mask, PartedRows
 
 if TYPE_CHECKING:
@@ -28,13 +27,7 @@ _AMONG = 100_000
 def count_duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
     """Count equal inputs: `within` each part the rows beyond the first, `across` two parts the distinct shared
     inputs."""
-    places = np.arange(rows.table.num_rows)
-    known = read_repeated_inputs(rows.table)
-    if known is not None:  # all other rows have inputs of their own
-        places = np.flatnonzero(np.isin(rows.row_ids, known))
-    inputs = Schema(rows.schema.of_role("input"))
-    table = rows.table.select([field.name for field in inputs.fields])
-    digests = get_digest_prefixes(compute_row_digests(table if known is None else table.take(places), inputs))
+    places, digests = digest_repeated_inputs(rows.table, rows.schema)
     masks = {name: mask[places] for name, mask in rows.masks.items()}
     distinct = {name: np.unique(digests[mask]) for name, mask in masks.items()}
     return {

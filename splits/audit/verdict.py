@@ -23,21 +23,20 @@ _DIVERGENCE, _VARIATION, _WEAK = 0.1, 0.1, 0.05
 def judge_split(definition: SplitDefinition, audit: Audit) -> Finding:
     """Return whether the split has its shift, and one line with the numbers that show it. Declared defects must equal
     the measured ones, for every kind."""
-    for flaw in (_check_duplicates(definition, audit), _check_tokens(definition, audit), _check_examples(audit)):
-        if flaw:
-            return False, flaw
-    return _KINDS[definition.kind](definition, audit)
+    flaw = check_duplicates(definition, audit) or _check_tokens(definition, audit) or _check_examples(audit)
+    return (False, flaw) if flaw else _KINDS[definition.kind](definition, audit)
 
 
-def _check_duplicates(definition: SplitDefinition, audit: Audit) -> str:
-    """Return how the inputs shared with training differ from the declared ones; "" if they do not."""
+def check_duplicates(definition: SplitDefinition, audit: Audit) -> str:
+    """Return how the inputs shared with training differ from the declared ones, of all parts; "" if they do not."""
     declared, across = definition.declared.duplicates, audit["duplicate_inputs"]["across"]
+    differences = []
     for pair in sorted({*declared, *(pair for pair in across if pair.startswith("train/"))}):
         count, expected = across.get(pair, 0), declared.get(pair, 0)
         if count != expected:
-            declaration = f"declared are {expected}" if expected else "none are declared"
-            return f"{count} inputs stand in both parts of {pair}, {declaration}"
-    return ""
+            declaration = f"declared are {expected:,}" if expected else "none are declared"
+            differences.append(f"{format_count(count, 'input')} in both parts of {pair} ({declaration})")
+    return "; ".join(differences)
 
 
 def find_undeclared(definition: SplitDefinition, audit: Audit) -> dict[str, dict[str, int]]:

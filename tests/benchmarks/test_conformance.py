@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from farshift import Answers, Failed, FarshiftError, check_model, predictor
+from farshift import benchmark as find_benchmark
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import find_recipe
 from farshift.benchmarks.harness.conformance import CHECKS, checks
@@ -388,3 +389,19 @@ def test_a_model_is_asked_for_the_user_s_own_rows_and_never_shown_their_label():
         check_model(Adder(), PAIRS, batch={"a": np.arange(0), "b": np.arange(0)})
     with pytest.raises(FarshiftError, match="give task too"):
         check_model(Adder(), batch=rows)
+
+
+def test_a_benchmark_gives_the_rows_that_its_models_are_trained_on():
+    inputs, labels = set(), set()
+
+    class Images:
+        def fit(self, train, val, budget):
+            labels.update(train.numpy()["digit"].tolist())
+
+        def predict(self, batch):
+            inputs.add((batch["image"].dtype.name, batch["image"].shape[1:]))
+            return [0] * len(batch["image"])
+
+    check_model(Images, benchmark := find_benchmark("rotated_mnist/angle_75"))
+    assert inputs == {("uint8", benchmark.load("train").numpy(["image"])["image"].shape[1:])}
+    assert len(labels) > 5

@@ -163,7 +163,7 @@ def test_a_candidate_that_left_rows_open_costs_only_the_rules_that_choose_it(fal
     assert result.selections["id_val"].chosen == {0: "whole/last", 1: "whole/last"}
     assert all(map(isfinite, numbers_in(json.loads(result.json()))))
     assert "by last: OOD n/a" in str(result)
-    with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: a row has no answer"):
+    with pytest.raises(BadRun, match="rmse is not defined on the view id: a row has no answer"):
         fs.score(run, selection="last")
 
 
@@ -175,7 +175,7 @@ def test_answers_of_any_size_are_scored(falls, tmp_path, factor):
 
 def test_answers_too_large_to_square_are_refused_in_one_line(falls, tmp_path):
     run = fs.evaluate(Clock, on=falls, seeds=2, settings={"a": {"factor": 1e200}}, out=tmp_path / "r")
-    with pytest.raises(BadRun, match="rmse@1 is not defined on the view id: .*answers are too large"):
+    with pytest.raises(BadRun, match="rmse is not defined on the view id: .*answers are too large"):
         fs.score(run)
 
 
@@ -187,7 +187,7 @@ def test_two_runs_whose_difference_is_not_defined_are_not_called_distinguishable
     result = fs.compare(*runs).to_dict()["difference"]
     assert {name: item["distinguishable"] for name, item in result.items()} == dict.fromkeys(("id", "ood", "gap"))
     assert all("n/a" in item for item in result.values())
-    with pytest.raises(FarshiftError, match="scored by rmse@1"):
+    with pytest.raises(FarshiftError, match="scored by rmse"):
         measure_effective_robustness(runs[0], runs)
 
 

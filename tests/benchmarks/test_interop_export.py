@@ -224,8 +224,8 @@ def test_what_cannot_be_exported_is_one_line(farshift, tmp_path):
     ("task", "metric", "rule", "complaint"),
     [
         ('type = "regression"', "rmse", "last", "is a regression task"),
-        ('type = "classification", classes = 2', "macro_f1", "last", "by macro_f1@1, which is not a mean over rows"),
-        ('type = "classification", classes = 2', "nll", "last", "is scored by nll@1"),
+        ('type = "classification", classes = 2', "macro_f1", "last", "by macro_f1, which is not a mean over rows"),
+        ('type = "classification", classes = 2', "nll", "last", "is scored by nll"),
         ('type = "sequence"', "exact_match", "leave_one_group_out", "which trains additional models"),
     ],
 )

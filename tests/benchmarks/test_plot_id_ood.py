@@ -86,9 +86,9 @@ def test_models_are_named_in_a_legend():
 
 
 def test_a_metric_outside_0_to_1_is_refused():
-    with pytest.raises(FarshiftError, match=r"^rmse@1 of scan/length does not lie in \[0, 1\]"):
+    with pytest.raises(FarshiftError, match=r"^rmse of scan/length does not lie in \[0, 1\]"):
         make_figure([record(metric="rmse@1", bounds=None)], "id_ood")
-    with pytest.raises(FarshiftError, match=r"^brier@1 of scan/length"):
+    with pytest.raises(FarshiftError, match=r"^brier of scan/length"):
         make_figure([record(metric="brier@1", better="lower", bounds=[0.0, 2.0])], "id_ood")
 
 

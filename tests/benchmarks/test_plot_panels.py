@@ -62,7 +62,7 @@ def test_two_metrics_in_one_panel_are_refused():
 
 def test_two_benchmarks_may_have_two_metrics():
     shown = make_figure([record(), record(benchmark="a/b", metric="rmse@1", better="lower", bounds=None)], "gap")
-    assert [axes.get_xlabel() for axes in shown.axes] == ["exact_match@1 (%)", "rmse@1, lower is better"]
+    assert [axes.get_xlabel() for axes in shown.axes] == ["exact_match (%)", "rmse, lower is better"]
 
 
 def test_runs_of_one_name_are_numbered():

@@ -64,7 +64,7 @@ def test_id_points_are_hollow_and_ood_points_are_filled():
 
 def test_the_axes_name_the_metric_the_severity_and_the_percent():
     (axes,) = make_figure([record(severity_unit="output length, actions")], "severity").axes
-    assert axes.get_ylabel() == "exact_match@1 (%)"
+    assert axes.get_ylabel() == "exact_match (%)"
     assert axes.get_xlabel() == "severity (output length, actions)"
     assert axes.get_title("left") == "scan/length"
     assert "100" in [text.get_text() for text in axes.get_yticklabels()]
@@ -73,7 +73,7 @@ def test_the_axes_name_the_metric_the_severity_and_the_percent():
 def test_a_metric_without_bounds_is_shown_as_it_is():
     curve = [bucket("id", 1, 1, 0.31), bucket("ood", 2, 2, 0.52)]
     (axes,) = make_figure([record(metric="rmse@1", better="lower", bounds=None, severity=curve)], "severity").axes
-    assert axes.get_ylabel() == "rmse@1, lower is better"
+    assert axes.get_ylabel() == "rmse, lower is better"
     ticks = [float(text.get_text()) for text in axes.get_yticklabels()]
     assert min(ticks) > 0.1 and max(ticks) < 1
 

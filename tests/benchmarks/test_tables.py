@@ -46,7 +46,8 @@ def test_each_record_is_a_row_in_its_order():
     assert head == HEAD
     for row, item in zip(rows, records, strict=True):
         seeds = "5" if len(item.seeds) == 5 else "3 of 5"
-        words = [item.benchmark, item.kind, f"{item.metric} (%)", item.model, seeds, item.selection]
+        metric = {"exact_match@1": "exact_match (%)", "accuracy@1": "accuracy (%)"}[item.metric]
+        words = [item.benchmark, item.kind, metric, item.model, seeds, item.selection]
         assert row == [*words, percent(item.id), percent(item.ood), percent(item.gap)]
 
 
@@ -69,7 +70,7 @@ def test_a_score_that_there_is_not_is_an_empty_cell():
 def test_a_metric_outside_0_to_1_is_not_in_percent():
     item = record(metric="rmse@1", better="lower", bounds=None, id=0.5, ood=0.62)
     _, row = markdown_rows([item])
-    assert row[2] == "rmse@1, lower is better"
+    assert row[2] == "rmse, lower is better"
     assert row[6:] == ["0.500 [0.480, 0.520]", "0.620 [0.600, 0.640]", "-0.120 [-0.148, -0.092]"]
     assert "percent" not in render_table([item], "markdown")
 

@@ -66,7 +66,7 @@ def test_benchmarks_stand_side_by_side_with_intervals_beneath_and_what_is_lackin
     assert [f"{number} {ends}" for number, ends in zip(texts[2][1:], texts[3][1:], strict=True)] == [
         percent(item) for each in records[1:] for item in (each.id, each.ood, each.gap)
     ]
-    assert "Metrics: exact_match@1 (%): scan/length; accuracy@1 (%): vowel/women." in table.note.text
+    assert "Metrics: exact_match (%): scan/length; accuracy (%): vowel/women." in table.note.text
 
 
 def test_what_does_not_fit_a_page_stands_beneath():
@@ -117,7 +117,7 @@ def test_a_score_that_there_is_not_is_a_dash_and_a_metric_outside_0_to_1_is_not_
         "0.620 [0.600, 0.640]",
         "-0.120 [-0.148, -0.092]",
     ]
-    assert "rmse@1, lower is better" in error.note.text and "percent" not in error.note.text
+    assert "rmse, lower is better" in error.note.text and "percent" not in error.note.text
 
 
 def test_what_cannot_be_compared_is_a_group_of_its_own():

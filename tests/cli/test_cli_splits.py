@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import farshift as fs
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
 from support import one_line_error
 
 
@@ -51,3 +55,18 @@ def test_a_misspelt_engine_is_refused_before_anything_is_read(command, tmp_path)
     misspelt = "proceses"  # codespell:ignore proceses
     error = one_line_error(command("splits", "build", tmp_path / "absent.toml", "--engine", misspelt))
     assert f"no engine named '{misspelt}': did you mean processes?" in error
+
+
+def test_a_benchmark_gives_the_rows_that_its_protocol_trains_on(command, tmp_path):
+    given = ("--part", "train", "--to", "parquet", "--out")
+    plain = command("splits", "export", "vowel/speakers", *given, tmp_path / "plain.parquet")
+    assert plain.returncode == 0 and "--benchmark vowel/speakers exports the rows" in plain.stderr
+    done = command("splits", "export", "--benchmark", "vowel/speakers", *given, tmp_path / "train.parquet")
+    assert done.returncode == 0 and "holds rows out" not in done.stderr
+    benchmark = fs.benchmark("vowel/speakers")
+    held_out = [benchmark.load(name).row_ids for name in ("id_test", "id_val")]
+    ids = [pq.read_table(tmp_path / f"{name}.parquet")["row_id"].to_pylist() for name in ("plain", "train")]
+    assert sorted([*ids[1], *np.concatenate(held_out).tolist()]) == ids[0] == fs.load("vowel/speakers").row_ids.tolist()
+    with pytest.raises(fs.FarshiftError, match="no part of vowel/speakers named 'test': "):
+        benchmark.load("test")
+    assert "name a split, or a benchmark" in one_line_error(command("splits", "export", *given, tmp_path / "x"))

@@ -86,6 +86,12 @@ def test_a_search_that_matches_nothing_says_what_a_search_is():
         assert "every search word must occur in a name, a title or another field" in output
 
 
+def test_an_unknown_benchmark_and_a_list_of_benchmarks_say_where_others_are(command):
+    error = command("benchmarks", "show", "my/own").stderr
+    assert "for a benchmark of your own, add its folder to FARSHIFT_PATH" in error
+    assert re.search(r"\(--suite NAME\): audio \d+, core \d+", print_listing("benchmarks", "list", "--source", "scan"))
+
+
 def test_only_listings_are_paged(in_a_terminal, tmp_path):
     file = tmp_path / "paged"
     assert len(in_a_terminal("splits", "show", "scan/length", PAGER=f"cat > {file}").splitlines()) > 24
@@ -118,13 +124,15 @@ def test_bold_type_is_silenced_by_no_color(in_a_terminal):
         ("compare", "baseline:mlp@modadd97/xi35", "baseline:knn@modadd97/xi35"),
         ("splits", "verify", "modadd97/xi35"),
         ("cache", "list"),
+        ("reproduce", "--list"),
+        ("baselines", "list", "--budgets"),
     ],
 )
 def test_a_list_fits_80_columns_and_breaks_no_interval(command):
     lines = print_listing(*command, columns="80").splitlines()
     assert lines
     assert [line for line in lines if len(line) > 80] == []
-    assert [line for line in lines if re.search(r"\[\d+\.\s*$", line)] == []
+    assert [line for line in lines if re.search(r"\[\d+\.\s*$", line) or re.match(r"\s+,?\s*\d*\.\d\]", line)] == []
 
 
 @pytest.mark.parametrize("command", [("doctor",), ("benchmarks", "show", "scan/length")])

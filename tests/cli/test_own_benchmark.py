@@ -93,16 +93,17 @@ def evaluated(command, name: str) -> str:
 
 def test_a_csv_is_a_benchmark(command, home):
     built(command, home, CSV)
-    assert "First on reviews/long (accuracy@1, length)" in evaluated(command, "reviews/long")
+    assert "First on reviews/long (accuracy, length)" in evaluated(command, "reviews/long")
     benchmark = find_benchmark("reviews/long")
     assert (benchmark.task.classes, benchmark.task.inputs, benchmark.task.names) == (3, ("text",), ())
     assert len(benchmark.part("id_test").row_ids) > 0
     assert len(benchmark.part("id_val").row_ids) > 0
+    assert benchmark.definition.protocol.selection == ["last", "id_val"]
 
 
 def test_a_folder_of_pictures_is_a_benchmark(command, home):
     built(command, home, PICTURES)
-    assert "First on photos/sketch (accuracy@1, domain)" in evaluated(command, "photos/sketch")
+    assert "First on photos/sketch (accuracy, domain)" in evaluated(command, "photos/sketch")
     benchmark = find_benchmark("photos/sketch")
     assert benchmark.task.names == ("cat", "dog")
     assert benchmark.part("ood_test").numpy(["image"])["image"][0].startswith(b"\x89PNG")
@@ -125,7 +126,7 @@ def test_a_data_set_of_the_hub_is_a_benchmark(command, home, monkeypatch):
         assert len(HUB.strip().splitlines()) <= 10
         manifest, _ = freeze(home / "draft.toml", home / "splits" / "manifests")
         write_benchmark(manifest, {}, home)
-        assert "First on digits/far (accuracy@1, domain)" in evaluated(command, "digits/far")
+        assert "First on digits/far (accuracy, domain)" in evaluated(command, "digits/far")
     assert find_benchmark("digits/far").task.classes == 4
 
 
@@ -149,6 +150,7 @@ def test_a_draft_may_say_otherwise(command, home, line, expected):
         ({"metrics": ["exactness"]}, "no metric named 'exactness'"),
         ({"views": {"id": {"part": "id_test"}}}, "benchmark: views must include `id` and `ood`|benchmark .*views"),
         ({"tasc": {}}, "benchmark tasc: Extra inputs are not permitted"),
+        ({"protocol": 3}, "benchmark protocol: Input should be a valid dictionary"),
     ],
 )
 def test_what_is_no_benchmark_is_refused(command, home, said, complaint):

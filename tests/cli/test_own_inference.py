@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from farshift import load
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.splits.catalogue import find_manifest
 from farshift.splits.manifest import Manifest
@@ -278,8 +279,31 @@ def test_a_refusal_for_flaws_gives_the_line_that_declares_them_all(build, comman
     path.write_text(draft.replace("flaws.csv", "flawed.csv"))
     done = command("splits", "build", path)
     assert done.returncode == 2
+    assert "shares inputs between parts: " in done.stderr
+    assert re.search(r"both parts of train/id_test .*both parts of train/ood_test", done.stderr)
     line = done.stderr.rstrip().partition("if this is intended, add to the draft: ")[2]
     assert re.fullmatch(r'declared = \{ duplicates = \{ "train/id_test" = [12], "train/ood_test" = [12] \} \}', line)
-    path.write_text(f"{path.read_text()}{line}\n")
+    refused = path.read_text()
+    path.write_text(f"{refused}{line}\n")
     assert command("splits", "build", path).returncode == 0
     assert sorted(frozen("flaws").definition.declared.duplicates) == ["train/id_test", "train/ood_test"]
+
+
+def test_training_rows_that_stand_in_a_test_can_be_dropped(build, command, tmp_path):
+    build("pairs", {"y": [WORDS[row % 3] for row in range(ROWS)]})
+    heading, *lines = (tmp_path / "pairs.csv").read_text().splitlines()
+    far = [line for line in lines if line.endswith("D")][:5]
+    copies = [f"{line.partition(',')[0]},cat,A" for line in far]
+    (tmp_path / "shared.csv").write_text("\n".join([heading, *lines, *copies]) + "\n")
+    path = tmp_path / "shared.toml"
+    path.write_text((tmp_path / "pairs.toml").read_text().replace("pairs", "shared"))
+    refused = command("splits", "build", path).stderr
+    assert (
+        "5 inputs in both parts of train/ood_test (none are declared); add to the draft: drop_duplicates = true"
+        in refused
+    )
+    path.write_text(f"drop_duplicates = true\n{path.read_text()}")
+    assert command("splits", "build", path).returncode == 0
+    assert command("splits", "verify", "pets/shared").returncode == 0
+    assert load("pets/shared", "train").row_ids.tolist() == load("pets/pairs", "train").row_ids.tolist()
+    assert len(load("pets/shared", "ood_test")) == len(load("pets/pairs", "ood_test"))

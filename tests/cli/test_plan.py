@@ -10,7 +10,12 @@ import pytest
 from encoded_files import folder, picture
 from farshift import read_run
 from farshift.baselines.running import resources
+from farshift.baselines.running.forecast import estimate_cost
+from farshift.baselines.running.forecast_text import format_cost_rows
 from farshift.baselines.running.resources import Requirement, find_shortages
+from farshift.baselines.running.sweep import make_plan
+from farshift.benchmarks.benchmark import load_benchmarks
+from farshift.benchmarks.model import Budget
 
 ON = "modadd97/xi35"
 
@@ -230,12 +235,24 @@ def test_several_baselines_are_searched_each_in_its_own_ranges(command_json):
     assert [(plan["baseline"], plan["settings"]) for plan in command_json(*given)] == [("erm", 3), ("irm", 3)]
 
 
-def test_rows_of_a_definition_that_was_never_pulled_are_not_known(farshift, tmp_path):
-    done = farshift(
-        "run", "cnn", "--on", "wilds_camelyon17/official", "--dry-run", FARSHIFT_CACHE=str(tmp_path / "empty")
-    )
+@pytest.mark.parametrize("baselines", [["cnn"], ["erm", "irm"]])
+def test_what_a_definition_that_was_never_pulled_takes_is_not_known(command, monkeypatch, tmp_path, baselines):
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "empty"))
+    done = command("run", *baselines, "--on", "wilds_camelyon17/official", "--dry-run")
     assert done.returncode == 0, done.stderr
-    assert "not known: the split is frozen when it is first pulled" in done.stdout
+    assert "run farshift splits pull wilds_camelyon17/official" in done.stdout
+    assert done.stdout.count("not known") >= 4 and "0 bytes" not in done.stdout
+
+
+@pytest.mark.slow
+def test_no_definition_that_was_never_pulled_breaks_an_estimate(monkeypatch, tmp_path):
+    monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "empty"))
+    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
+    unpulled = [name for name, benchmark in load_benchmarks().items() if not benchmark.manifest.frozen]
+    assert len(unpulled) > 90
+    for name in unpulled:
+        forecast = estimate_cost(make_plan("erm", name, tmp_path / "out", Budget("quick")))
+        assert forecast.unmeasured and format_cost_rows(forecast)
 
 
 def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from threading import Event
+
+import farshift as fs
 import pytest
 from farshift.cli.progress import Lines, make_progress_bars
+from farshift.core import progress
 from rich.console import Console
 
 
@@ -62,3 +66,30 @@ def test_a_run_without_a_terminal_says_what_begins_and_what_is_done(farshift, tm
     done = farshift("run", "mlp", "--on", "vowel/speakers", "--steps", "2", "--seeds", "1", "--out", tmp_path / "r")
     assert "mlp on vowel/speakers: training 1 replica, 2 steps each\n" in done.stderr
     assert "mlp on vowel/speakers: 1 seed done\n" in done.stderr
+
+
+def test_a_fit_that_takes_long_has_a_line_each_minute(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(progress, "MINUTE", 0.01)
+    heard, line = [], Event()
+
+    class Listener:
+        def say(self, text: str) -> None:
+            if "passes" in text:
+                heard.append(text)
+                line.set()
+
+        def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+            pass
+
+    class Slow:
+        def fit(self, train, val, budget):
+            for _ in train.batches(64):
+                pass
+            assert line.wait(60)
+
+        def predict(self, batch):
+            return [0] * len(batch["features"])
+
+    with progress.report_to(Listener()):
+        fs.evaluate(Slow, on="vowel/speakers", budget="quick", seeds=1, out=tmp_path / "run")
+    assert heard[0] == "vowel/speakers, seed 0: fit has run for under a second, 1.0 passes over the training rows"

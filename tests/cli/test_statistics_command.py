@@ -14,7 +14,7 @@ def detect(command, *arguments):
 def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(command):
     done = detect(command, "--on", "modadd97/xi35", "--assumed")
     assert done.returncode == 0, done.stderr
-    assert "modadd97/xi35 (accuracy@1)" in done.stdout
+    assert "modadd97/xi35 (accuracy)" in done.stdout
     assert "a two-sided 5% test" in done.stdout
     result = json.loads(detect(command, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
     assert f"{result['ood']['value']:.4f}" in done.stdout

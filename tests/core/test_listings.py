@@ -83,6 +83,8 @@ def test_benchmarks_are_found_as_their_splits_are():
     assert {item.source for item in result} == {"spoken_digits"}
     assert [item.name for item in fs.benchmarks("SCAN", suite="core", kind="length")] == ["scan/length"]
     assert fs.benchmarks(source="scan")[0].to_dict()["metrics"][0] == "exact_match@1"
+    assert "wilds_camelyon17/official" in {item.name for item in fs.benchmarks("medical definition")}
+    assert {item.prompt for item in fs.benchmarks("llm")} == {True}
 
 
 def test_baselines_and_results_are_found():

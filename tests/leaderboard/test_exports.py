@@ -64,7 +64,7 @@ def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(
     (table,) = read_tables(content.decode())
     (tabular,) = table.tabulars
     assert tabular.heads == ["rank", "ties", "model", "ID", "OOD", "gap", "best"]
-    assert tabular.groups == [("exact_match@1 (%)", 4, 6)]
+    assert tabular.groups == [("exact_match (%)", 4, 6)]
     texts = [[cell.text for cell in row] for row in tabular.rows]
     assert [row[:3] for row in texts[:2]] == [["1", "a", "strong"], ["2--3", "b", "once"]]
     assert texts[3][2] == "weak & 50%"

@@ -128,7 +128,7 @@ def test_the_command_writes_either_format(command, tmp_path):
 )
 def test_what_cannot_be_written_is_one_line_and_nothing_is_there(part, to, shard_bytes, said, tmp_path):
     with pytest.raises(FarshiftError, match=said):
-        export.export_part("scan/length", part, to, tmp_path / "out", shard_bytes)
+        export.export_part(lambda: load("scan/length", part), to, tmp_path / "out", shard_bytes)
     assert list(tmp_path.iterdir()) == []
 
 

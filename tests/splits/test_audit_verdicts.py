@@ -204,13 +204,13 @@ def test_an_input_of_training_in_the_test_fails_every_kind_unless_declared():
     severity = [1, 1, 1, 1, 2, 2]
     assert decided("length", columns, severity=severity) == (
         False,
-        "1 inputs stand in both parts of train/ood_test, none are declared",
+        "1 input in both parts of train/ood_test (none are declared)",
     )
     declared = {"duplicates": {"train/ood_test": 1}}
     assert decided("length", columns, severity=severity, declared=declared)[0]
     assert decided("length", PLAIN, severity=severity, declared=declared) == (
         False,
-        "0 inputs stand in both parts of train/ood_test, declared are 1",
+        "0 inputs in both parts of train/ood_test (declared are 1)",
     )
 
 

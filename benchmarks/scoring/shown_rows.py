@@ -1,0 +1,128 @@
+"""Single rows of a run as people check them: what a model was asked, what it wrote, the answer in it, the truth."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.draws import draw_permutation
+from ...core.errors import UnknownName
+from ...core.listings import escape_html, render_table
+from ..answers import Answers
+from ..benchmark import Benchmark
+from ..model import Task
+from ..model_inputs.load import load_model_inputs
+from ..prompting.prompt import MediaPart
+from ..runs.outputs import read_outputs
+from ..runs.run import Run, read_run
+from .answered_rows import RunPredictions
+from .score import get_run_benchmark
+
+_STATES = ("answered", "abstained", "failed")
+
+
+@dataclass(frozen=True)
+class ShownRow:
+    """A row of a view under the first seed. input: the prompt of a language model, else the inputs. output: its
+    raw text; None if the run has none. answer: the prediction that was read, None if there is none. score:
+    by the primary metric; None for one that is not a mean over rows."""
+
+    row_id: int
+    seed: int
+    candidate: str
+    input: str
+    output: str | None
+    answer: str | None
+    state: str
+    truth: str
+    score: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        return asdict(self)
+
+
+def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: str | None = None) -> list[ShownRow]:
+    """Show `count` rows of a view, drawn by row id: the same for every model. `UnknownName` for an unknown view."""
+    run = run if isinstance(run, Run) else read_run(run)
+    benchmark = get_run_benchmark(run)
+    if view not in benchmark.definition.views:
+        raise UnknownName(f"view of {benchmark.name}", view, benchmark.definition.views)
+    scored = RunPredictions(benchmark, run.predictions(), run)
+    chosen = scored.choose(benchmark.rule(selection or run.selection))
+    seed = run.seeds[0]
+    rows = scored.view(view, chosen)
+    drawn = np.sort(draw_permutation(f"show/{benchmark.name}/{view}", rows.row_ids)[:count])
+    rows, task, metric = rows.select(drawn), benchmark.task, benchmark.metrics[0]
+    complete = rows.answers[0].fill_missing(rows.truth, task)
+    scores = None if metric.per_row is None else metric.per_row(complete, rows.truth, task)
+    part = benchmark.definition.views[view].part
+    outputs = read_outputs(run.path, part, seed, chosen[seed])
+    texts = _list_inputs(benchmark, part, rows.row_ids, prompted=bool(outputs))
+    return [
+        ShownRow(
+            int(row_id),
+            seed,
+            chosen[seed],
+            texts[row],
+            outputs.get(int(row_id)),
+            _format_answer(rows.answers[0], row, task),
+            _STATES[int(rows.answers[0].status[row])],
+            _format_label(rows.truth[row], task),
+            None if scores is None else float(scores[row]),
+        )
+        for row, row_id in enumerate(rows.row_ids)
+    ]
+
+
+def _list_inputs(benchmark: Benchmark, part: str, row_ids: NDArray[np.uint64], prompted: bool) -> list[str]:
+    """Return the prompt of each row, or its inputs by name."""
+    inputs = load_model_inputs(benchmark)
+    rows = inputs.part(part)
+    batch = rows.batch(np.searchsorted(rows.row_ids, row_ids))
+    if prompted and inputs.prompt is not None:
+        return ["".join(map(_format_part, parts)) for parts in inputs.prompt.all_parts(batch)]
+    return [
+        "\n".join(f"{name}: {_format_value(batch[name][row])}" for name in benchmark.task.inputs)
+        for row in range(len(row_ids))
+    ]
+
+
+def _format_part(part: str | MediaPart) -> str:
+    return part if isinstance(part, str) else f"<{part.type}, {len(part.content):,} bytes>"
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bytes):
+        return f"<{len(value):,} bytes>"
+    shape = np.shape(value)
+    return f"<{value.dtype}[{','.join(map(str, shape))}]>" if np.size(value) > _MOST_NUMBERS else str(value)
+
+
+_MOST_NUMBERS = 16
+"""The most numbers of one input that are shown."""
+
+
+def _format_answer(answers: Answers, row: int, task: Task) -> str | None:
+    return _format_label(answers.prediction[row], task) if answers.answered[row] else None
+
+
+def _format_label(value: Any, task: Task) -> str:
+    return task.names[int(value)] if task.names and task.type == "classification" else str(value)
+
+
+def render_html(rows: list[ShownRow], title: str) -> str:
+    """Return the rows as a page of HTML that needs no other file."""
+    table = render_table(
+        [{name: "" if value is None else value for name, value in row.to_dict().items()} for row in rows]
+    )
+    style = "body{font:16px sans-serif}td,th{vertical-align:top;text-align:left;padding:.5em;border-bottom:1px solid}"
+    style += "td{white-space:pre-wrap;font-family:monospace}"
+    head = f'<meta charset="utf-8"><title>{escape_html(title)}</title><style>{style}</style>'
+    return (
+        f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{escape_html(title)}</h1>{table}</body></html>\n'
+    )
