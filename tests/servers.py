@@ -87,7 +87,7 @@ class _HubHandler(_Handler):
 
     def _resolve(self, head: bool) -> None:
         self.site.requests.append((self.path, self.headers.get("Range")))
-        prefix = "/datasets/farshift/test/resolve/"
+        prefix = f"{'/datasets' if self.path.startswith('/datasets/') else ''}/farshift/test/resolve/"
         revision, _, name = self.path.split("?")[0].removeprefix(prefix).partition("/")
         body = self.site.files.get(name)
         if not self.path.startswith(prefix) or body is None or revision != self.COMMIT:
@@ -121,7 +121,7 @@ def web(**files: bytes) -> Any:
 
 
 def hub(**files: bytes) -> Any:
-    """A Hub-like server with one data set, farshift/test, at one commit."""
+    """A Hub-like server with one data set, farshift/test, and a model of that name, at one commit."""
     return _serving(Site(dict(files)), _HubHandler)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -123,9 +123,7 @@ def find_folder(spec: str) -> FolderCheckpoint:
 def _find_shipped(network: PretrainedNetwork) -> Checkpoint:
     paths = network.fetch()
     if network.architecture == TRANSFORMERS:
-        folder = _link_files(network.digest, tuple(paths.items()))
-        from_spec(str(folder), {})  # for its checks
-        return FolderCheckpoint(network.name, network.digest, folder)
+        return FolderCheckpoint(network.name, network.digest, _link_files(network.digest, paths))
     build = partial(_build_shipped, network, *paths.values())
     return ModuleCheckpoint(network.name, network.digest, Transform(network.preprocessing), build)
 
@@ -133,12 +131,14 @@ def _find_shipped(network: PretrainedNetwork) -> Checkpoint:
 _linked: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
 
-def _link_files(digest: str, paths: tuple[tuple[str, Path], ...]) -> Path:
+def _link_files(digest: str, paths: Mapping[str, Path]) -> Path:
     """A folder in which files of the cache have the names that transformers expects, removed when the process ends."""
     if digest not in _linked:
-        _linked[digest] = tempfile.TemporaryDirectory(prefix="farshift-")
-        for name, path in paths:
-            (Path(_linked[digest].name) / name).symlink_to(path)
+        folder = tempfile.TemporaryDirectory(prefix="farshift-")
+        for name, path in paths.items():
+            (Path(folder.name) / name).symlink_to(path)
+        from_spec(folder.name, {})  # for its checks
+        _linked[digest] = folder
     return Path(_linked[digest].name)
 
 

@@ -166,7 +166,7 @@ class Body(nn.Module):
     def depths(self) -> list[int]:
         """The layer of each of the model's parameters: 0 before the first block, then 1 to L, L + 1 after the last. A
         block is an element of the longest list of modules that is in no other: a layer of a Transformer, a stage of a
-        convolutional network."""
+        convolutional network; or without lists a child of the module."""
         lists = [
             (name, len(module)) for name, module in self.model.named_modules() if isinstance(module, nn.ModuleList)
         ]
@@ -174,6 +174,9 @@ class Body(nn.Module):
         # The last of several of equal length: an audio model's convolutions come before its layers.
         prefix, blocks = max(reversed(outer), key=lambda entry: entry[1], default=("", 0))
         within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
+        if not lists:  # a module without lists: each of its children is a block, the first one the stem
+            children = [name.split(".")[2] for name, _ in self.named_parameters()]
+            return [list(dict.fromkeys(children)).index(child) for child in children]
         depths, last = [], 0
         for name, _ in self.named_parameters():
             match = within.match(name.removeprefix("model."))

@@ -133,6 +133,8 @@ class Transform:
         last = self._read[-1]
         if last["mean"]:
             mean, deviation = (tuple(map(float, last[name].split())) for name in ("mean", "deviation"))
+            if min(deviation) <= 0:
+                raise FarshiftError(f"transform {self.text!r}: the deviation has to be above 0")
             return np.array(mean * (3 // len(mean)), np.float32), np.array(
                 deviation * (3 // len(deviation)), np.float32
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
@@ -14,8 +15,8 @@ import numpy as np
 import pytest
 import tiny_hf
 import torch
-from encoded_files import picture
-from farshift import FarshiftError
+from encoded_files import folder, picture
+from farshift import FarshiftError, read_run
 from farshift.baselines.backbones import cifar_resnet
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.checkpoint import ModuleCheckpoint, find_checkpoint
@@ -60,7 +61,7 @@ def saved(thing: Any) -> bytes:
     return file.getvalue()
 
 
-def define(folder: Path, stem: str, site: Site, files: dict[str, bytes], **said: str) -> None:
+def define(home: Path, stem: str, site: Site, files: dict[str, bytes], **said: str) -> None:
     """Write the definition of a network whose files are on a server."""
     site.files |= {f"/{stem}/{file}": content for file, content in files.items()}
     facts = {"name": stem, "title": "A tiny network", "licence": "CC0-1.0", "citation": "none", "homepage": "none"}
@@ -75,7 +76,7 @@ def define(folder: Path, stem: str, site: Site, files: dict[str, bytes], **said:
             f"bytes = {len(content)}",
         ]
         lines += [f'mirrors = [{{ sort = "https", url = "{site.url}/{stem}/{file}" }}]']
-    path = folder / "loaders" / "weights" / f"{stem}.toml"
+    path = home / "loaders" / "weights" / f"{stem}.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines) + "\n")
 
@@ -185,14 +186,14 @@ def test_a_definition_without_preprocessing_or_under_another_name_is_refused(
 
 def test_a_transformers_model_by_name_gives_the_features_of_its_folder(home: Path, site: Site) -> None:
     pytest.importorskip("transformers")
-    folder = tiny_hf.classifier(home / "bert")
-    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    bert = tiny_hf.classifier(home / "bert")
+    files = {path.name: path.read_bytes() for path in bert.iterdir()}
     define(home, "sentences", site, files, architecture="transformers", preprocessing="")
     task = Task("classification", ("command",), "turn", classes=2)
     given = {"command": words(["walk left twice", "run", ""]), "turn": np.arange(3) % 2}
     named = FrozenColumns("sentences", task, given).columns(given)["command"]
-    assert np.array_equal(named, FrozenColumns(str(folder), task, given).columns(given)["command"])
-    assert digest_encoder("sentences") != digest_encoder(str(folder))
+    assert np.array_equal(named, FrozenColumns(str(bert), task, given).columns(given)["command"])
+    assert digest_encoder("sentences") != digest_encoder(str(bert))
 
 
 OWN = """
@@ -316,3 +317,35 @@ def test_settings_for_texts_and_clip_are_refused_of_a_module(home: Path, site: S
     named = Task("classification", ("picture",), "shape", classes=2, names=("round", "square"))
     with pytest.raises(ModelError, match="weights tiny read images, and this needs a model of transformers"):
         trained(recipe("pretrained", 1, weights="tiny", head="zero-shot"), named, given)
+
+
+SPLIT = """
+name = "photos/sketch"
+version = 1
+kind = "domain"
+title = "Tested on sketches"
+label = "kind"
+rule = "domain/hold_out"
+parameters = { field = "domain", ood = ["sketch"] }
+data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
+benchmark = {}
+"""
+
+
+@pytest.mark.slow
+def test_several_baselines_train_on_features_of_a_network_by_name(farshift: Any, home: Path, site: Site) -> None:
+    define(home, "tiny", site, {"tiny.th": saved(released(tiny()))})
+    domains, kinds = ("art", "cartoon", "photo", "sketch"), ("dog", "horse")
+    names = [f"{domain}/{kind}/{n}.jpg" for domain in domains for kind in kinds for n in range(6)]
+    folder(home / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
+    (home / "draft.toml").write_text(SPLIT)
+    done = farshift("splits", "build", "draft.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    run = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "2", "--steps", "3")
+    for option, baselines in (("--encoder", ("mlp", "coral", "knn")), ("--fine-tune", ("erm", "coral"))):
+        done = farshift("run", *baselines, option, "tiny", *run, "--out", option.strip("-"), "--json")
+        assert done.returncode == 0, done.stderr
+        assert [score["model"] for score in json.loads(done.stdout)] == [f"{name} (tiny)" for name in baselines]
+        card = read_run(f"{option.strip('-')}/coral").card
+        assert card.model.extra["pretrained"] == describe_weights(["tiny"])
+    assert [path for path, _ in site.requests] == ["/tiny/tiny.th"]

@@ -187,7 +187,8 @@ def test_a_file_inside_a_package_comes_through_the_users_own_pip(cache, tmp_path
         fetch_file(pin(PYPI | {"version": "2.0"}, body=b"other"))
 
 
-def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
+@pytest.mark.parametrize(("kind", "prefix"), [("dataset", "/datasets/farshift/"), ("model", "/farshift/")])
+def test_a_file_of_the_hub_comes_through_the_real_client(cache, tmp_path, kind, prefix):
     """The client reads HF_ENDPOINT when it is imported, so it gets a process of its own."""
     code = (
         "import sys, json; from farshift.loaders.acquire.fetch import FilePin, fetch_file\n"
@@ -195,7 +196,7 @@ def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path)
         "    try: print(fetch_file(FilePin.model_validate_json(pin)))\n"
         "    except Exception as error: print(type(error).__name__, error)\n"
     )
-    there = {"sort": "hub", "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"}
+    there = {"sort": "hub", "type": kind, "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"}
     with hub(**{"data.bin": BODY}) as site:
         environment = os.environ | {
             "HF_ENDPOINT": site.url,
@@ -213,6 +214,7 @@ def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path)
         assert unknown.startswith("Unavailable")
         assert Path(path).read_bytes() == BODY
         assert any("data.bin" in path for path, _ in site.requests)
+        assert all(path.startswith(prefix) for path, _ in site.requests)
 
 
 def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cache):
