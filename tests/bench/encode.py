@@ -81,11 +81,14 @@ def main() -> None:
         bare, ours = measure(loop), measure(encode)
         shares.append(bare / ours)
         print(
-            f"bare loop {bare[0]:6.1f} s CPU {bare[1]:6.1f} s wall   farshift {ours[0]:6.1f} s CPU {ours[1]:6.1f} s wall   "
+            f"bare loop {bare[0]:6.1f} s CPU {bare[1]:6.1f} s wall   "
+            f"farshift {ours[0]:6.1f} s CPU {ours[1]:6.1f} s wall   "
             f"speed {shares[-1][0]:.2f} (CPU) {shares[-1][1]:.2f} (wall)",
             flush=True,
         )
-    print(f"{len(files)} pictures, {len(files) / ours[1]:.0f} a second; median speed {np.median(shares, axis=0).round(2)}")
+    print(
+        f"{len(files)} pictures, {len(files) / ours[1]:.0f} a second; median speed {np.median(shares, axis=0).round(2)}"
+    )
 
 
 if __name__ == "__main__":
