@@ -126,7 +126,7 @@ def list_algorithms() -> list[dict[str, Any]]:
 def list_networks() -> list[dict[str, Any]]:
     """One record per network: name, description, its tasks (`task`: as its file states it), defaults; then one per
     pretrained network (`task`: `pretrained`): licence, bytes, the data that it was trained on, published scores."""
-    networks = [
+    networks: list[dict[str, Any]] = [
         {
             "name": name,
             "title": _read_title(file),
