@@ -22,6 +22,7 @@ from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.definition import BenchmarkDefinition
 from farshift.cli import build_command
 from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.pretrained import PretrainedNetwork
 from farshift.loaders.acquire.source import SourceDefinition
 from farshift.splits.manifest import SplitDefinition
 from mkdocs.config.defaults import MkDocsConfig
@@ -40,7 +41,7 @@ PLUGINS = {
     "splits": ("rules",),
     "loaders": ("generators", "readers", "mirrors"),
     "benchmarks": ("metrics", "selection", "augmentations", "extraction", "adapters", "plot", "tables"),
-    "baselines": ("networks", "algorithms", "optimisers", "schedules", "positions", "formats"),
+    "baselines": ("networks", "backbones", "algorithms", "optimisers", "schedules", "positions", "formats"),
     "leaderboard": ("exports", "contamination"),
 }
 
@@ -50,6 +51,7 @@ KEYS: dict[str, type[BaseModel]] = {
     "The table [data] of a split": Data,
     "A source": SourceDefinition,
     "A baseline": Recipe,
+    "A pretrained network": PretrainedNetwork,
     "A claim": Claim,
 }
 """What each kind of file is checked against."""

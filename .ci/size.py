@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 CONTENT = (
     "baselines/algorithms",
+    "baselines/backbones",
     "baselines/networks",
     "benchmarks/adapters",
     "benchmarks/metrics",

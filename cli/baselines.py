@@ -89,10 +89,16 @@ def baselines_algorithms(json: bool = False) -> None:
 
 @command(app, "networks")
 def baselines_networks(json: bool = False) -> None:
-    """List the networks: task and description."""
+    """List the networks, and the pretrained networks (for --encoder and --fine-tune) with licence and size."""
     from ..baselines.running.listing import list_networks
+    from ..loaders.cache.limit import format_size
 
-    columns = {"network": "name", "task": "task", "description": "title"}
+    def describe(record: dict[str, Any]) -> str:
+        if "licence" not in record:
+            return str(record["title"])
+        return f"{record['title']} ({record['licence']}, {format_size(record['bytes'])})"
+
+    columns: Columns = {"network": "name", "task": "task", "description": describe}
     print_records(json, list_networks(), columns, show=print_catalogue)
 
 

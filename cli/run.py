@@ -78,9 +78,10 @@ def run(
     --diagnose D,D: Diagnostics to compute for the trained replicas, separated by commas, such as coherence,sharpness,
         or all (default: none).
     --network NAME: Network, as printed by farshift baselines networks (default: the baseline's).
-    --encoder MODEL: Train on features computed once with a frozen Hugging Face transformers model: org/name or
-        org/name@revision on the Hub, or ./folder.
-    --fine-tune MODEL: Fine-tune a Hugging Face transformers model, named as for --encoder.
+    --encoder MODEL: Train on features computed once with a frozen pretrained model: a name printed by farshift
+        baselines networks; a Hugging Face transformers model, org/name[@revision] or ./folder; a function FILE.py:NAME
+        that returns a torch module; or timm:NAME, open_clip:NAME, torchvision:NAME.
+    --fine-tune MODEL: Fine-tune a pretrained model, named as for --encoder.
     --augment NAME: Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5
         (default: the baseline's).
     --published NAME: Train with the published settings of domainbed or wilds, as printed by farshift baselines list

@@ -1,4 +1,5 @@
-"""A small server that speaks the Hugging Face Hub's protocol for one data set, on loopback, with planned faults.
+"""A small server that speaks the Hugging Face Hub's protocol for one data set and a model of its files, on loopback, with
+planned faults.
 
 Enough for the real `huggingface_hub` and `datasets`: revisions, listings, `resolve` with the redirect of large files to
 a second address, ranges, validators. Protocol: https://huggingface.co/docs/hub/api. Content without that protocol is
@@ -236,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         send(self, content, headers | {"Accept-Ranges": "bytes"}, fault)
 
 
-_API = rf"/api/datasets/{REPOSITORY}"
+_API = rf"/api/(?:datasets|models)/{REPOSITORY}"
 _ROUTES: list[tuple[str, Callable[..., None]]] = [
     (_API, _Handler.information),
     (rf"{_API}/revision/(?P<revision>.+)", _Handler.information),
@@ -244,7 +245,7 @@ _ROUTES: list[tuple[str, Callable[..., None]]] = [
     (rf"{_API}/tree/(?P<revision>[^/]+)/?(?P<folder>.*)", _Handler.tree),
     (rf"{_API}/paths-info/(?P<revision>[^/]+)", _Handler.paths),
     (rf"{_API}/xet-read-token/(?P<revision>[^/]+)", _Handler.xet_token),
-    (rf"/datasets/{REPOSITORY}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", _Handler.resolved),
+    (rf"(?:/datasets)?/{REPOSITORY}/resolve/(?P<revision>[^/]+)/(?P<path>.+)", _Handler.resolved),
     (r"/large/(?P<digest>[0-9a-f]{64})/(?P<path>.+)", _Handler.large),
     (r"/plain/(?P<revision>[^/]+)/(?P<path>.+)", _Handler.plain),
 ]

@@ -29,6 +29,7 @@ PAGES = (
     "protocol.md",
     "loading.md",
     "baselines.md",
+    "pretrained.md",
     "board.md",
     "host-a-board.md",
     "leaderboard.md",

@@ -12,6 +12,7 @@ from typing import Any
 from farshift.baselines.recipe import find_plugin_files
 from farshift.baselines.running.listing import BaselineEntry, baselines, list_algorithms, list_networks
 from farshift.core.plugins import find_files_by_name
+from farshift.loaders.cache.limit import format_size
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table, join_page
 
@@ -163,11 +164,30 @@ def read_missing_reason(file: Path) -> str | None:
 
 def _render_networks() -> str:
     files = find_plugin_files("networks")
+    entries = list_networks()
     rows = [
         (f"`{entry['name']}`", ", ".join(entry["tasks"]), _read_first_sentence(files[entry["name"]]))
-        for entry in list_networks()
+        for entry in entries
+        if entry["name"] in files
     ]
-    return join_page("# Networks", format_table(("network", "tasks", "description"), rows))
+    pretrained = [
+        (
+            f"[`{entry['name']}`]({entry['homepage']})",
+            entry["trained_on"],
+            "; ".join(f"{score['value']:g} % on {score['on']} ({score['source']})" for score in entry["published"]),
+            entry["licence"],
+            format_size(entry["bytes"]),
+        )
+        for entry in entries
+        if entry["name"] not in files
+    ]
+    return join_page(
+        "# Networks",
+        format_table(("network", "tasks", "description"), rows),
+        "## Pretrained",
+        "For [`--encoder` and `--fine-tune`](../pretrained.md).",
+        format_table(("network", "trained on", "published accuracy", "licence", "size"), pretrained),
+    )
 
 
 def _render_components() -> str:

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
-from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import BadData, FarshiftError, ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
+from .checkpoint import find_folder
 from .encoding import RowEncoding, Sizes
 from .feature_store import DIGEST, FeatureStore
 from .frozen_readers import load_audio_processor
@@ -44,7 +44,7 @@ class AudioEncoding(RowEncoding):
             raise ModelError(f"setting inputs = 'sounds' needs one audio input; this task has {', '.join(task.inputs)}")
         if seconds <= 0:
             raise ModelError(f"setting seconds = {seconds:g}: the length of audio must be above 0")
-        folder = from_spec(weights, {}).folder
+        folder = find_folder(weights).folder
         with wrap_user_errors(f"reading the configuration of {weights}"), silence_transformers():
             config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if not hasattr(config, "conv_kernel"):

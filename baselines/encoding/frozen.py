@@ -1,4 +1,4 @@
-"""Features of a frozen pretrained encoder of transformers, in place of the texts, images or audio that it reads.
+"""Features of a frozen pretrained encoder, in place of the texts, images or audio that it reads.
 
 Linear probing: Alain and Bengio, "Understanding intermediate layers using linear classifier probes", 2016
 (arXiv:1610.01644); as a baseline under shift, Kumar et al., ICLR 2022 (arXiv:2202.10054). Anything that learns from
@@ -10,44 +10,41 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import blake2b
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
+from .checkpoint import Checkpoint, ModuleCheckpoint, find_checkpoint
 from .feature_store import DIGEST, FeatureStore
 from .frozen_readers import make_reader
 from .images import is_encoded
 
 
 def digest_encoder(spec: str) -> str:
-    """A digest of an encoder's weights: of the Hub's commit, or of a folder's files. Downloads missing files; raises
-    the errors of `FrozenColumns`."""
-    return from_spec(spec, {}).code
+    """A digest of an encoder's weights: of the Hub's commit, of a folder's files, or of a module's tensors and
+    preprocessing. Downloads missing files; raises the errors of `FrozenColumns`."""
+    return find_checkpoint(spec).digest
 
 
 class FrozenColumns:
     """The columns of a classification or regression task, with features in place of its texts, images or audio.
 
-    spec: `org/name[@revision]` of the Hub, or a folder, `./folder`. The features are the mean of the last hidden
-    states: over a text's tokens (at most its window), over an image's positions, or over an audio clip's frames.
+    spec: see `find_checkpoint`. The features are the mean of the last hidden states: over a text's tokens (at most its
+    window), over an image's positions, or over an audio clip's frames; or what a module returns.
     Encoded images and audio are read by the model's own processor; pixels of images that are arrays are divided by the
     largest among training rows, as in `encoding.RowEncoding`.
 
-    Raises `MissingExtra` without transformers, `Unavailable` if the Hub does not provide the model, `FarshiftError` for
-    a folder without a model, and `ModelError` for a task without an input that the model reads."""
+    Raises the errors of `find_checkpoint`, and `ModelError` for a task without an input that the model reads."""
 
     def __init__(self, spec: str, task: Task, train: Columns, device: str = "cpu") -> None:
         if task.type not in ("classification", "regression"):
             raise ModelError(
                 f"encoder {spec}: a probe on its features predicts a class or a number, and this is a {task.type} task"
             )
-        location = from_spec(spec, {})
-        self._encoder = _load_encoder(location.folder, location.code, location.name, device)
+        self._encoder = _load_encoder(find_checkpoint(spec), device)
         self._scales: dict[str, float] = {}
         for name in task.inputs:
             if self._encoder.reads(train[name]):
@@ -66,24 +63,25 @@ class FrozenColumns:
 
 
 @lru_cache(maxsize=1)
-def _load_encoder(folder: Path, code: str, name: str, device: str) -> _Encoder:
-    """The encoder of a folder whose digest is `code`, loaded once for all replicas of a process."""
-    return _Encoder(folder, code, name, device)
+def _load_encoder(checkpoint: Checkpoint, device: str) -> _Encoder:
+    """The encoder of pretrained weights, loaded once for all replicas of a process."""
+    return _Encoder(checkpoint, device)
 
 
 class _Encoder:
     """A model that encodes each row once, and stores its features in the cache by a digest of the row's content."""
 
-    def __init__(self, folder: Path, code: str, name: str, device: str) -> None:
-        self._model = make_reader(folder, device)
+    def __init__(self, checkpoint: Checkpoint, device: str) -> None:
+        self._model = make_reader(checkpoint, device)
         self.what, self.reads = self._model.what, self._model.reads
+        libraries = ["torch"] if isinstance(checkpoint, ModuleCheckpoint) else ["transformers", "torch"]
         self._decides = {
             "format": 1,
-            "weights": code,
+            "weights": checkpoint.digest,
             "device": device.split(":")[0],
-            "versions": [version("transformers"), version("torch")],
+            "versions": [version(name) for name in libraries],
         }
-        self._name = name
+        self._name = checkpoint.name
         self._stores: dict[bool, FeatureStore] = {}
 
     def scale(self, column: NDArray[Any]) -> float:

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
-from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
 from ...loaders.batching.tokenizer import load_tokenizer
 from ...loaders.batching.tokens import tokenise_texts
 from .audio_samples import AudioEncoding
+from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
 from .log_mel import SpectrogramEncoding, is_audio_task
 from .targets import make_targets
@@ -48,7 +48,7 @@ class TokenEncoding(RowEncoding):
 
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
             raise ModelError(f"setting inputs = 'tokens' needs one text input; this task has {', '.join(task.inputs)}")
-        location = from_spec(weights, {})
+        location = find_folder(weights)
         with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
             config = AutoConfig.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
             own = AutoTokenizer.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)

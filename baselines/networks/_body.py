@@ -1,4 +1,4 @@
-"""A pretrained transformers model as part of a network: plain code for one replica, parameters for all replicas.
+"""A pretrained model as part of a network: plain code for one replica, parameters for all replicas.
 
 The model's parameters and saved buffers get the replica axis, so that stacking, picking, optimisers and checkpoints
 treat them like any others. It is called once for each replica with that replica's slices
@@ -12,7 +12,6 @@ import copy
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,8 +19,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ...benchmarks.adapters._clip import load_clip_model, normalise_rows
-from ...benchmarks.adapters.hugging_face import from_spec
 from ...core.errors import ModelError
+from ..encoding.checkpoint import Checkpoint, find_checkpoint, find_folder
 from ..encoding.frozen_readers import Moments, load_model, read_moments
 from ..layers.lora import add_lora
 from ..replicas.rng import Rng
@@ -39,19 +38,19 @@ class Body(nn.Module):
     def __init__(self, settings: Mapping[str, Any]) -> None:
         super().__init__()
         if not settings["weights"]:
-            raise ModelError("setting weights: name a model of transformers, org/name[@revision] or ./folder")
+            raise ModelError("setting weights: name pretrained weights, such as org/name[@revision] or ./folder")
         if settings["pooling"] not in POOLS:
             raise ModelError(f"setting pooling = {settings['pooling']!r}: use {', '.join(POOLS)}")
         if settings["freeze"] not in FROZEN:
             raise ModelError(f"setting freeze = {settings['freeze']!r}: use {', '.join(FROZEN)}")
-        checkpoint = from_spec(settings["weights"], {})
+        checkpoint = find_checkpoint(settings["weights"])
         if settings["head"] not in ("zero", "zero-shot"):
             raise ModelError(f"setting head = {settings['head']!r}: use zero or zero-shot")
         self.projects = settings["head"] == "zero-shot"
         """Whether features are CLIP's projected image features, normalised to length 1."""
         if self.projects and settings["pooling"] != "model":
             raise ModelError("setting head = 'zero-shot' needs the model's own features: leave pooling at model")
-        model: Any = _add_replica_axis(copy.deepcopy(_read_model(checkpoint.folder, checkpoint.code, self.projects)))
+        model: Any = _add_replica_axis(copy.deepcopy(_read_model(settings["weights"], checkpoint, self.projects)))
         self.model = model
         self.name, self.pool, self.frozen_norm = checkpoint.name, settings["pooling"], settings["frozen_norm"]
         self.frozen, self.probe_steps = settings["freeze"] == "body", settings["probe_steps"]
@@ -61,7 +60,7 @@ class Body(nn.Module):
             raise ModelError(f"weights {self.name} read {self.reads}: use a model of images, text or audio")
         self.pixels: Moments | None = None
         if self.reads == "pixel_values":
-            self.pixels = read_moments(checkpoint.folder, config.num_channels)
+            self.pixels = read_moments(checkpoint, config.num_channels)
         self.one_way = self.reads == "input_ids" and is_one_way(config)
         self.masked = getattr(config, "feat_extract_norm", "") != "group"
         """Whether the model is given a padding mask. wav2vec 2.0 with group normalisation was trained without."""
@@ -84,12 +83,10 @@ class Body(nn.Module):
     @property
     def adaptable(self) -> dict[str, nn.Module]:
         """The linear maps to queries and values, by name."""
-        from transformers.pytorch_utils import Conv1D
-
         return {
             name: module
             for name, module in self.model.named_modules()
-            if isinstance(module, nn.Linear | Conv1D) and _ADAPTED.search(name)
+            if (isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D") and _ADAPTED.search(name)
         }
 
     def train(self, mode: bool = True) -> Body:
@@ -169,7 +166,7 @@ class Body(nn.Module):
     def depths(self) -> list[int]:
         """The layer of each of the model's parameters: 0 before the first block, then 1 to L, L + 1 after the last. A
         block is an element of the longest list of modules that is in no other: a layer of a Transformer, a stage of a
-        convolutional network."""
+        convolutional network; or without lists a child of the module."""
         lists = [
             (name, len(module)) for name, module in self.model.named_modules() if isinstance(module, nn.ModuleList)
         ]
@@ -177,6 +174,9 @@ class Body(nn.Module):
         # The last of several of equal length: an audio model's convolutions come before its layers.
         prefix, blocks = max(reversed(outer), key=lambda entry: entry[1], default=("", 0))
         within = re.compile(re.escape(prefix) + r"\.(\d+)\.")
+        if not lists:  # a module without lists: each of its children is a block, the first one the stem
+            children = [name.split(".")[2] for name, _ in self.named_parameters()]
+            return [list(dict.fromkeys(children)).index(child) for child in children]
         depths, last = [], 0
         for name, _ in self.named_parameters():
             match = within.match(name.removeprefix("model."))
@@ -210,13 +210,13 @@ def _strip_padding(rows: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 @lru_cache(maxsize=1)
-def _read_model(folder: Path, code: str, projects: bool) -> Any:
-    """The model of a folder whose digest is `code`, read once for all replicas of a process; with `projects`, CLIP's
-    vision side with its projection."""
+def _read_model(spec: str, checkpoint: Checkpoint, projects: bool) -> Any:
+    """The model of pretrained weights, read once for all replicas of a process; with `projects`, CLIP's vision side
+    with its projection."""
     if not projects:
-        return load_model(folder)
+        return load_model(checkpoint)
     with torch.random.fork_rng(devices=[]):
-        return load_clip_model(folder, "CLIPVisionModelWithProjection", torch.float32)
+        return load_clip_model(find_folder(spec).folder, "CLIPVisionModelWithProjection", torch.float32)
 
 
 def _add_replica_axis(model: nn.Module) -> nn.Module:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from ...benchmarks.adapters._clip import compute_text_features, load_clip_model, parse_templates
-from ...benchmarks.adapters.hugging_face import from_spec
 from ...core.errors import ModelError
+from ..encoding.checkpoint import find_folder
 
 
 def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) -> Tensor:
@@ -18,8 +18,8 @@ def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) ->
     without names, and for weights that are not CLIP's."""
     if not names:
         raise ModelError("setting head = 'zero-shot': the classes of this benchmark have no names: use head = 'zero'")
-    checkpoint = from_spec(weights, {})
-    return _build_head(checkpoint.folder, checkpoint.code, names, parse_templates(templates))
+    checkpoint = find_folder(weights)
+    return _build_head(checkpoint.folder, checkpoint.digest, names, parse_templates(templates))
 
 
 @lru_cache(maxsize=4)

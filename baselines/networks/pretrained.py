@@ -1,5 +1,5 @@
-"""A pretrained transformers model (ResNet, ConvNeXt, ViT, DINOv2, CLIP's vision side; BERT-, GPT-2-, Llama-like;
-wav2vec 2.0-like) with a linear head, for fine-tuning.
+"""A pretrained network with a linear head, for fine-tuning: a transformers model (ResNet, ConvNeXt, ViT, DINOv2, CLIP's
+vision side; BERT-, GPT-2-, Llama-like; wav2vec 2.0-like), or any torch module of images.
 
 The head is 0 at first, as Dosovitskiy et al. fine-tune (ICLR 2021, arXiv:2010.11929), or CLIP's zero-shot classifier,
 as Wortsman et al. do (CVPR 2022, arXiv:2109.01903, section 3): the features of the classes' names times the learned
@@ -41,7 +41,7 @@ SETTINGS: dict[str, Any] = {
     "dropout": 0.0,
     "seconds": 10.0,
 }
-"""weights: `org/name[@revision]` of the Hub, or `./folder`; safetensors only. pooling: a row's features are the model's
+"""weights: as for `--fine-tune` (`encoding/checkpoint.py`). pooling: a row's features are the model's
 own pooled output (`model`; if it has none the first token's state, the last token's of a causal model, or the mean over
 an audio clip's frames), the `mean` of the last states, or the `first` or `last` token's. head: `zero`, or `zero-shot`
 for weights of CLIP and classes with names. templates: of the prompts with these names: a set's name (`single`,

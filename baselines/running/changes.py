@@ -16,8 +16,8 @@ from .resources import prepare_data
 class RecipeOverrides:
     """Changes that a run makes to a shipped recipe; none if all fields are empty.
 
-    network: a file of networks/ that replaces the recipe's network. encoder: a frozen pretrained model of transformers
-    whose features replace texts, images or audio: `org/name[@revision]` or `./folder`. fine_tune: a pretrained model
+    network: a file of networks/ that replaces the recipe's network. encoder: a frozen pretrained model whose features
+    replace texts, images or audio: see `encoding/checkpoint.py`. fine_tune: a pretrained model
     that replaces the recipe's network and is trained further. augment: how training rows are augmented,
     `NAME[+NAME..][,setting=value..]`. published: the source of published settings (`domainbed`, `wilds`). stream: where
     rows are read from, instead of the benchmark's data in the cache; `{part}` is replaced by a part's name."""
@@ -56,14 +56,14 @@ class RecipeOverrides:
             return replace_encoder(recipe, self.encoder or None)
         if self.encoder:
             raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains it: give one of them")
-        from ...benchmarks.adapters.hugging_face import from_spec
+        from ..encoding.checkpoint import find_checkpoint
         from ..encoding.frozen_readers import read_image_side, reads_audio
 
-        folder = from_spec(self.fine_tune, {}).folder
-        side = read_image_side(folder)
+        checkpoint = find_checkpoint(self.fine_tune)
+        side = read_image_side(checkpoint)
         if side is not None:
             return make_fine_tuned(recipe, self.fine_tune, side=side)
-        return make_fine_tuned(recipe, self.fine_tune, inputs="sounds" if reads_audio(folder) else "tokens")
+        return make_fine_tuned(recipe, self.fine_tune, inputs="sounds" if reads_audio(checkpoint) else "tokens")
 
 
 NOTHING = RecipeOverrides()

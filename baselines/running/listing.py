@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.listings import Listing, has_words
+from ...loaders.acquire.pretrained import load_pretrained_networks
 from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
 from ..compatibility import list_required_data, list_tasks
@@ -123,8 +124,9 @@ def list_algorithms() -> list[dict[str, Any]]:
 
 
 def list_networks() -> list[dict[str, Any]]:
-    """One record per network: name, description, its tasks (`task`: as its file states it), defaults."""
-    return [
+    """One record per network: name, description, its tasks (`task`: as its file states it), defaults; then one per
+    pretrained network (`task`: `pretrained`): licence, bytes, the data that it was trained on, published scores."""
+    networks: list[dict[str, Any]] = [
         {
             "name": name,
             "title": _read_title(file),
@@ -133,6 +135,12 @@ def list_networks() -> list[dict[str, Any]]:
             "defaults": read_settings(file),
         }
         for name, file in sorted(find_plugin_files("networks").items())
+    ]
+    fields = {"name", "title", "licence", "citation", "homepage", "notes", "trained_on", "published"}
+    return networks + [
+        network.model_dump(include=fields)
+        | {"task": "pretrained", "tasks": [], "defaults": {}, "bytes": network.bytes, "digest": network.digest}
+        for network in load_pretrained_networks().values()
     ]
 
 

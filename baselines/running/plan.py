@@ -24,6 +24,7 @@ from ...core.errors import BadDefinition, ModelError
 from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE, find_module_file
 from ...core.world import SINGLE_PROCESS, World
+from ...loaders.acquire.pretrained import find_pretrained_network
 from ...loaders.stream.split import remove_secrets
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
 from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, resolve_settings
@@ -225,12 +226,16 @@ def compute_code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | N
 
 
 def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
-    """`name` and `digest` of pretrained weights, for the run card."""
+    """`name` and `digest` of pretrained weights, and what shipped ones were `trained_on`, for the run card."""
     if not weights:
         return []
     from ..encoding.frozen import digest_encoder
 
-    return [{"name": format_weights_name(spec), "digest": digest_encoder(spec)} for spec in weights]
+    entries = [{"name": format_weights_name(spec), "digest": digest_encoder(spec)} for spec in weights]
+    for spec, entry in zip(weights, entries, strict=True):
+        if network := find_pretrained_network(spec):
+            entry["trained_on"] = network.trained_on
+    return entries
 
 
 WEIGHTS = ("weights", "teacher_weights")
@@ -254,8 +259,9 @@ def name_weights(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def format_weights_name(spec: str) -> str:
-    """The name of weights: `org/name` of the Hub without its revision, or the name of a folder."""
-    return Path(spec).expanduser().resolve().name if spec.startswith((".", "/", "~")) else spec.partition("@")[0]
+    """The name of weights: without a revision on the Hub, or the location of a folder or file."""
+    is_path = spec.startswith((".", "/", "~")) or ".py:" in spec
+    return Path(spec).expanduser().resolve().name if is_path else spec.partition("@")[0]
 
 
 def _find_imported_files(path: Path) -> list[Path]:

@@ -193,7 +193,7 @@ class TorchFactory:
             )
         module = model.module
         try:
-            module.load_state_dict(_load_state_dict(self.weights))
+            module.load_state_dict(load_state_dict(self.weights))
         except RuntimeError as error:
             reason = " ".join(str(error).split())[:300]
             raise ModelError(f"weights file {self.weights} does not fit {type(module).__name__}: {reason}") from error
@@ -201,11 +201,12 @@ class TorchFactory:
         return ModuleModel(module.to(device), task)
 
 
-def _load_state_dict(path: Path) -> dict[str, torch.Tensor]:
-    """Read the tensors of a weights file by name, on the CPU; `ModelError` if it has anything else."""
+def load_state_dict(path: Path, name: str = "") -> dict[str, torch.Tensor]:
+    """Read the tensors of a weights file by name, on the CPU; `ModelError` if it has anything else. `name`: the file's
+    own, if it is stored under another: it tells safetensors."""
     advice = "save only module.state_dict() in it"
     try:
-        state = _read_weights_file(path)
+        state = _read_weights_file(path, name or path.name)
     except (FarshiftError, MemoryError):
         raise
     except OSError as error:  # an error of the disk, not of the content
@@ -219,10 +220,10 @@ def _load_state_dict(path: Path) -> dict[str, torch.Tensor]:
     return state
 
 
-def _read_weights_file(path: Path) -> Any:
+def _read_weights_file(path: Path, name: str) -> Any:
     import torch
 
-    if path.suffix != ".safetensors":
+    if not name.endswith(".safetensors"):
         return torch.load(path, map_location="cpu", weights_only=True)
     try:
         from safetensors.torch import load_file

@@ -69,6 +69,7 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
         ("Data used besides training", ", ".join(score.touched) or "none"),
         ("Declared training data", _join_names(declared.get("training_data"))),
         ("Declared pretraining", _join_names(declared.get("pretraining"))),
+        ("Pretrained on", card.get("pretrained", "")),
         ("Parameters", f"{card['parameters']:,}" if card.get("parameters") is not None else ""),
         ("Steps trained", f"{card['steps']:,}" if "steps" in card else ""),
         ("Model", _KINDS.get(card.get("kind", ""), card.get("kind", ""))),

@@ -132,7 +132,8 @@ def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
 def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
     """Return what the run card (environment, model, resources used) and the model card (the team's declarations) state,
     as plain JSON. parameters: the model's size from its model card, else as reported by the run (largest over seeds),
-    None if unknown. declared: the model card. environment: name to text. Missing values are left out."""
+    None if unknown. pretrained: the data of its pretrained weights. declared: the model card. environment: name to
+    text. Missing values are left out."""
     usage = _get_usage(run)
     seconds = usage.get("seconds", run.spent.seconds)
     size = model.parameters if model.parameters is not None else _find_largest(usage.get("by_seed"), "parameters")
@@ -145,6 +146,7 @@ def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
         "seconds": float(seconds) if _is_size(seconds) else None,
         "parameters": size,
         "steps": _find_largest(usage.get("by_seed"), "steps"),
+        "pretrained": _truncate_text(", ".join(_list_pretraining_data(run))),
         "environment": {_truncate_text(name): _truncate_text(value) for name, value in environment},
         "declared": model.record(),
     }
@@ -160,6 +162,13 @@ def _get_usage(run: RunCard) -> Mapping[str, Any]:
     if isinstance(recorded, dict):
         return recorded
     return {"finished": run.spent.finished, "seconds": run.spent.seconds, "by_seed": run.spent.by_seed}
+
+
+def _list_pretraining_data(run: RunCard) -> list[str]:
+    """The data on which the run's pretrained weights were trained, where its card says so."""
+    weights = run.model.extra.get("pretrained")
+    entries = [entry for entry in weights if isinstance(entry, dict)] if isinstance(weights, list) else []
+    return list(dict.fromkeys(str(entry["trained_on"]) for entry in entries if "trained_on" in entry))
 
 
 def _find_largest(by_seed: Any, name: str) -> int | None:

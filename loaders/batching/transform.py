@@ -44,9 +44,12 @@ NAMED: Mapping[str, str] = MappingProxyType(
 (Gulrajani and Lopez-Paz 2021), and of networks trained on ImageNet (He et al. 2016)."""
 
 _INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+_NUMBERS = r"\d*\.?\d+( \d*\.?\d+ \d*\.?\d+)?"
+"""One number, or one of each channel."""
 _STEP = re.compile(
     rf"resize (?P<high>\d+)(x(?P<wide>\d+))?( (?P<by>{'|'.join(_INTERPOLATIONS)}))?"
     rf"|crop (?P<crop>\d+)|normalise (?P<moments>{'|'.join(MOMENTS)})"
+    rf"|normalise (?P<mean>{_NUMBERS}) / (?P<deviation>{_NUMBERS})"
 )
 _MOST = 4096
 
@@ -57,8 +60,9 @@ class Transform:
 
     `resize 256`: the shorter side to 256 pixels, bilinear unless another interpolation is named (`resize 224 bicubic`).
     `resize 224x224`: to this height and width, without keeping proportions. `crop 224`: a centre crop of this side,
-    padded with black. `normalise NAME`: by a mean and standard deviation of `MOMENTS`; it comes last, and without it
-    pixels are from 0 to 1. Or one of `NAMED`.
+    padded with black. `normalise NAME`: by a mean and standard deviation of `MOMENTS`, or by numbers, for all channels
+    or for red, green and blue (`normalise 0.5 / 0.25`); it comes last, and without it pixels are from 0 to 1. Or one of
+    `NAMED`.
 
     Raises `FarshiftError` for other text, and for steps that give images of several sizes.
     """
@@ -66,7 +70,7 @@ class Transform:
     text: str
 
     def __post_init__(self) -> None:
-        _ = self._steps, self._moments
+        _ = self._steps, self.moments
 
     def __str__(self) -> str:
         return self.text
@@ -84,7 +88,7 @@ class Transform:
     def _transform_image(self, image: Image) -> NDArray[np.float32]:
         for step in self._steps:
             image = step(image)
-        mean, deviation = self._moments
+        mean, deviation = self.moments
         scaled = (np.asarray(image, np.float32) / np.float32(255) - mean) / deviation
         return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
@@ -98,7 +102,7 @@ class Transform:
                     raise UnknownName("transform", self.text, NAMED)
                 raise FarshiftError(
                     f"transform {self.text!r}: unknown step {text.strip()!r}: use resize 256, resize 224x224, "
-                    f"crop 224 or normalise {', '.join(MOMENTS)}"
+                    f"crop 224, normalise {', '.join(MOMENTS)}, or normalise 0.5 / 0.25"
                 )
             steps.append(step)
         sizes = [int(size) for step in steps for size in step.group("high", "wide", "crop") if size]
@@ -108,17 +112,33 @@ class Transform:
             raise FarshiftError(
                 f"transform {self.text!r} gives images of several sizes: add a crop, or resize to two sides (224x224)"
             )
-        if any(step["moments"] for step in steps[:-1]):
+        if any(step[0].startswith("normalise") for step in steps[:-1]):
             raise FarshiftError(f"transform {self.text!r}: normalise has to come last")
         return steps
 
     @cached_property
     def _steps(self) -> list[Callable[[Image], Image]]:
-        return [_make_step(step) for step in self._read if not step["moments"]]
+        return [_make_step(step) for step in self._read if not step[0].startswith("normalise")]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the pixels."""
+        sized = [step for step in self._read if step["crop"] or step["high"]][-1]
+        high = int(sized["crop"] or sized["high"])
+        return high, int(sized["wide"] or high)
 
     @cached_property
-    def _moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        mean, deviation = MOMENTS[self._read[-1]["moments"] or "none"]
+    def moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The mean and standard deviation of red, green and blue, (3,), for pixels from 0 to 1."""
+        last = self._read[-1]
+        if last["mean"]:
+            mean, deviation = (tuple(map(float, last[name].split())) for name in ("mean", "deviation"))
+            if min(deviation) <= 0:
+                raise FarshiftError(f"transform {self.text!r}: the deviation has to be above 0")
+            return np.array(mean * (3 // len(mean)), np.float32), np.array(
+                deviation * (3 // len(deviation)), np.float32
+            )
+        mean, deviation = MOMENTS[last["moments"] or "none"]
         return np.array(mean, np.float32), np.array(deviation, np.float32)
 
     def __getstate__(self) -> dict[str, Any]:

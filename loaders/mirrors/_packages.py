@@ -29,7 +29,7 @@ package."""
 def fetch_member(name: str, download: Callable[[Path], Path], member: str | None, target: Path) -> None:
     """Copy the file `member` of an archive to `target`, or without a member the archive itself. `name` names the
     archive; `download` writes it into the given folder and returns its path. It is cached until this thread requests
-    another one. Raises `MirrorFailed` if it has no such member."""
+    another one. `outer.zip!inner` is a member of an archive in it. Raises `MirrorFailed` if it has no such member."""
     log_message(f"{name} (for {member or 'its archive'})")
     if _last.__dict__.get("name") != name:
         folder = tempfile.TemporaryDirectory()
@@ -54,6 +54,12 @@ def remove_cached_archive() -> None:
 
 
 def _extract_member(archive: Path, member: str, target: Path) -> None:
+    outer, _, inner = member.partition("!")
+    if inner:
+        inside = archive.with_name(f"in-{Path(outer).name}")
+        if not inside.exists():
+            _extract_member(archive, outer, inside)
+        return _extract_member(inside, inner, target)
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as bundle, bundle.open(member) as inside, target.open("wb") as file:

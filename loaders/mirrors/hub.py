@@ -1,4 +1,4 @@
-"""A file of a Hugging Face Hub data set, at a pinned commit, through `huggingface_hub`."""
+"""A file of a Hugging Face Hub data set or model (`type`), at a pinned commit, through `huggingface_hub`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Download `file` of the data set `repo` at `revision` (a full commit); the client resumes interrupted
-    downloads. A pattern (`*.tar.gz`) selects the only file of the data set that matches."""
+    """Download `file` of `repo` at `revision` (a full commit); the client resumes interrupted
+    downloads. A pattern (`*.tar.gz`) selects the only file that matches."""
     from huggingface_hub import HfApi, hf_hub_download
 
     repo, name, revision = mirror["repo"], str(mirror["file"]), mirror["revision"]
+    kind = mirror.get("type", "dataset")
     keep = target.parent / f"{target.name}.hub"
     with translate_client_errors():
         # The client sends this request once; without a network it would repeat others for half a minute.
-        info = HfApi().dataset_info(repo, revision=revision)
+        info = HfApi().repo_info(repo, revision=revision, repo_type=kind)
         if is_pattern(name):
             fit = sorted(choose_paths([file.rfilename for file in info.siblings or ()], [name]))
             if len(fit) != 1:
                 raise MirrorFailed(f"{len(fit)} files match {name} instead of one ({', '.join(fit) or 'no match'})")
             name = fit[0]
-        got = hf_hub_download(repo, name, revision=revision, repo_type="dataset", local_dir=keep)
+        got = hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=keep)
     shutil.move(got, target)
     shutil.rmtree(keep, ignore_errors=True)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.adapters.torch_module import _load_state_dict, adapt, from_spec
+from farshift.benchmarks.adapters.torch_module import adapt, from_spec, load_state_dict
 from farshift.benchmarks.harness.factory import make_factory
 from farshift.benchmarks.model import Budget, Task
 from farshift.benchmarks.model_inputs.rows import ModelRows
@@ -310,4 +310,4 @@ def test_a_spec_that_names_no_module_or_no_weights_is_refused(saved):
 
 def test_weights_that_cannot_be_opened_are_said_to_be_so_and_not_to_be_something_else(tmp_path):
     with pytest.raises(ModelError, match=r"cannot be opened: \[Errno \d+\] Is a directory"):
-        _load_state_dict(tmp_path)
+        load_state_dict(tmp_path)

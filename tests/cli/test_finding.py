@@ -146,6 +146,15 @@ def test_a_narrow_list_has_a_line_for_each_thing_and_for_each_kind_of_them():
     assert len(lines) == len(known) + len({item["task"] for item in known})
 
 
+def test_pretrained_networks_are_listed_with_licence_and_size():
+    (known,) = [item for item in document("baselines", "networks") if item["name"] == "efficientnet-lite0"]
+    assert (known["licence"], known["bytes"], known["trained_on"]) == ("Apache-2.0", 18826032, "ImageNet-1k")
+    assert known["published"][0]["value"] == 75.1
+    (line,) = [line for line in print_listing("baselines", "networks").splitlines() if " efficientnet-lite0 " in line]
+    assert line.split()[1] == "pretrained"
+    assert line.endswith("(Apache-2.0, 18.8 MB)")
+
+
 @pytest.mark.parametrize("command", [("splits", "list"), ("benchmarks", "list"), ("baselines", "list")])
 def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_padding(command):
     heading, *lines, caption = print_listing(*command, "length").splitlines()

@@ -59,6 +59,7 @@ def hostile(text: str) -> Site:
     }
     declared |= {name: text for name in ("budget", "protocol", "contact")}
     card = {"kind": text, "code": text, "device": text, "finished": text, "seconds": 1.0, "environment": {text: text}}
+    card["pretrained"] = text
     rows = replace(rows, card=card | {"declared": declared})
     gone = replace(others[0][0], entry="f" * 16, left=Removal("removed", text, "2026"))
     window = {
@@ -240,6 +241,14 @@ def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
     assert any(row[0] == "3 to 4" and row[1] == "25.00" for row in read.cells)
     heat = [row for row in read.cells if row[0] in ("left", "right <b>") and len(row) == 3 + len(standing.score.seeds)]
     assert [row[0] for row in heat] == ["left", "right <b>"], "worst first"
+
+
+def test_what_an_entrys_network_was_trained_on_stands_beside_it_in_its_table_and_on_its_page():
+    (standing, rows), other = entry("one", 0.4), entry("two", 0.5)
+    site = Site(snapshot([(standing, replace(rows, card={"pretrained": "ImageNet-1k"})), other]))
+    read = Read(site.pages["benchmarks/scan/length.html"].render())
+    assert read.text.count("pretrained on ImageNet-1k") == 1
+    assert "Pretrained on ImageNet-1k" in Read(site.pages[f"entries/{standing.entry}.html"].render()).text
 
 
 def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which_rows():

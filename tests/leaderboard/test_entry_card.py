@@ -38,6 +38,20 @@ def test_the_size_is_what_the_model_card_declares_else_the_largest_that_a_seed_r
     assert "parameters" not in make_entry_card(card(), ModelCard())
 
 
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([{"name": "a", "digest": "1", "trained_on": "ImageNet-1k"}, {"name": "b", "digest": "2"}], "ImageNet-1k"),
+        ([{"trained_on": "x" * 10_000}, {"trained_on": 3}, "no table"], "x" * 100),
+        ([{"name": "b", "digest": "2"}], None),
+        ("no list", None),
+    ],
+)
+def test_what_pretrained_weights_were_trained_on_is_told_where_the_run_says_it(weights, expected):
+    stated = make_entry_card(card(model={"pretrained": weights}), ModelCard()).get("pretrained")
+    assert stated is None if expected is None else stated.startswith(expected) and len(stated) <= LONGEST
+
+
 def test_a_recorded_result_tells_what_its_run_spent_and_not_what_reading_it_did():
     recorded = json.dumps({"seconds": 30, "finished": "2025-01-01T00:00:00Z", "by_seed": {"seed_0": {"steps": 800.0}}})
     result = make_entry_card(card(model={"spent": recorded}), ModelCard())

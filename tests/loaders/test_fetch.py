@@ -203,14 +203,17 @@ def fetch_through_hub_client(pins: list[FilePin], endpoint: str, home: Path) -> 
     return done.stdout.strip().splitlines(), done.stderr
 
 
-def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
+@pytest.mark.parametrize(("kind", "prefix"), [("dataset", "/datasets/"), ("model", "/")])
+def test_a_file_of_the_hub_comes_through_the_real_client(cache, tmp_path, kind, prefix):
     with serving() as hub:
         there = {"sort": "hub", "repo": REPOSITORY, "revision": hub.commit({"data.bin": BODY}), "file": "data.bin"}
+        there["type"] = kind
         pins = [pin(there | changes) for changes in ({"file": "absent.bin"}, {"revision": "f" * 40}, {})]
         (absent, unknown, path), _ = fetch_through_hub_client(pins, hub.url, tmp_path / "hf")
         assert absent.startswith("Unavailable")
         assert unknown.startswith("Unavailable")
         assert Path(path).read_bytes() == BODY
+        assert any(request.path.startswith(f"{prefix}{REPOSITORY}/resolve/") for request in hub.requests)
 
 
 def test_without_a_network_a_file_of_a_hub_is_refused_in_one_line(cache, tmp_path):

