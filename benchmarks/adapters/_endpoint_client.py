@@ -4,12 +4,12 @@ untrusted input."""
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...core.documents import parse_json
 from ...core.errors import ModelError
 from ...core.retry import compute_backoff, is_retryable, parse_retry_after
 from ._responses import Response
@@ -206,8 +206,8 @@ class EndpointClient:
     def _read(self, content: bytes) -> Response | MissingResponse:
         """Parse the response from an arbitrary body."""
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError):
+            body = parse_json(content)
+        except ValueError:
             raise _RetryableError("the response is not JSON") from None
         error = body.get("error") if isinstance(body, dict) else None
         if error:
@@ -223,7 +223,7 @@ class EndpointClient:
             return MissingResponse("refused by the content filter", by_endpoint=False)
         if text is None:  # the model used up its tokens before its answer
             text = ""
-        if not isinstance(text, str) or not isinstance(finish_reason, str) or not _is_encodable(text + finish_reason):
+        if not isinstance(text, str) or not isinstance(finish_reason, str):
             raise _RetryableError("the response's content is not text")
         usage = body.get("usage")
         text, finish_reason = self._hidden(text), self._hidden(finish_reason)
@@ -240,14 +240,6 @@ def _is_over_context(error: openai.APIStatusError, words: str) -> bool:
     if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
         return True
     return any(term in words.lower() for term in ("context length", "context window", "context size"))
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read_token_count(usage: object, name: str) -> int:
