@@ -85,7 +85,8 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
 def _check_config(file: Path, where: str) -> None:
     """Raise `FarshiftError` if a configuration asks for more layers than any model has: transformers builds them before
     it looks for their weights."""
-    waiting: list[tuple[str, Any]] = [("", read_json(file, dict, f"{where}: {file}"))]
+    config = read_json(file, dict, f"{where}: {file}") if file.is_file() else {}
+    waiting: list[tuple[str, Any]] = [("", config)]
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, dict):

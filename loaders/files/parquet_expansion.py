@@ -4,7 +4,6 @@ file can hold more than memory does, whatever its footer says of sizes."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ from .bounded_stream import refuse_bomb
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
 _ROWS = 1 << 16
+_UNKNOWN = 1 << 60
 
 
 def refuse_expansion(
@@ -26,32 +26,32 @@ def refuse_expansion(
 ) -> None:
     """Raise `BadData` if columns of a file of `size` bytes decode to far more (`core/limits.py`). reopen: opens the
     file, with the columns of a list read as dictionaries."""
-    heads, total = tuple(columns), 0
+    heads, most, texts = tuple(columns), 0, []
     for group in range(metadata.num_row_groups):
         chunks = metadata.row_group(group)
         for index in range(chunks.num_columns):
             chunk = chunks.column(index)
-            if any(chunk.path_in_schema == head or chunk.path_in_schema.startswith(f"{head}.") for head in heads):
+            path = chunk.path_in_schema
+            if any(path == head or path.startswith(f"{head}.") for head in heads):
                 width = _WIDTHS.get(chunk.physical_type) or metadata.schema.column(index).length
-                total += chunk.num_values * max(width, 4) + max(0, chunk.total_uncompressed_size)
-                if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page:
-                    total += _measure_texts(reopen, group, chunk, size)
-                refuse_bomb(size, total, f"{where}: column {chunk.path_in_schema}")
+                most += chunk.num_values * max(width, 4) + max(0, chunk.total_uncompressed_size)
+                if chunk.physical_type == "BYTE_ARRAY":
+                    texts.append((group, path, chunk.num_values))
+    refuse_bomb(size, most, where)
+    if may_expand(size, most + sum(_find_longest(reopen, group, path) * rows for group, path, rows in texts)):
+        return
+    for group, path, _ in texts:
+        for leaf in _iterate_leaves(reopen([path]), group, path, _ROWS):
+            lengths = pc.binary_length(leaf.dictionary).cast(pa.int64())
+            most += pc.sum(lengths.take(leaf.indices)).as_py() or 0
+            refuse_bomb(size, most, f"{where}: column {path}")
 
 
-def _measure_texts(reopen: Callable[[list[str]], pq.ParquetFile], group: int, chunk: Any, size: int) -> int:
-    """An upper limit of the bytes of a column chunk's texts, exact if the first one would be refused."""
-    path = chunk.path_in_schema
-    dictionary = next(_iterate_leaves(reopen([path]), group, path, 1), None)  # the first row has all of it
-    longest = pc.max(pc.binary_length(dictionary.dictionary)).as_py() if dictionary is not None else 0
-    most: int = (longest or 0) * chunk.num_values
-    if may_expand(size, most):
-        return most
-    lengths = (
-        pc.sum(pc.binary_length(leaf.dictionary).cast(pa.int64()).take(leaf.indices)).as_py()
-        for leaf in _iterate_leaves(reopen([path]), group, path, _ROWS)
-    )
-    return sum(length or 0 for length in lengths)
+def _find_longest(reopen: Callable[[list[str]], pq.ParquetFile], group: int, path: str) -> int:
+    """The length of the longest text in the dictionary of a column chunk, which comes with the first value; more than
+    any bound if the first row is an empty list."""
+    leaf = next(_iterate_leaves(reopen([path]), group, path, 1), None)
+    return _UNKNOWN if leaf is None or not len(leaf) else pc.max(pc.binary_length(leaf.dictionary)).as_py() or 0
 
 
 def _iterate_leaves(file: pq.ParquetFile, group: int, path: str, rows: int) -> Iterator[pa.DictionaryArray]:
