@@ -206,7 +206,7 @@ class EndpointClient:
     def _read(self, content: bytes) -> Response | MissingResponse:
         """Parse the response from an arbitrary body."""
         try:
-            body = parse_json(content)
+            body = parse_json(content, surrogates=True)
         except ValueError:
             raise _RetryableError("the response is not JSON") from None
         error = body.get("error") if isinstance(body, dict) else None
@@ -223,7 +223,7 @@ class EndpointClient:
             return MissingResponse("refused by the content filter", by_endpoint=False)
         if text is None:  # the model used up its tokens before its answer
             text = ""
-        if not isinstance(text, str) or not isinstance(finish_reason, str):
+        if not isinstance(text, str) or not isinstance(finish_reason, str) or not _is_encodable(text + finish_reason):
             raise _RetryableError("the response's content is not text")
         usage = body.get("usage")
         text, finish_reason = self._hidden(text), self._hidden(finish_reason)
@@ -240,6 +240,14 @@ def _is_over_context(error: openai.APIStatusError, words: str) -> bool:
     if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
         return True
     return any(term in words.lower() for term in ("context length", "context window", "context size"))
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read_token_count(usage: object, name: str) -> int:
