@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import math
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -225,18 +226,9 @@ def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
     `ValueError` if the file has another format or is cut off."""
     if is_matlab_hdf5(raw):
         return Hdf5Arrays(raw, matlab=True)
-    opened = raw.open("rb") if isinstance(raw, Path) else io.BytesIO(raw)
-    with opened as file:
-        _refuse_matlab_bomb(raw, file)
-    from scipy.io import loadmat
     from scipy.sparse import issparse
 
-    try:
-        loaded = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
-    except MemoryError as error:
-        raise ValueError("it needs more memory than there is") from error
-    except Exception as error:  # it may raise any exception on damaged input
-        raise ValueError(get_first_line(error) or "it is cut off") from error
+    loaded = load_matlab(raw)
     for value in filter(issparse, loaded.values()):
         refuse_array_bomb(raw, math.prod(value.shape) * value.dtype.itemsize)
     arrays = {name: value.toarray() if issparse(value) else value for name, value in loaded.items()}
@@ -245,11 +237,27 @@ def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
     }
 
 
+def load_matlab(raw: Path | bytes) -> dict[str, Any]:
+    """Return the variables of a MATLAB file (before 7.3) by name, sparse ones as sparse matrices. Raises `ValueError`
+    if the file has another format, is cut off, or unpacks to far more than its size."""
+    from scipy.io import loadmat
+
+    with raw.open("rb") if isinstance(raw, Path) else io.BytesIO(raw) as file:
+        _refuse_matlab_bomb(raw, file)
+    try:
+        loaded: dict[str, Any] = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
+    except MemoryError as error:
+        raise ValueError("it needs more memory than there is") from error
+    except Exception as error:  # it may raise any exception on damaged input
+        raise ValueError(get_first_line(error) or "it is cut off") from error
+    return loaded
+
+
 def _refuse_matlab_bomb(raw: Path | bytes, file: BinaryIO) -> None:
     """Unpack the compressed variables of a MATLAB file `raw`, opened as `file`, to measure them; nothing is stored."""
-    order, total = ("big" if file.read(128)[126:] == b"MI" else "little"), 0
+    order, total = (">" if file.read(128)[126:] == b"MI" else "<"), 0
     while len(tag := file.read(8)) == 8:
-        kind, left = (int.from_bytes(tag[at : at + 4], order) for at in (0, 4))
+        kind, left = struct.unpack(f"{order}II", tag)
         if kind != _COMPRESSED:
             file.seek(left, io.SEEK_CUR)
             continue
