@@ -209,7 +209,8 @@ MINUTES ?= 10
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/submissions.py --cases $(CASES) --out build/fuzz $(ARGS)
 	FARSHIFT_FUZZ_CASES=$$(($(CASES) / 100)) $(BIN)/python -m pytest -m slow -k many_damaged $(PARALLEL) \
-		tests/leaderboard/test_fuzz_folders.py tests/leaderboard/sealed/test_fuzz_sealed.py
+		tests/leaderboard/test_fuzz_folders.py tests/leaderboard/sealed/test_fuzz_sealed.py \
+		tests/loaders/test_fuzz_files.py
 
 # atheris comes with a libFuzzer of its own, for some versions of Python only: it stays beside the environment.
 fuzz-guided: $(READY)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import inf, isfinite
 from typing import Any
 
+from ..core.limits import MODEL_LAYERS, MODEL_WIDTH
+
 RANGES: dict[str, tuple[float, float]] = {
     "batch_size": (0, inf),
     "lr": (0, inf),
@@ -13,7 +15,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "sharpness": (0, inf),
     "pool": (1, inf),
     "chunk": (0, inf),
-    "candidates": (1, inf),
+    "candidates": (1, MODEL_WIDTH),
     "check_every": (0, inf),
     "patience": (0, inf),
     "dropout": (0, 1),
@@ -21,26 +23,36 @@ RANGES: dict[str, tuple[float, float]] = {
     "beta1": (0, 1),
     "beta2": (0, 1),
     "eps": (0, inf),
-    "width": (1, inf),
-    "layers": (1, inf),
-    "heads": (1, inf),
-    "feedforward": (1, inf),
-    "depth": (0, inf),
-    "buckets": (1, inf),
+    "width": (1, MODEL_WIDTH),
+    "layers": (1, MODEL_LAYERS),
+    "blocks": (1, MODEL_LAYERS),
+    "rounds": (0, MODEL_LAYERS),
+    "iterations": (1, MODEL_WIDTH),
+    "iterations_per_token": (0, MODEL_WIDTH),
+    "widths": (1, MODEL_WIDTH),
+    "cell": (1, MODEL_WIDTH),
+    "cells": (1, MODEL_WIDTH),
+    "meaning": (1, MODEL_WIDTH),
+    "syntax": (1, MODEL_WIDTH),
+    "lora_rank": (0, MODEL_WIDTH),
+    "heads": (1, MODEL_WIDTH),
+    "feedforward": (1, MODEL_WIDTH),
+    "depth": (0, MODEL_LAYERS),
+    "buckets": (1, MODEL_WIDTH),
     "stretch": (0, inf),
-    "copies": (0, inf),
-    "hint_range": (1, inf),
-    "position_range": (1, inf),
+    "copies": (0, MODEL_WIDTH),
+    "hint_range": (1, MODEL_WIDTH),
+    "position_range": (1, MODEL_WIDTH),
     "crop_least": (0, 1),
     "jitter": (0, inf),
     "grey_chance": (0, 1),
     "shift": (0, 1),
     "wilds_crop": (0, 1),
-    "wilds_operations": (0, inf),
-    "operations": (0, inf),
+    "wilds_operations": (0, MODEL_WIDTH),
+    "operations": (0, MODEL_WIDTH),
     "magnitude": (0, 10),
-    "chains": (1, inf),
-    "chain_depth": (0, inf),
+    "chains": (1, MODEL_WIDTH),
+    "chain_depth": (0, MODEL_LAYERS),
     "severity": (0.1, 10),
     "cutmix_chance": (0, 1),
     "time_warp": (0, inf),
@@ -65,6 +77,10 @@ def explain_out_of_range(name: str, value: Any) -> str:
     """Describe what is wrong with a setting's value of the right type; empty if nothing is known to be."""
     if name in CHOICES and value not in CHOICES[name]:
         return f"use {', '.join(CHOICES[name][:-1])} or {CHOICES[name][-1]}"
+    if isinstance(value, list):
+        if len(value) > MODEL_LAYERS:
+            return f"use at most {MODEL_LAYERS} numbers"
+        return next(filter(None, (explain_out_of_range(name, item) for item in value)), "")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     if not isfinite(value):
@@ -72,4 +88,4 @@ def explain_out_of_range(name: str, value: Any) -> str:
     least, most = RANGES.get(name, (0, 100) if name.endswith("_percent") else (-inf, inf))
     if least <= value <= most:
         return ""
-    return f"use {least:g} or more" if most == inf else f"use a number from {least:g} to {most:g}"
+    return f"use {least:g} or more" if most == inf else f"use a number from {least:g} to {most:.10g}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from ..core.documents import parse_toml
 from ..core.errors import BadDefinition, ModelError, UnknownName
 from ..core.plugins import REMEMBERED, find_files_by_name, read_definition
 from .ranges import explain_out_of_range
@@ -343,7 +343,7 @@ def replace_augmentation(recipe: Recipe, spec: str) -> Recipe:
 def parse_setting(text: str) -> Setting:
     """A setting's value as TOML, or else the text itself."""
     try:
-        value: Setting = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        value: Setting = parse_toml(f"value = {text}")["value"]
+    except ValueError:
         return text
     return value

@@ -168,7 +168,7 @@ def serve(
     """
     import webbrowser
 
-    from ..core.plugins import read_toml
+    from ..core.documents import read_toml
     from ..leaderboard.server.serving import serve_board as go
     from ..leaderboard.settings import read_server_settings
     from ..leaderboard.storage.readers import CARD

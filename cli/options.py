@@ -152,8 +152,8 @@ def refuse_figure_options(command: str, needs: str, title: str, no_note: bool) -
 
 def read_settings(path: Path | None) -> dict[str, Any] | None:
     """Named settings from a TOML file; None where there is no file."""
+    from ..core.documents import read_toml
     from ..core.errors import BadDefinition
-    from ..core.plugins import read_toml
 
     if path is None:
         return None

@@ -10,18 +10,20 @@ import importlib
 import importlib.util
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from hashlib import sha256
 from itertools import product
+from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .documents import parse_definition_text, read_text
 from .errors import BadDefinition, UnknownName
+from .limits import DEFINITIONS
 from .settings import read_settings
 
 if TYPE_CHECKING:
@@ -96,31 +98,6 @@ def _list_package_names(folder: str, suffix: str) -> dict[str, Path]:
     return {path.stem: path for path in paths if not path.stem.startswith("_")}
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """A TOML file; `BadDefinition` names the file, and the line where it cannot be read."""
-    return parse_toml(read_text(path), path)
-
-
-def read_text(path: Path) -> str:
-    """The text of a file; `BadDefinition` where it cannot be read."""
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadDefinition(f"{path}: not valid TOML: {error}") from error
-    except OSError as error:
-        raise BadDefinition(f"{path}: cannot be read: {error.strerror}") from error
-
-
-def parse_toml(text: str, path: Path) -> dict[str, Any]:
-    """The TOML text of the file `path`; `BadDefinition` names the file, and the line where it cannot be read."""
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadDefinition(f"{path}: not valid TOML: {error}") from error
-    except RecursionError as error:
-        raise BadDefinition(f"{path}: not valid TOML: nested too deeply") from error
-
-
 def read_definition(path: Path, model: type[M]) -> M:
     """A TOML file as a validated definition; `BadDefinition` names the file and lists what is wrong in it."""
     definition: M = _parse_definition(read_text(path), path, model)
@@ -129,7 +106,7 @@ def read_definition(path: Path, model: type[M]) -> M:
 
 @lru_cache(maxsize=REMEMBERED)
 def _parse_definition(text: str, path: Path, model: type[M]) -> M:
-    return validate_record(parse_toml(text, path), path, model)
+    return validate_record(parse_definition_text(text, path), path, model)
 
 
 def validate_record(record: dict[str, Any], path: Path, model: type[M]) -> M:
@@ -262,7 +239,9 @@ def read_family(path: Path, model: type[M]) -> list[M]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _parse_family(text: str, path: Path, model: type[M]) -> tuple[M, ...]:
-    return tuple(validate_record(record, path, model) for record in expand_family(parse_toml(text, path), path))
+    return tuple(
+        validate_record(record, path, model) for record in expand_family(parse_definition_text(text, path), path)
+    )
 
 
 def expand_family(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]]:
@@ -274,6 +253,8 @@ def expand_family(record: dict[str, Any], path: Path) -> Iterator[dict[str, Any]
     if not isinstance(only, dict) or not all(isinstance(own, dict) for own in only.values()):
         raise BadDefinition(f'{path}: only: write [only."NAME"], a table of keys for the definition of that name')
     axes = [_read_axis(table, path) for table in tables]
+    if (count := prod(map(len, axes))) > DEFINITIONS:
+        raise BadDefinition(f"{path}: vary: stands for {count:,} definitions; at most {DEFINITIONS:,} are read")
     used: set[str] = set()
     named: set[str] = set()
     for chosen in product(*axes):

@@ -23,10 +23,10 @@ from typing import Any
 import tomli_w
 
 from ..core.canonical import compute_identity
+from ..core.documents import read_toml
 from ..core.durable import ADVICE, read_private, write_private
 from ..core.errors import FarshiftError
 from ..core.files import get_lock_path, hold_lock, write_atomically
-from ..core.plugins import read_toml
 from ..core.settings import read_settings
 from .board_view import BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record

@@ -3,7 +3,6 @@ behind a URL, at present or at an earlier record."""
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..benchmarks.scoring.record import Score
+from ..core.documents import parse_json
 from ..core.errors import FarshiftError
 from ..core.files import get_cache_root
 from .entries import Entry, ScoredEntry, ScoreRecord, get_submission_path, read_valid_entries
@@ -97,9 +97,10 @@ class BoardView(ABC):
             )
         return content
 
-    def stored(self, score: ScoreRecord) -> bytes:
-        """The content of a score's file, checked against its digest in the ledger."""
-        return self.read_file(score.path, score.digest)
+    def read_score(self, score: ScoreRecord) -> Score:
+        """A score, whose file is checked against its digest in the ledger."""
+        content = self.read_file(score.path, score.digest)
+        return Score.from_dict(parse_json(content, dict, f"{self.location}: {score.path}"))
 
     def submission_file(self, digest: str) -> Path:
         """The path of a submission's file."""
@@ -112,7 +113,7 @@ class BoardView(ABC):
         """An entry with its newest score, checked against its digest."""
         if not entry.scores:
             raise FarshiftError(f"{entry} has no score: run farshift board verify {self.location}")
-        return ScoredEntry(**vars(entry), score=Score.from_dict(json.loads(self.stored(entry.scores[-1]))))
+        return ScoredEntry(**vars(entry), score=self.read_score(entry.scores[-1]))
 
 
 class ReadOnlyBoard(BoardView):

@@ -17,10 +17,10 @@ from typing import Any
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ..core.documents import read_toml
 from ..core.durable import ADVICE
 from ..core.errors import BadDefinition, shorten_list
 from ..core.files import write_atomically
-from ..core.plugins import read_toml
 from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"

@@ -8,7 +8,6 @@ a score: name, version, kind, the source's digest, the label field, and each par
 from __future__ import annotations
 
 import inspect
-import json
 import operator
 import reprlib
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from ..core.canonical import compute_identity
+from ..core.documents import read_json
 from ..core.errors import BadData, BadDefinition, FarshiftError, UnknownName, get_first_line, replace_error_message
 from ..core.plugins import load_function, read_definition
 from .assignment import PARTS, Assignment, compute_part_digests, drop_shared_inputs
@@ -219,7 +219,7 @@ class Manifest:
     def audit(self) -> dict[str, Any]:
         """The audit measured when the manifest was frozen, with `add_given_labels`; empty if there is none."""
         try:
-            audit: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
+            audit: dict[str, Any] = read_json(self.folder / "audit.json")
         except FileNotFoundError:
             return {}
         except ValueError as error:

@@ -6,7 +6,6 @@ states is a sentence's vector in Reimers and Gurevych, EMNLP 2019 (arXiv:1908.10
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +22,7 @@ from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
 from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
 from ...benchmarks.parsing import wrap_user_errors
+from ...core.documents import read_json
 from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.transform import Transform
@@ -100,7 +100,7 @@ def read_moments(checkpoint: Checkpoint, channels: int) -> Moments:
     if not file.is_file():
         raise ModelError(f"encoder {folder.name} has no {file.name}: save its image processor beside it")
     with wrap_user_errors(f"reading {file}"):
-        config = json.loads(file.read_text(encoding="utf-8"))
+        config = read_json(file)
         even = [0.0] * channels, [1.0] * channels
         given = (config["image_mean"], config["image_std"]) if config.get("do_normalize", True) else even
         mean, deviation = (torch.tensor(moment, dtype=torch.float32).view(-1, 1, 1) for moment in given)
@@ -113,7 +113,7 @@ def reads_audio(checkpoint: Checkpoint) -> bool:
         return False
     file = checkpoint.folder / "preprocessor_config.json"
     with wrap_user_errors(f"reading {file}"):
-        return file.is_file() and "sampling_rate" in json.loads(file.read_text(encoding="utf-8"))
+        return file.is_file() and "sampling_rate" in read_json(file)
 
 
 def read_image_side(checkpoint: Checkpoint) -> int | None:

@@ -7,7 +7,6 @@ baseline the values of each seed's network, with the sha256 of the recorded file
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import find_benchmark
+from ...core.documents import read_json
 from ...core.errors import BadRun, UnknownName, get_first_line
 from ..recipe import find_recipe
 from ..running.recorded_scores import RecordedScore, read_recorded_scores
@@ -119,7 +119,7 @@ def read_diagnostics(benchmark: str, home: Path = HOME) -> dict[str, dict[int, d
                 int(seed): {what: float(value) for what, value in values.items()}
                 for seed, values in record["seeds"].items()
             }
-            for name, record in sorted(json.loads(file.read_bytes()).items())
+            for name, record in sorted(read_json(file).items())
             if get_result_path(home, benchmark, name).is_file()
             and record["file"] == digest_result(benchmark, name, home)
         }

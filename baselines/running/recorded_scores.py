@@ -20,6 +20,7 @@ from ...benchmarks.scoring.record import Score, format_estimate
 from ...benchmarks.scoring.score import score
 from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import to_canonical_json
+from ...core.documents import read_json
 from ...core.errors import BadRun, get_first_line
 from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...core.listings import Listing, has_words
@@ -177,5 +178,5 @@ def _get_scores_path(benchmark: str, home: Path) -> Path:
 
 def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
     path = _get_scores_path(benchmark, home)
-    records: dict[str, dict[str, Any]] = json.loads(path.read_bytes()) if path.is_file() else {}
+    records: dict[str, dict[str, Any]] = read_json(path, dict, str(path)) if path.is_file() else {}
     return records

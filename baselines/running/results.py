@@ -26,6 +26,7 @@ from ...benchmarks.runs.predictions import ARROW_TYPES, read_answers, sort_by_ro
 from ...benchmarks.runs.replay import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.runs.run import Run, read_run
 from ...core.canonical import to_canonical_json
+from ...core.documents import parse_json
 from ...core.errors import BadRun, FarshiftError, UnknownName, get_first_line
 from ...core.files import compute_file_sha256, get_cache_root, write_atomically
 from ...core.plugins import PACKAGE
@@ -70,7 +71,7 @@ def read_result_card(benchmark: str, name: str, home: Path = HOME) -> dict[str, 
 
     file = get_result_path(home, benchmark, name)
     try:
-        card: dict[str, Any] = json.loads(pq.read_schema(file).metadata[_CARD])
+        card: dict[str, Any] = parse_json(pq.read_schema(file).metadata[_CARD])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
         raise BadRun(f"{file} is not a recorded result: {get_first_line(error, 200)}") from error
     if card.get("format") != FORMAT:

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...core.documents import parse_json
 from ...core.errors import ModelError
 from ...core.files import write_atomically
 from .replica_stack import ReplicaStack
@@ -78,7 +79,7 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-        card = json.loads(arrays.pop("card").tobytes())
+        card = parse_json(arrays.pop("card").tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise ModelError(f"{path} cannot be read as a checkpoint: remove it to train from the start") from error
     if card.get("format") != FORMAT or card.get("identity") != identity:

@@ -4,12 +4,12 @@ untrusted input."""
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...core.documents import parse_json
 from ...core.errors import ModelError
 from ...core.retry import compute_backoff, is_retryable, parse_retry_after
 from ._responses import Response
@@ -206,8 +206,8 @@ class EndpointClient:
     def _read(self, content: bytes) -> Response | MissingResponse:
         """Parse the response from an arbitrary body."""
         try:
-            body = json.loads(content)
-        except (ValueError, RecursionError):
+            body = parse_json(content, surrogates=True)
+        except ValueError:
             raise _RetryableError("the response is not JSON") from None
         error = body.get("error") if isinstance(body, dict) else None
         if error:

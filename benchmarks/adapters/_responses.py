@@ -3,13 +3,13 @@ by a run that was interrupted."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json
 from ...core.files import get_cache_root, write_atomically
 from ...core.progress import log_message
 
@@ -37,7 +37,7 @@ def read_cached_response(key: str) -> Response | None:
     except OSError:
         return None
     try:
-        record = json.loads(content)
+        record = parse_json(content)
         response = Response(**record["response"])
         if record.get("check") == _compute_checksum(key, response):
             return response

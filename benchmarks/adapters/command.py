@@ -28,6 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from ...core.canonical import compute_identity
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError, ModelError, shorten_list
 from ...core.files import compute_file_sha256
 from ...loaders.batching.encoded import find_media_type
@@ -170,8 +171,8 @@ class CommandModel:
         """Parse the row index and the prediction of a line."""
         excerpt = line.decode("utf-8", "replace").strip()[:80]
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = parse_json(line)
+        except ValueError:
             message = None
         if not isinstance(message, dict):
             raise self._error(f"wrote a line that is not a JSON object: {excerpt!r} (messages belong on stderr)")

@@ -6,6 +6,7 @@ Weights are read from safetensors files only: nothing is unpickled, and no code 
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from ...core.canonical import compute_identity
+from ...core.documents import read_json
 from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable, get_first_line
 from ...core.files import compute_file_sha256, is_offline
+from ...core.limits import MODEL_LAYERS
 from ...loaders.mirrors import is_disk_error
 from ...loaders.mirrors.hub import list_client_errors
 from ..model import Model, Task
@@ -34,6 +37,10 @@ SCHEME = "hf"
 
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 """The files of a model that are fetched and digested: configurations, weights, vocabularies; no pickles, no code."""
+
+
+_COUNTS = re.compile("(layers?|blocks|stages|experts|depths?)$")
+"""Names of numbers of parts in a model's configuration."""
 
 
 class HuggingFaceOptions(Options):
@@ -71,7 +78,23 @@ def from_spec(rest: str, options: Mapping[str, str]) -> HuggingFaceFactory:
             f"model hf:{rest} has no .safetensors weights, and pickled weights are not read: "
             "save it again with save_pretrained"
         )
+    _check_config(folder / "config.json", f"model hf:{rest}")
     return HuggingFaceFactory(folder, name, pinned, read)
+
+
+def _check_config(file: Path, where: str) -> None:
+    """Raise `FarshiftError` if a configuration asks for more layers than any model has: transformers builds them before
+    it looks for their weights."""
+    config = read_json(file, dict, f"{where}: {file}") if file.is_file() else {}
+    waiting: list[tuple[str, Any]] = [("", config)]
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.items()
+        elif isinstance(value, list):
+            waiting += ((name, item) for item in value)
+        elif isinstance(value, int) and value > MODEL_LAYERS and _COUNTS.search(name):
+            raise FarshiftError(f"{where}: {file}: {name} is {value:,}; at most {MODEL_LAYERS:,} are built")
 
 
 def compute_weights_digest(pinned: str) -> str:

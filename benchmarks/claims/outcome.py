@@ -14,6 +14,7 @@ from math import nan
 from pathlib import Path
 from typing import Any, Final
 
+from ...core.documents import read_json
 from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import PACKAGE
@@ -149,7 +150,7 @@ def read_recorded_outcome(claim: Claim, home: Path = HOME) -> Outcome | None:
     if not file.is_file():
         return None
     try:
-        outcome = Outcome.from_dict(json.loads(file.read_bytes()))
+        outcome = Outcome.from_dict(read_json(file))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadRun(f"{file} is not a recorded outcome of a claim: {get_first_line(error)}") from error
     return outcome if outcome.identity == claim.identity else None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.canonical import to_canonical_json
+from ...core.documents import parse_json, read_json
 from ...core.errors import BadRun
 from ._logs import Log, LogSample
 from ._sheets import ExportedBenchmark, Sheet
@@ -157,8 +158,8 @@ def _read_results(folder: Path, time: str) -> dict[str, Any]:
     """Read the tool's record of a call; empty if the file is missing or not the tool's."""
     for path in sorted(folder.glob(f"*_{time}.json")):
         try:
-            content = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError):
+            content = read_json(path)
+        except (OSError, ValueError):
             continue
         if isinstance(content, dict):
             return content
@@ -173,8 +174,8 @@ def _iterate_samples(path: Path) -> Iterator[LogSample]:
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number}"
         try:
-            sample = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            sample = parse_json(line, surrogates=True)
+        except ValueError as error:
             last = "the file is truncated" if number == len(lines) else "the file was edited"
             raise BadRun(f"{where}, is not JSON: {last}, or it is not a samples_*.jsonl") from error
         yield _read_sample(sample, where)

@@ -6,7 +6,6 @@ scores are the same.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.documents import read_json
 from ...core.errors import BadDefinition
 from ..answers import Answers, Failed
 from ..benchmark import Benchmark
@@ -63,7 +63,7 @@ class Grader:
     def read(cls, path: Path) -> Grader:
         """Read a grader from a file with the content of `record`. Raises `BadDefinition` for another format, or for a
         metric or an extraction that is not available in that version."""
-        card = json.loads(path.read_text("utf-8"))
+        card = read_json(path, dict, str(path))
         if card["format"] != FORMAT:
             raise BadDefinition(f"{path}: format {card['format']!r} is not {FORMAT}: export the benchmark again")
         task = card["task"] | {"inputs": tuple(card["task"]["inputs"]), "names": tuple(card["task"]["names"])}

@@ -5,12 +5,12 @@ training/steps-0.json      the replica group whose first seed is 0
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...core.canonical import to_canonical_json
+from ...core.documents import read_json
 from ...core.files import write_atomically
 
 TRAINING = "training"
@@ -56,6 +56,6 @@ def list_fit_files(run: Path) -> list[Path]:
 def read_fit_progress(path: Path) -> FitProgress | None:
     """Read a progress file; None if it no longer exists."""
     try:
-        return FitProgress(**json.loads(path.read_bytes()))
+        return FitProgress(**read_json(path, dict, str(path)))
     except FileNotFoundError:
         return None

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import compute_identity
+from ...core.documents import read_toml
 from ...core.errors import BadRun, FarshiftError, shorten_list
 from ...core.files import compute_file_sha256
-from ...core.plugins import read_toml
 from ...core.settings import get_version
 from ...core.text import format_count
 from ..benchmark import find_benchmark

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import shutil
 import time
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -24,7 +23,8 @@ from filelock import FileLock
 
 from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
-from ...core.errors import BadRun
+from ...core.documents import read_json, read_toml
+from ...core.errors import BadRun, FarshiftError
 from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
 from ...core.progress import log_message
 from ...core.text import format_count
@@ -93,7 +93,7 @@ class RunFolder:
         here = self.path / "plan.json"
         if here.exists():
             try:
-                begun = json.loads(here.read_text("utf-8"))
+                begun = read_json(here)
             except ValueError as error:
                 raise BadRun(f"{here} cannot be read: remove {self.path} or choose another --out") from error
             if begun != self.plan:
@@ -237,10 +237,10 @@ def _wait_until_ready(ready: Any, path: Path, what: str) -> None:
 
 def read_stated_identity(path: Path) -> str:
     """Return the entry identity with which the run in a folder was begun; empty if it cannot be read."""
-    for name, read in (("run.toml", tomllib.loads), ("plan.json", json.loads)):
+    for name, read in (("run.toml", read_toml), ("plan.json", read_json)):
         try:
-            return str(read((path / name).read_text("utf-8"))["benchmark"]["entry_identity"])
-        except (OSError, ValueError, KeyError, TypeError):  # resuming the folder reports what is wrong with it
+            return str(read(path / name)["benchmark"]["entry_identity"])
+        except (OSError, FarshiftError, KeyError, TypeError):  # resuming the folder reports what is wrong with it
             continue
     return ""
 

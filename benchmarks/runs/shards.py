@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.documents import read_json
 from ...core.files import write_atomically
 from ..answers import Answers
 from ..model import Task
@@ -162,7 +163,7 @@ def is_complete(shard: Path) -> bool:
 def read_job_card(path: Path) -> dict[str, Any] | None:
     """Read a card; None if it is missing or unreadable."""
     try:
-        card = json.loads(path.read_text("utf-8"))
+        card = read_json(path)
     except (OSError, ValueError):
         return None
     return card if isinstance(card, dict) else None

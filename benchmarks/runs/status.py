@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ...core.documents import read_json
 from ...core.errors import BadRun, FarshiftError
 from .fit_progress import list_fit_files, read_fit_progress
 from .run import read_card
@@ -69,7 +69,7 @@ def _read_status(path: Path) -> Status:
     try:
         if (path / "run.toml").exists():
             return _describe_finished(path)
-        plan = json.loads((path / "plan.json").read_text("utf-8"))
+        plan = read_json(path / "plan.json")
         shards = list_shards(path / "shards")
         if (path / "run.toml").exists():  # finished meanwhile
             return _describe_finished(path)

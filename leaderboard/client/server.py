@@ -7,9 +7,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, UnknownName
 from ...core.listings import render_table, to_data_frame
-from ...loaders.remote.http import parse_json_object
 from ..ledger import Record
 from ..operations.locations import read_history
 from ..storage.http import fetch
@@ -123,7 +123,7 @@ def find_server(url: str) -> Server | None:
     """Return the server at an address; None if there is no server, only a static export."""
     url = url.rstrip("/")
     try:
-        answer = parse_json_object(fetch(f"{url}/api/v1/", MOST_BYTES).content)
+        answer = parse_json(fetch(f"{url}/api/v1/", MOST_BYTES).content, dict)
     except ValueError:
         return None
     key = answer.get("key")

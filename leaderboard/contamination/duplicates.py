@@ -11,7 +11,6 @@ sent to another machine.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...benchmarks.benchmark import Benchmark
+from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, get_first_line
 from ...loaders.part import Part
 from ...splits.measures.near_duplicates import make_shingles
@@ -209,8 +209,8 @@ def _iterate_json_texts(line: str, where: str) -> Iterator[str]:
     if not line.strip():
         return
     try:
-        waiting = [json.loads(line)]
-    except (ValueError, RecursionError) as error:
+        waiting = [parse_json(line)]
+    except ValueError as error:
         raise BadData(f"{where}: not JSON") from error
     while waiting:
         value = waiting.pop()

@@ -13,8 +13,8 @@ from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
 from ...benchmarks.canary import TEXT, make_guid
 from ...benchmarks.harness.factory import make_factory
 from ...benchmarks.model import Model
+from ...core.documents import read_toml
 from ...core.errors import FarshiftError, ModelError, Unavailable
-from ...core.plugins import read_toml
 from ...loaders.acquire.source import Source, find_source, load_sources
 from ...loaders.split import open_split
 from ...splits.catalogue import list_manifests

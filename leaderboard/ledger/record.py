@@ -11,13 +11,13 @@ to the last.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json
 from .keys import is_signed_by
 
 GENESIS = "0" * 64
@@ -75,10 +75,10 @@ def hash_record(seq: int, time: str, kind: str, body: dict[str, Any], previous: 
 def read_line(line: bytes) -> Record:
     """Parse a line of an export. `ValueError` for anything but a record exactly as `Record.line` writes it."""
     try:
-        read = json.loads(line)
+        read = parse_json(line)
         record = Record(**read)
         canonical = record.line()
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError("is not a record") from error
     if canonical != line or type(record.seq) is not int or not isinstance(record.body, dict):
         raise ValueError("is not in canonical form")

@@ -6,7 +6,6 @@ they are on the disk, and checked by triggers: a row must follow the last one, a
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from ...core.canonical import to_canonical_json
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, get_first_line
 from .record import Record
 
@@ -223,8 +223,8 @@ class Store:
     def _record(self, row: Row[Any]) -> Record:
         values = dict(zip(_COLUMNS, row, strict=True))
         try:
-            body = json.loads(values["body"])
-        except (TypeError, ValueError, RecursionError) as error:
+            body = parse_json(values["body"])
+        except (TypeError, ValueError) as error:
             raise FarshiftError(f"the ledger in {self.name}: the body of record {values['seq']} is not JSON") from error
         return Record(**values | {"body": body})
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...benchmarks.runs.run import Run
 from ...core.clock import Stopwatch
+from ...core.documents import read_json
 from ...core.durable import ADVICE
 from ...core.engines import Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, Unavailable
@@ -144,7 +145,7 @@ def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
 
 def _read_run_digests(board: Board) -> dict[str, str]:
     try:
-        digests = json.loads((board.path / BUILT).read_text("utf-8"))
+        digests = read_json(board.path / BUILT)
     except (OSError, ValueError):
         return {}
     return digests if isinstance(digests, dict) else {}

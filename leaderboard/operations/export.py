@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import tomli_w
 
+from ...core.documents import read_toml
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, write_atomically
-from ...core.plugins import read_toml
 from ...core.progress import report_progress
 from ..sealed.window import Clock, format_time, get_utc_time
 from ..storage.board_files import find_withheld_files, list_files, list_named_files

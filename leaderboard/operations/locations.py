@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ...core.documents import read_toml
 from ...core.errors import FarshiftError
-from ...core.plugins import read_toml
 from ..board import Board
 from ..board_view import BoardView, ReadOnlyBoard
 from ..ledger import Record

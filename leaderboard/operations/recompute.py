@@ -7,7 +7,6 @@ has its own digest; if it does not match, the result is computed again.
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from typing import Any
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.scoring.record import Score
 from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json, read_json
 from ...core.engines import Needs, map_jobs
 from ...core.errors import BadSubmission, FarshiftError, Unavailable, UnknownName
 from ...core.files import write_atomically
@@ -129,7 +129,7 @@ def _read_cache(path: Path) -> Recomputation | None:
         return None
     if sha256(content).hexdigest().encode() != digest:
         return None
-    record = json.loads(content)
+    record = parse_json(content)
     runs = {int(run): result for run, result in record["runs"].items()}
     return Recomputation(record["metadata"], runs, before=True)
 
@@ -185,7 +185,7 @@ def find_inconsistencies(entry: Entry, files: Mapping[str, Path]) -> list[str]:
         for which, score in (("before", before), ("after", after)):
             if score.path not in files:
                 continue
-            values = extract_headline_values(Score.from_dict(json.loads(files[score.path].read_bytes())))
+            values = extract_headline_values(Score.from_dict(read_json(files[score.path], dict, score.path)))
             if values != getattr(after, which).model_dump():
                 problems.append(f"the value {which} its rescoring by scorer {after.scorer} differs from {score.path}")
     return problems

@@ -4,7 +4,6 @@ of an older scorer again from its stored predictions; both scores stay.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -223,7 +222,7 @@ def _commit_scores(board: Board, old_entries: list[Entry], scores: list[Score]) 
         before = old_entry.scores[-1]
         body, content = make_score_body(old_entry.entry, score)
         body["replaces"] = before.scorer
-        body["before"] = extract_headline_values(Score.from_dict(json.loads(board.stored(before))))
+        body["before"] = extract_headline_values(board.read_score(before))
         body["after"] = extract_headline_values(score)
         events.append(("rescored", body))
         files |= content

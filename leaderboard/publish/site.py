@@ -11,6 +11,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path
 
+from ...core.documents import read_json
 from ...core.files import translate_os_errors
 from ..board_view import BoardView
 from ..ledger import Record
@@ -119,7 +120,7 @@ def _list_written_files(where: Path) -> set[str]:
     """Return the files that an earlier site wrote to a folder, ignoring paths outside it in a modified list."""
     names = {path.relative_to(where).as_posix() for path in (where / "entries").glob("*.html")}
     try:
-        listing = json.loads((where / WRITTEN).read_bytes())
+        listing = read_json(where / WRITTEN)
     except (OSError, ValueError):
         return names
     known = listing if isinstance(listing, list) else []

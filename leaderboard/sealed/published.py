@@ -23,9 +23,9 @@ from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
 from ...benchmarks.definition import View
 from ...core.canonical import compute_identity
+from ...core.documents import read_toml
 from ...core.errors import BadData, FarshiftError, get_first_line
 from ...core.files import write_atomically
-from ...core.plugins import read_toml
 from ...loaders.part import Part
 from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.canonical import to_canonical_json
+from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError
 from ...core.files import write_atomically
 from ..ledger.keys import is_signed_by
@@ -84,8 +85,8 @@ def read_receipt(file: Path | str) -> Receipt:
     path = Path(file)
     content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_FILE else b""
     try:
-        data = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        data = parse_json(content)
+    except ValueError as error:
         raise BadData(f"{path} is not a receipt for a submission to a window") from error
     return parse_receipt(data, str(path))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite, sqrt
@@ -16,6 +15,7 @@ from ...benchmarks.statistics.interval import NotAvailable, compute_interval
 from ...benchmarks.statistics.paired_test import adjust_by_holm
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.variance_estimate import VarianceEstimate, compute_average, compute_two_sided_p
+from ...core.documents import parse_json
 from ..teams import identify_team, make_team_labels
 from .drawing import VIEWS
 from .published import SealedBenchmark, name_public_view
@@ -92,7 +92,7 @@ def list_window_results(board: BoardView) -> list[dict[str, Any]]:
 
 def _read_score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
     path = WindowPaths(window.name).score(digest)
-    score: dict[str, Any] = json.loads(board.read_file(path, window.scores[digest]["files"].get(path, "")))
+    score: dict[str, Any] = parse_json(board.read_file(path, window.scores[digest]["files"].get(path, "")), dict, path)
     return score
 
 
@@ -104,7 +104,7 @@ def read_profile(board: BoardView, window: Window) -> dict[str, Any] | None:
     if window.opened is None:
         return None
     path = WindowPaths(window.name).profile
-    profile: dict[str, Any] = json.loads(board.read_file(path, window.opened["files"].get(path, "")))
+    profile: dict[str, Any] = parse_json(board.read_file(path, window.opened["files"].get(path, "")), dict, path)
     return profile
 
 

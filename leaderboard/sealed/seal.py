@@ -9,7 +9,6 @@ private folder, with mode 600.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -20,6 +19,7 @@ from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json
 from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
 from ...core.progress import report_progress
@@ -141,7 +141,7 @@ def make_opening_files(terms: Terms, secret: bytes, drawn: SealedDraw, benchmark
 def _find_interrupted_terms(board: Board, benchmark: str, known: Mapping[str, Window]) -> Terms | None:
     """The terms of a window of this benchmark whose sealing was interrupted."""
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
-        terms = Terms.of(json.loads(read_private(plan, "the plan of a window")))
+        terms = Terms.of(parse_json(read_private(plan, "the plan of a window")))
         window = known.get(terms.window)
         cut_off = terms.randomness is None and (window is None or window.opened is None)
         if terms.benchmark == benchmark and cut_off:

@@ -7,7 +7,6 @@ the ledger that somebody saw or signed existed by then.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any
 
 from ...benchmarks.benchmark import SCORER
 from ...core.canonical import to_canonical_json
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
 from .drawing import CIPHER, draw_sealed_rows
 from .published import (
@@ -153,7 +153,7 @@ def _verify_score(
     if answers is None or score is None:
         return []  # reported with all missing files
     content = score.read_bytes()
-    score_record: dict[str, Any] = json.loads(content)
+    score_record: dict[str, Any] = parse_json(content, dict, which)
     scorer = (score_record.get("score") or {}).get("scorer", SCORER)
     if scorer != SCORER:
         why = f"scored by scorer {scorer}; this version has scorer {SCORER}"

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
+from ...core.documents import parse_json
 from ...core.text import format_count
 from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
 from ..ledger.store import Store
@@ -324,7 +325,7 @@ class Job:
     def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:
         """Create a job from a row of the database table."""
         values = {name: row[name] for name in cls.__dataclass_fields__ if name != "position"}
-        lists = {name: tuple(json.loads(row[name])) for name in ("entries", "problems")}
+        lists = {name: tuple(parse_json(row[name])) for name in ("entries", "problems")}
         return cls(**values | lists, position=position)
 
     def record(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
 
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
 from ..ledger.schema import AUDIT, TOKENS, format_iso_time, read_database_time
@@ -173,7 +174,7 @@ def read_events(store: Store) -> list[Event]:
     """Return all events, the oldest first."""
     with store.reading() as connection:
         rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
-    return [Event(format_iso_time(row["time"]), row["who"], row["what"], json.loads(row["detail"])) for row in rows]
+    return [Event(format_iso_time(row["time"]), row["who"], row["what"], parse_json(row["detail"])) for row in rows]
 
 
 def get_operator() -> str:

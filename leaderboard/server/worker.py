@@ -25,6 +25,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...core.documents import parse_json
 from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, get_first_line
 from ...core.progress import log_message
 from ..board import Board
@@ -78,7 +79,7 @@ class Scorer:
         output = self._output.read()
         self.end()
         if output.endswith(b"\n"):
-            result: dict[str, Any] = json.loads(output)
+            result: dict[str, Any] = parse_json(output)
             return result
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
         return {"broke": f"the scoring process ended with {how}"}

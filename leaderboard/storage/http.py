@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, Unavailable, get_first_line
 from ...core.files import is_offline
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
-from ...loaders.remote.http import parse_json_object
 from ..validation.problem import format_untrusted
 
 CONNECT, SILENCE = 10.0, 120.0
@@ -28,7 +28,7 @@ class Answer:
     def json(self) -> dict[str, Any]:
         """The JSON object in the body. Raises `FarshiftError` if there is none."""
         try:
-            return parse_json_object(self.content)
+            return parse_json(self.content, dict)
         except ValueError as error:
             raise self.odd(str(error)) from error
 
@@ -40,7 +40,7 @@ class Answer:
     def error(self) -> str:
         """The message of an error, on one line; "not found" if it has none."""
         try:
-            return format_untrusted(parse_json_object(self.content).get("error", ""), 200)
+            return format_untrusted(parse_json(self.content, dict).get("error", ""), 200)
         except ValueError:
             return "not found"
 

@@ -8,9 +8,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol
 
+from ...core.documents import read_toml
 from ...core.errors import BadData, Unavailable, get_first_line
 from ...core.files import write_atomically
-from ...core.plugins import read_toml
 from ...core.progress import log_message
 from ..ledger import Record
 from ..ledger.record import read_line

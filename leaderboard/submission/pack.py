@@ -17,9 +17,9 @@ import tomli_w
 
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.runs.run import Run, read_run
+from ...core.documents import read_toml
 from ...core.errors import FarshiftError
 from ...core.files import get_user_home, write_atomically
-from ...core.plugins import read_toml
 from ..ledger.keys import SigningKey, create_key
 from ..validation.archive import CARD
 from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, parse_team_and_model, sign_card

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import time
-import tomllib
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from ...core.documents import parse_toml
 from ...core.durable import read_private
 from ...core.errors import FarshiftError, get_first_line
 from ...core.files import compute_file_sha256, get_user_home
@@ -216,7 +216,7 @@ def _read_token(url: str) -> str:
     if not path.is_file():
         return ""
     try:
-        tokens = tomllib.loads(read_private(path, "the file of your access tokens").decode())
+        tokens = parse_toml(read_private(path, "the file of your access tokens").decode())
     except ValueError as error:
         raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."') from error
     matching_token = {str(address).rstrip("/"): token for address, token in tokens.items()}.get(url.rstrip("/"), "")

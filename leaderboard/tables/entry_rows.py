@@ -7,7 +7,6 @@ are not found.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from ...benchmarks.scoring.chance import compute_chance
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.worst_group import estimate_worst_group
+from ...core.documents import parse_json
 from ..contamination.probing import list_declared_overlaps
 from ..submission.validate import ValidRun
 from ..validation.card import ModelCard
@@ -156,8 +156,8 @@ def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:
 def _get_usage(run: RunCard) -> Mapping[str, Any]:
     """The resources used by the run that made the predictions; a recorded result has them as text."""
     try:
-        recorded = json.loads(str(run.model.extra["spent"]))
-    except (KeyError, ValueError, RecursionError):
+        recorded = parse_json(str(run.model.extra["spent"]))
+    except (KeyError, ValueError):
         recorded = None
     if isinstance(recorded, dict):
         return recorded

@@ -8,7 +8,6 @@ against a digest at the end of the file and the score in the ledger; a file that
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,6 +20,7 @@ from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.sample import BoundaryRows, Replicates, RowScores, Sample
 from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json
 from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, get_first_line
@@ -155,7 +155,7 @@ def deserialise_rows(content: bytes) -> EntryRows:
     """Inverse of `serialise_rows`. Raises `ValueError`, `KeyError`, `OSError` or `BadZipFile` if the content is
     damaged."""
     with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
-        header = json.loads(arrays["said"].tobytes())
+        header = parse_json(arrays["said"].tobytes())
         on_id, on_ood = (_deserialise_sample(arrays, view, header["clustering"][view]) for view in VIEWS)
         declared, odd = tuple(header["declared"]), tuple(header["odd"])
         return EntryRows(on_id, on_ood, header["worst"], declared, header["floor"], odd, header["card"], header["key"])

@@ -14,6 +14,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError
 from .limits import DECODED_TOTAL, ExpectedTable, FileRejected, ReaderLimits
 from .reader import LINE
@@ -56,7 +57,7 @@ class Reader:
 
     def card(self, file: BinaryIO) -> dict[str, Any]:
         """The tables of a card in `file`. Raises `FileRejected`."""
-        tables: dict[str, Any] = json.loads(self._ask({"what": "card"}, file).read())
+        tables: dict[str, Any] = parse_json(self._ask({"what": "card"}, file).read())
         return tables
 
     def predictions(self, file: BinaryIO, expected: ExpectedTable) -> pa.Table:
@@ -145,7 +146,7 @@ class Reader:
             received += piece
             if not piece or len(received) > LINE:
                 raise EOFError
-        reply: dict[str, Any] = json.loads(received)
+        reply: dict[str, Any] = parse_json(received)
         return reply
 
     def _broken(self, seconds: float) -> FileRejected:

@@ -16,11 +16,11 @@ import math
 import mmap
 import os
 import sys
-import tomllib
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ...core.documents import TooDeep, parse_toml
 from .limits import (
     DECODED_BYTES,
     MIB,
@@ -146,8 +146,8 @@ def _get_file_size_limit() -> float:
 def read_card(content: bytes) -> dict[str, Any]:
     """The tables of a card. Raises `FileRejected` if it is not TOML, or has values that no card needs."""
     try:
-        card = tomllib.loads(content.decode("utf-8"))
-    except RecursionError as error:
+        card = parse_toml(content.decode("utf-8"))
+    except TooDeep as error:
         raise FileRejected.because("toml-nesting", "tables or lists are nested too deeply") from error
     except ValueError as error:  # invalid TOML or UTF-8, a number of thousands of digits
         raise FileRejected.because("toml-invalid", f"not valid TOML: {str(error)[:200]}") from error
@@ -167,8 +167,6 @@ def read_card(content: bytes) -> dict[str, Any]:
             waiting += [(item, key, depth + 1) for item in value]
         elif isinstance(value, float) and not math.isfinite(value):
             raise FileRejected.because("toml-value", "NaN and infinity are not accepted", key[:100])
-        elif isinstance(value, int) and value.bit_length() > 256:
-            raise FileRejected.because("toml-value", "an integer of over 256 bits", key[:100])
         elif not isinstance(value, str | int | float):
             raise FileRejected.because("toml-value", "dates and times are not accepted", key[:100])
         if isinstance(value, str) and len(value) > TOML_TEXT:

@@ -19,14 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import BadData, get_first_line
+from ...core.limits import MEMBERS
 from ...core.progress import log_message
+from ..files.bounded_stream import BoundedStream, refuse_bomb
 from ..files.hidden import DESKTOP_FILES, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
     from typing import Self
-
-_GROWTH, _HARMLESS = 200, 1 << 30
-"""The maximum ratio of unpacked to packed size, and the size in bytes below which it is not checked."""
 
 _BROKEN = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error),
@@ -183,7 +182,8 @@ class _ZipFiles(ArchiveFiles):
             if (info.external_attr >> 16) & 0o170000 == 0o120000:
                 raise BadData(f"{self.where}: {info.filename} is a link: only regular files are supported")
             self._infos[info.filename] = info
-        _refuse_bomb(sum(info.file_size for info in self._infos.values()), path.stat().st_size, self.where)
+        _refuse_many(len(self._infos), self.where)
+        refuse_bomb(path.stat().st_size, sum(info.file_size for info in self._infos.values()), self.where)
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         for info in sorted(self._infos.values(), key=lambda info: info.header_offset):
@@ -211,20 +211,19 @@ class _TarFiles(ArchiveFiles):
     def __init__(self, path: Path, name: str = "") -> None:
         super().__init__(name or str(path))
         self._path = path
-        total = 0
         with _read_tar(path, self.where) as tar:
             for info in tar:
                 path_in_tar = info.name.removeprefix("./")
+                _refuse_many(len(self._infos), self.where)
                 if info.isdir():
                     continue
                 if _is_desktop_file(info.name):
                     self.desktop_files.append(path_in_tar)
                     continue
                 _refuse_escape(info.name, self.where)
-                if not info.isreg():
-                    raise BadData(f"{self.where}: {info.name} is a link or a device: only regular files are supported")
-                total += info.size
-                _refuse_bomb(total, path.stat().st_size, self.where)
+                if not info.isreg() or info.issparse():
+                    what = "a link, a device or sparse: only regular files are supported"
+                    raise BadData(f"{self.where}: {info.name} is {what}")
                 self._infos[path_in_tar] = info
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
@@ -251,7 +250,10 @@ def _read_tar(path: Path, where: str) -> Iterator[tarfile.TarFile]:
     """Open a tar that is read once, from its beginning. Errors in it become `BadData`."""
     try:
         # Stream mode: tarfile keeps no index of the members and does not seek to the end.
-        with _open_decompressed(path) as raw, tarfile.open(fileobj=raw, mode="r|") as tar:
+        with (
+            _open_decompressed(path) as raw,
+            tarfile.open(fileobj=BoundedStream(raw, path.stat().st_size, where), mode="r|") as tar,
+        ):
             yield tar
     except _BROKEN as error:
         raise BadData(f"{where} is not a readable tar, or is truncated: {get_first_line(error)}") from error
@@ -281,8 +283,6 @@ def _refuse_escape(name: str, where: str) -> None:
         raise BadData(f"{where}: the path {name!r} is invalid or leaves the archive")
 
 
-def _refuse_bomb(total: int, size: int, where: str) -> None:
-    if total > max(_HARMLESS, _GROWTH * size):
-        raise BadData(
-            f"{where} unpacks to more than {total:,} bytes from {size:,}: refused as a possible decompression bomb"
-        )
+def _refuse_many(count: int, where: str) -> None:
+    if count > MEMBERS:
+        raise BadData(f"{where} has over {MEMBERS:,} files: divide it")

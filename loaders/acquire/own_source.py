@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...core.documents import parse_json
 from ...core.errors import (
     BadData,
     BadDefinition,
@@ -260,7 +260,7 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
 
 def _read_features(schema: pa.Schema) -> dict[str, Any]:
     try:
-        features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
+        features = parse_json((schema.metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
     return features if isinstance(features, dict) else {}

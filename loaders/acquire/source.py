@@ -20,6 +20,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, Unavailable, UnknownName, get_first_line
 from ...core.files import get_cache_root, get_user_home, require_accepted_licence
 from ...core.label_access import refuse_labels
+from ...core.limits import GENERATED
 from ...core.plugins import find_definition, find_plugin_files, load_module, read_all_definitions, read_definition
 from ...core.progress import log_message
 from ...splits.manifest import FilePin, TreePin, UnpinnedFile
@@ -239,6 +240,7 @@ class Source:
     def _make_arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
         """The arguments of a generator, derivation or reader: its options, and the base's rows or the fetched files."""
         if distribution.generator:
+            _refuse_large_numbers(distribution.options, f"source {self.name}, {distribution.name}")
             return dict(distribution.options)
         if distribution.derivation:
             return {"base": find_base_source(distribution).table(own_folders), **distribution.options}
@@ -268,6 +270,15 @@ class Source:
             except TypeError as error:
                 raise BadDefinition(f"{where}: {get_first_line(error)}") from error
             return self.schema.conform(table, where)
+
+
+def _refuse_large_numbers(options: Any, where: str) -> None:
+    """Raise `BadDefinition` if a generator's options ask for more than it should make."""
+    for name, value in options.items() if isinstance(options, dict) else enumerate(options):
+        if isinstance(value, dict | list):
+            _refuse_large_numbers(value, f"{where}: {name}" if isinstance(options, dict) else where)
+        elif isinstance(value, int) and abs(value) > GENERATED:
+            raise BadDefinition(f"{where}: {name} = {value:,}: a generator's numbers are at most {GENERATED:,}")
 
 
 def load_generator(name: str) -> ModuleType:

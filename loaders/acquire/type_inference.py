@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from ...core.documents import parse_json
 from ...core.errors import BadDefinition, shorten_list
 from ...core.progress import log_message
 from ...splits.measures.words import NAIVE, ZONED, convert_to_utc
@@ -164,7 +165,7 @@ class TypeInference:
         try:
             if pc.all(pc.match_substring_regex(values, _LIST)).as_py() is False:
                 raise ValueError
-            column = pa.chunked_array([pa.array([json.loads(text) for text in values.to_pylist()])])
+            column = pa.chunked_array([pa.array([parse_json(text) for text in values.to_pylist()])])
             item = find_item_type(column.type)
             self._item = "float32" if "float32" in (item, self._item) else item
             self._shapes.add(to_tensors(column)[1])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, MissingExtra, get_first_line
+from ...core.limits import SAMPLES, SAMPLING_RATE
 
 
 def read_samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
@@ -32,6 +33,11 @@ def read_samples(content: bytes, rate: int, named: str) -> NDArray[np.float32]:
         raise
     except Exception as error:  # a damaged file may raise any exception
         raise BadData(f"{named} cannot be read as WAV: {get_first_line(error)}") from error
+    if recorded_rate > SAMPLING_RATE or len(values) * rate > SAMPLES * recorded_rate:
+        raise BadData(
+            f"{named} has {len(values):,} samples at {recorded_rate:,} Hz; read are up to {SAMPLING_RATE:,} Hz, and up "
+            f"to {SAMPLES:,} samples at {rate:,} Hz"
+        )
     loud = np.iinfo(values.dtype).max + 1.0 if values.dtype.kind in "iu" else 1.0
     quiet = loud / 2 if values.dtype == np.uint8 else 0.0  # 8-bit samples are centred at 128
     signal = (values.astype(np.float64) - quiet) / (loud - quiet)

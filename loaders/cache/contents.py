@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ...core.documents import read_json
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
 from ...core.progress import report_progress
@@ -82,7 +82,7 @@ def verify_cache() -> list[Verdict]:
 def _compare_file(marker: Path) -> str:
     """The state of a file with a marker; `gone` if the entry was removed since it was listed."""
     try:
-        expected = json.loads(marker.read_text("utf-8"))["sha256"]
+        expected = read_json(marker)["sha256"]
     except FileNotFoundError:
         return "gone"
     except (OSError, ValueError, KeyError, TypeError):

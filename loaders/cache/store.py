@@ -19,6 +19,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
+from ...core.documents import read_json
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
@@ -88,7 +89,7 @@ def is_intact(path: Path) -> bool:
     at the first check in a process, or as set by `FARSHIFT_VERIFY`. Counts as a use."""
     mode = _verify_mode.get() or _check_mode(read_settings().verify, "FARSHIFT_VERIFY")
     try:
-        marker, stamp = json.loads(_find_marker(path).read_text("utf-8")), _read_stamp(path)
+        marker, stamp = read_json(_find_marker(path)), _read_stamp(path)
         if stamp[0] != marker["stamp"][0]:
             return False
         noted = marker["stamp"] == stamp

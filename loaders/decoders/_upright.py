@@ -10,12 +10,14 @@ orientation. 8-bit files without an orientation give the same pixels as `Image.o
 from __future__ import annotations
 
 import io
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.errors import MissingExtra
+from ...core.limits import PIXELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -47,8 +49,10 @@ def import_pillow() -> Any:
 def open_rgb(content: bytes | memoryview, side: int | None = None) -> Image:
     """Decode an image file completely, at its own size. side: a large JPEG may be decoded at a half, quarter or eighth
     of its size, as long as both sides have at least this many pixels. Raises Pillow's exceptions, and `ValueError` for
-    pixels without a defined black and white."""
+    too many pixels or such without a defined black and white."""
     with import_pillow().Image.open(io.BytesIO(content)) as opened:
+        if math.prod(opened.size) > PIXELS:
+            raise ValueError(f"it has {' x '.join(map(str, opened.size))} pixels; at most {PIXELS:,} are decoded")
         if side is not None:
             opened.draft("RGB", (side, side))
         opened.load()  # Pillow rotates a TIFF itself, and then drops its orientation

@@ -8,7 +8,6 @@ pickle. Layout: https://github.com/webdataset/webdataset (Aizman, Maltby and Bre
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import tarfile
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.canonical import to_canonical_json
+from ...core.documents import read_json
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
@@ -190,7 +190,7 @@ def _has_export(target: Path, part: ExportedPart, shard_bytes: int) -> bool:
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return False
     try:
-        manifest = json.loads((target / "manifest.json").read_text("utf-8"))
+        manifest = read_json(target / "manifest.json")
         expected = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
         same = all(manifest[key] == value for key, value in expected.items()) and all(
             record | _describe_file(target / record["file"]) == record

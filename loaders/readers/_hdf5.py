@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import MissingGeneratorPackage
+from ...core.limits import may_expand
 
 Array = NDArray[Any]
 
@@ -25,6 +26,15 @@ _LARGE = 1 << 28
 """Arrays of at least this many bytes are copied to a temporary file and memory-mapped."""
 
 _PIECE = 1 << 24
+_TEXTS = 256
+"""Texts that are read at once."""
+
+
+def refuse_array_bomb(raw: Path | bytes, unpacked: int) -> None:
+    """Raise `ValueError` if a file's arrays are far larger than the file (`core/limits.py`)."""
+    size = raw.stat().st_size if isinstance(raw, Path) else len(raw)
+    if not may_expand(size, unpacked):
+        raise ValueError(f"arrays of {unpacked:,} bytes in {size:,}: refused as a possible decompression bomb")
 
 
 def is_matlab_hdf5(raw: Path | bytes) -> bool:
@@ -78,20 +88,37 @@ class Hdf5Arrays(Mapping[str, Array]):
 
     def _values(self, dataset: Any) -> Array:
         if self._h5py.check_string_dtype(dataset.dtype) is not None and dataset.dtype.kind == "O":
-            texts: Array = np.asarray(dataset.asstr()[...])
-            return texts.astype(np.str_)
+            return self._texts(dataset)
         if dataset.dtype.kind not in "biufS":
             raise ValueError(f"{dataset.name!r} holds {dataset.dtype}: only numbers and text can be read")
+        refuse_array_bomb(self._raw, dataset.nbytes)
         if dataset.nbytes < _LARGE or not dataset.shape:
             return np.asarray(dataset[...])
         return _map_to_file(dataset)
+
+    def _texts(self, dataset: Any) -> Array:
+        """Texts of any length, of which many may be stored once; NumPy gives each the space of the longest."""
+        if not dataset.shape:
+            return np.asarray(dataset.asstr()[...]).astype(np.str_)
+        pieces = []
+        longest = 0
+        refuse_array_bomb(self._raw, dataset.nbytes)
+        for start in range(0, len(dataset), _TEXTS):
+            pieces.append(np.asarray(dataset.asstr()[start : start + _TEXTS]))
+            longest = max(longest, *map(len, pieces[-1].flat), 1)
+            refuse_array_bomb(self._raw, longest * np.dtype("U1").itemsize * dataset.size)
+        texts: Array = np.concatenate(pieces) if pieces else np.empty(dataset.shape, object)
+        return texts.astype(np.str_)
 
     def _of_matlab(self, dataset: Any) -> Array:
         kind = dataset.attrs.get("MATLAB_class", b"")
         if kind in (b"cell", b"struct", b"function_handle") or dataset.dtype.kind == "O":
             raise ValueError(f"{dataset.name!r} is a {bytes(kind).decode() or 'reference'}: only arrays can be read")
         if dataset.attrs.get("MATLAB_empty", 0):  # it holds the shape instead of values
-            return np.zeros(tuple(int(side) for side in dataset[...]))
+            shape = tuple(int(side) for side in dataset[...])
+            if 0 not in shape:
+                raise ValueError(f"{dataset.name!r} is an empty array of the shape {shape}")
+            return np.zeros(shape)
         values = self._values(dataset).T
         if kind == b"char":
             return np.array(["".join(map(chr, row)) for row in values.reshape(len(values), -1)])

@@ -17,14 +17,12 @@ import pyarrow as pa
 
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
 from ..acquire.archive_files import ArchiveFiles, is_archive, open_archive
+from ..files.bounded_stream import BoundedStream
 from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths
 
 Files = Mapping[str, Path | ArchiveFiles]
 """A source's files by name; a folder or archive is given as its members."""
-
-_GROWTH, _HARMLESS = 1000, 1 << 32
-"""The largest ratio of decompressed to compressed size, and the size in bytes below which it is not checked."""
 
 
 @dataclass(frozen=True)
@@ -45,32 +43,10 @@ class Input:
                 head = file.read(6)
                 file.seek(0)
                 with _open_decompressed(file, head) as content:
-                    yield (
-                        content if content is file else cast(BinaryIO, io.BufferedReader(_BoundedStream(self, content)))
-                    )
+                    bounded = BoundedStream(content, self.size, self.name)
+                    yield content if content is file else cast(BinaryIO, io.BufferedReader(bounded))
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
             raise BadData(f"{self.name} cannot be read, or is cut off: {get_first_line(error)}") from error
-
-
-class _BoundedStream(io.RawIOBase):
-    """A decompressed stream of limited size (protection against decompression bombs)."""
-
-    def __init__(self, source: Input, content: BinaryIO) -> None:
-        self._source, self._content, self._given = source, content, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        piece = self._content.read(len(buffer))
-        buffer[: len(piece)] = piece
-        self._given += len(piece)
-        if self._given > max(_HARMLESS, _GROWTH * self._source.size):
-            raise BadData(
-                f"{self._source.name} holds over {self._given:,} bytes in a file of {self._source.size:,}: refused; "
-                "if this is right, provide it uncompressed"
-            )
-        return len(piece)
 
 
 def _open_decompressed(file: BinaryIO, head: bytes) -> BinaryIO:

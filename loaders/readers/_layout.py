@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,17 +56,6 @@ def refuse_malformed(complaint: str) -> Iterator[None]:
         yield
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise BadData(f"{complaint}: {type(error).__name__}: {get_first_line(error)}") from error
-
-
-def parse_json(content: str | bytes, where: str, kind: type = object) -> Any:
-    """Parse JSON. Raises `BadData` if it is not valid, or not of the `kind` list or dict."""
-    try:
-        value = json.loads(content)
-    except ValueError as error:
-        raise BadData(f"{where} is not JSON: {get_first_line(error)}") from error
-    if not isinstance(value, kind):
-        raise BadData(f"{where} is not a JSON {'object' if kind is dict else kind.__name__}")
-    return value
 
 
 def read_utf8_lines(name: str, content: Path | bytes) -> list[str]:

@@ -21,7 +21,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from ...core.documents import BadDocument, parse_json
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
+from ..files.parquet_expansion import refuse_expansion
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
 from ._inputs import Input
@@ -39,8 +41,6 @@ _CHUNK, _BLOCK, _ROWS = 1 << 22, 1 << 23, 1 << 16
 _LONGEST = 1 << 28
 """A file with a longer line, in characters, is not considered text."""
 _INTEGRAL = re.compile(r"-?[0-9]{16,}\.0+")
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""JSON's escapes of surrogates, which are text only in pairs."""
 
 ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
 
@@ -270,23 +270,14 @@ def _read_json_list(source: Input, options: TableOptions) -> Iterator[tuple[int,
 
 
 def _parse_json(content: bytes, where: str, options: TableOptions) -> Any:
-    """Parse JSON. Raises `BadData` if it is not valid, or has a string that cannot be encoded as text. Whole numbers
-    with a decimal point ("12345678901234567.0") stay text if they are not exact in float64."""
+    """Parse JSON; as `core.documents.parse_json`. Whole numbers with a decimal point ("12345678901234567.0") stay text
+    if they are not exact in float64."""
     try:
-        text = content.decode()
-        value = _DECODER.decode(text)
-        if _HALF.search(text):
-            json.dumps(value, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise BadData(f"{where}: not JSON: it is nested too deeply") from error
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(error.object[error.start]):04x}"
-        raise BadData(f"{where}: not JSON: {half} is not a character (a lone surrogate)") from error
+        return parse_json(content.decode(), load=_DECODER.decode)
     except UnicodeDecodeError as error:
         raise _make_encoding_error(where, options) from error
-    except ValueError as error:
-        raise BadData(f"{where}: not JSON: {get_first_line(error)}") from error
-    return value
+    except BadDocument as error:
+        raise BadData(f"{where}: not JSON: {error}") from error
 
 
 def _parse_float(text: str) -> float | str:
@@ -342,15 +333,17 @@ def _format_value(value: Any, steps: Sequence[str]) -> str | None:
 def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cells]:
     done = 0
     try:
-        with (
-            source.opened() as file,
-            pq.ParquetFile(file if file.seekable() else io.BytesIO(file.read())) as parquet_file,
-        ):
+        with source.opened() as opened:
+            file = opened if opened.seekable() else io.BytesIO(opened.read())
+            parquet_file = pq.ParquetFile(file)
             paths = list(_iterate_column_paths(parquet_file.schema_arrow))
             names = [".".join(path) for path in paths]
             places = sorted(select_columns(names))
             if not places:
                 return
+            reopen = partial(_reopen_parquet, file, parquet_file.metadata)
+            size = file.seek(0, io.SEEK_END)
+            refuse_expansion(reopen, parquet_file.metadata, [names[index] for index in places], size, source.name)
             for batch in parquet_file.iter_batches(_ROWS, columns=[names[index] for index in places]):
                 columns = {}
                 for index in places:
@@ -361,6 +354,10 @@ def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cel
                 done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{source.name}: not a readable Parquet file: {get_first_line(error)}") from error
+
+
+def _reopen_parquet(file: Any, metadata: pq.FileMetaData, texts: list[str]) -> pq.ParquetFile:
+    return pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
 
 
 def _iterate_column_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:

@@ -8,16 +8,19 @@ blocks = { severity = [1, 2, 3, 4, 5] }
 from __future__ import annotations
 
 import io
+import math
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
@@ -27,7 +30,7 @@ from ..files.hidden import is_hidden
 from ..files.patterns import PathPattern
 from ._arrow_types import to_tensor_column
 from ._cells import repeat_value
-from ._hdf5 import Hdf5Arrays, is_matlab_hdf5
+from ._hdf5 import Hdf5Arrays, is_matlab_hdf5, refuse_array_bomb
 from ._inputs import open_archives
 
 _KINDS = "biufSU"
@@ -35,6 +38,8 @@ _KINDS = "biufSU"
 _WITH_ARRAY = re.compile(r"(.+\.\w+):([^/{}]+)|(.+\.(?:h5|hdf5)):([^{}]+)")
 Array = NDArray[Any]
 
+_COMPRESSED, _CHUNK = 15, 1 << 20
+"""MATLAB's type of a compressed variable, and bytes that are unpacked at once to measure one."""
 _PIECE = 1 << 25
 """Approximate bytes of arrays per table."""
 
@@ -193,9 +198,26 @@ def load_array(name: str, where: str, raw: Path | bytes, array: str) -> Array:
 def _read_numpy(raw: Path | bytes) -> Mapping[str, Array]:
     """Read .npy (its array is called "") or .npz."""
     opened: Any = raw if isinstance(raw, Path) else io.BytesIO(raw)
+    if isinstance(raw, bytes) and raw.startswith(npy.MAGIC_PREFIX):
+        _refuse_longer(io.BytesIO(raw), len(raw))
     stored: Any = np.load(opened, mmap_mode="r" if opened is raw else None, allow_pickle=False)
-    arrays: Mapping[str, Array] = {"": stored} if isinstance(stored, np.ndarray) else stored
+    if isinstance(stored, np.ndarray):
+        return {"": stored}
+    members = stored.zip.infolist()
+    refuse_array_bomb(raw, sum(member.file_size for member in members))
+    for member in (member for member in members if member.filename.endswith(".npy")):
+        with stored.zip.open(member) as file:
+            _refuse_longer(file, member.file_size)
+    arrays: Mapping[str, Array] = stored
     return arrays
+
+
+def _refuse_longer(file: Any, size: int) -> None:
+    """Raise `ValueError` if the header of an .npy of `size` bytes states a larger array: NumPy allocates it at once."""
+    version = npy.read_magic(file)
+    shape, _, kind = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(file)
+    if math.prod(shape) * kind.itemsize > size:
+        raise ValueError(f"its header states an array of shape {shape}, but it has {size:,} bytes")
 
 
 def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
@@ -207,6 +229,8 @@ def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
     from scipy.sparse import issparse
 
     loaded = load_matlab(raw)
+    for value in filter(issparse, loaded.values()):
+        refuse_array_bomb(raw, math.prod(value.shape) * value.dtype.itemsize)
     arrays = {name: value.toarray() if issparse(value) else value for name, value in loaded.items()}
     return {
         name: value for name, value in arrays.items() if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS
@@ -215,16 +239,35 @@ def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
 
 def load_matlab(raw: Path | bytes) -> dict[str, Any]:
     """Return the variables of a MATLAB file (before 7.3) by name, sparse ones as sparse matrices. Raises `ValueError`
-    if the file has another format or is cut off."""
+    if the file has another format, is cut off, or unpacks to far more than its size."""
     from scipy.io import loadmat
 
+    with raw.open("rb") if isinstance(raw, Path) else io.BytesIO(raw) as file:
+        _refuse_matlab_bomb(raw, file)
     try:
         loaded: dict[str, Any] = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
-    except MemoryError:  # not an error of the file
-        raise
+    except MemoryError as error:
+        raise ValueError("it needs more memory than there is") from error
     except Exception as error:  # it may raise any exception on damaged input
         raise ValueError(get_first_line(error) or "it is cut off") from error
     return loaded
+
+
+def _refuse_matlab_bomb(raw: Path | bytes, file: BinaryIO) -> None:
+    """Unpack the compressed variables of a MATLAB file `raw`, opened as `file`, to measure them; nothing is stored."""
+    order, total = (">" if file.read(128)[126:] == b"MI" else "<"), 0
+    while len(tag := file.read(8)) == 8:
+        kind, left = struct.unpack(f"{order}II", tag)
+        if kind != _COMPRESSED:
+            file.seek(left, io.SEEK_CUR)
+            continue
+        unpacker = zlib.decompressobj()
+        while piece := file.read(min(left, _CHUNK)):
+            left -= len(piece)
+            while piece:
+                total += len(unpacker.decompress(piece, _CHUNK))
+                refuse_array_bomb(raw, total)
+                piece = unpacker.unconsumed_tail
 
 
 _READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {

@@ -7,7 +7,6 @@ executed: an array is the long string (latin-1, as protocol 2 writes bytes) that
 from __future__ import annotations
 
 import csv
-import json
 import pickletools
 import re
 import tarfile
@@ -20,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...core.documents import read_json
 from ...core.errors import BadData, BadDefinition, get_first_line
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import load_npy, refuse_malformed
@@ -180,7 +180,7 @@ def _make_table(
 def _read_disputed(name: str, path: Path) -> NDArray[np.int64]:
     """Return the test images whose given label fewer than three of five annotators chose."""
     with refuse_malformed(f"{name} is not a list of answers"):
-        answers = json.loads(path.read_bytes())
+        answers = read_json(path)
         return np.array([answer["id"] for answer in answers if answer["mturk"]["given"] < 3], np.int64)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from ...core.documents import parse_json
 from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles
-from ._layout import Columns, attach_files, get_archive, parse_json, read_columns, read_filled_lines, refuse_malformed
+from ._layout import Columns, attach_files, get_archive, read_columns, read_filled_lines, refuse_malformed
 
 
 def camera_traps(
@@ -31,7 +31,7 @@ def camera_traps(
         if not name.endswith(".json"):
             continue
         with refuse_malformed(f"{annotation_archive.where}: {name} does not list images and annotations"):
-            document = json.loads(annotation_archive.read(name))
+            document = parse_json(annotation_archive.read(name))
             kinds = {item["id"]: item["name"] for item in document["categories"]}
             images = {item["id"]: (item["file_name"], str(item["location"])) for item in document["images"]}
             for item in document["annotations"]:
@@ -248,7 +248,7 @@ def _iterate_things(archive: ArchiveFiles, head: str, things: dict[str, int], pa
 def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the index of the object class by synset, and by ObjectNet's folder."""
     label_of, classes_of, line_of = (
-        parse_json(archive.read(f"mappings/{name}.json"), f"{archive.where}: mappings/{name}.json", dict)
+        parse_json(archive.read(f"mappings/{name}.json"), dict, f"{archive.where}: mappings/{name}.json")
         for name in ("folder_to_objectnet_label", "objectnet_to_imagenet_1k", "pytorch_to_imagenet_2012_id")
     )
     lines = archive.read("mappings/imagenet_to_label_2012_v2").decode("utf-8").splitlines()

@@ -6,7 +6,6 @@ the first empty line, and the body follows as it was sent, undecoded.
 
 from __future__ import annotations
 
-import json
 import re
 import tarfile
 from email.utils import parsedate_tz
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, BadDefinition
 from ._layout import get_only_file
 
@@ -73,7 +73,7 @@ def _read_mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
                 collection = member.name.removeprefix(f"{folder}/").rpartition("/")[0]
                 file = archive.extractfile(member)
                 if collection and file is not None:
-                    text = json.loads(file.read())["text"]
+                    text = parse_json(file.read())["text"]
                     mails[member.name] = (collection, text.replace("\r\n", "\n"))
     except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
         raise BadData(f"{name}: not a readable archive of mails: {error}") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +11,9 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 
+from ...core.documents import parse_json
 from ...core.errors import BadData
-from ._layout import check_files, get_archive, get_only_file, parse_json, read_utf8_lines, refuse_malformed
+from ._layout import check_files, get_archive, get_only_file, read_utf8_lines, refuse_malformed
 
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>-?[\d,]*\.?\d+)(?: *\([^;]*\))?")
 _PROBLEM_TAGS = ("Body", "Question", "Answer", "Solution-Type")
@@ -119,7 +119,7 @@ def math_problems(files: dict[str, Any]) -> pa.Table:
     for name, content in archive.walk(lambda name: name.endswith(".json")):
         *_, part, subject, _ = ["", *name.split("/")]
         with refuse_malformed(f"{archive.where}: {name} is not a problem of MATH"):
-            record = json.loads(content)
+            record = parse_json(content)
             level = record["level"].removeprefix("Level ")
             number = int(level) if level.isdigit() else 0
             answer = extract_boxed(record["solution"])
@@ -246,7 +246,7 @@ def gsm_symbolic(files: dict[str, Path], *, train: str, test: str, variants: str
 def _iterate_records(name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the JSON object of each line, with the line's number from 1."""
     for number, line in enumerate(read_utf8_lines(name, path), 1):
-        yield number, parse_json(line, f"{name}: line {number}", dict)
+        yield number, parse_json(line, dict, f"{name}: line {number}")
 
 
 def _split_solution(text: str) -> tuple[str, str]:

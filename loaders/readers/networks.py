@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...core.documents import read_json
 from ...core.errors import BadData
 from ._arrow_types import to_tensor_column
 from .arrays import load_matlab
@@ -67,7 +67,7 @@ def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most
     tables = []
     for name, title in networks.items():
         try:
-            own = {int(node): sorted(known) for node, known in json.loads(files[f"{name}.json"].read_bytes()).items()}
+            own = {int(node): sorted(known) for node, known in read_json(files[f"{name}.json"]).items()}
             targets = _read_targets(files[f"{name}_target.csv"], target, f"{name}_target.csv")
             edges = [(int(row["from"]), int(row["to"])) for row in _iterate_rows(files[f"{name}_edges.csv"])]
         except (KeyError, ValueError) as error:

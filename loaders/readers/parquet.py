@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ...core.errors import BadData, get_first_line
 from ...splits.schema import Schema
+from ..files.parquet_expansion import refuse_expansion
 from ..files.reader_errors import convert_reader_errors
 from ._arrow_types import (
     NotExact,
@@ -80,6 +81,7 @@ def shards(
             absent = sorted(column for column in set(columns.values()) if not _has_column(column, file.schema_arrow))
             if absent:
                 raise BadData(f"{name} has no column {', '.join(absent)} (it has {', '.join(file.schema_arrow.names)})")
+            _refuse_expansion(path, file, columns.values(), name)
             counts = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
         fields = tuple(sorted(columns.items()))
         first = rows = start = 0
@@ -135,6 +137,7 @@ def iterate_columns(files: Mapping[str, Path], columns: Sequence[str]) -> Iterat
     """Yield columns of all files, one row group at a time."""
     for name, path in sorted(files.items()):
         with convert_reader_errors(name), open_parquet(path, name) as file:
+            _refuse_expansion(path, file, columns, name)
             for group in range(file.metadata.num_row_groups):
                 table = file.read_row_group(group, list(columns))
                 yield pa.table({column: _get_column(table, column) for column in columns})
@@ -169,6 +172,13 @@ def _has_column(column: str, schema: pa.Schema) -> bool:
 def _get_column(table: pa.Table, column: str) -> pa.ChunkedArray:
     top, _, child = column.partition(".")
     return table[column] if column in table.column_names else pc.struct_field(table[top], child)
+
+
+def _refuse_expansion(path: Path, file: pq.ParquetFile, columns: Iterable[str], name: str) -> None:
+    def reopen(texts: list[str]) -> pq.ParquetFile:
+        return pq.ParquetFile(path, metadata=file.metadata, read_dictionary=texts)
+
+    refuse_expansion(reopen, file.metadata, columns, path.stat().st_size, name)
 
 
 def open_parquet(path: Path, name: str) -> pq.ParquetFile:

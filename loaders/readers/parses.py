@@ -15,6 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pyarrow as pa
 
+from ...core.documents import parse_json, read_json
 from ...core.errors import BadData, BadDefinition
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import get_archive, get_only_file, refuse_malformed
@@ -35,7 +36,7 @@ def cfq(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Tab
     columns: dict[str, Any] = _read_question_texts(archive, f"{folder}/dataset.json")
     with refuse_malformed(f"{archive.where} is not in CFQ's format"):
         for field, name in splits.items():
-            split = json.loads(archive.read(f"{folder}/splits/{name}"))
+            split = parse_json(archive.read(f"{folder}/splits/{name}"))
             part = np.full(len(columns["question"]), "", dtype=object)
             for key, which in _INDEX_LISTS.items():
                 part[np.asarray(split.get(key, []), np.int64)] = which
@@ -48,7 +49,7 @@ def _read_question_texts(archive: ArchiveFiles, name: str) -> dict[str, list[str
     JSON would take ten times as much memory."""
     content = archive.read(name)
     texts = {
-        field: [json.loads(b'"%s"' % match[1]) for match in re.finditer(_TEXT % key, content)]
+        field: [parse_json(b'"%s"' % match[1]) for match in re.finditer(_TEXT % key, content)]
         for field, key in (("question", b"questionPatternModEntities"), ("query", b"sparqlPatternModEntities"))
     }
     questions, queries = len(texts["question"]), len(texts["query"])
@@ -67,7 +68,7 @@ def gscan(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
     archive = get_archive(files)
     rows: dict[str, list[str]] = {name: [] for name in ("command", "actions", "situation", "published")}
     with refuse_malformed(f"{archive.where}: {member} is not in gSCAN's format"):
-        lists = json.loads(archive.read(member))["examples"]
+        lists = parse_json(archive.read(member))["examples"]
         for part in parts:
             for example in lists[part]:
                 rows["command"].append(example["command"].replace(",", " "))
@@ -90,7 +91,7 @@ def text_to_sql(files: dict[str, Path]) -> pa.Table:
     name, path = get_only_file("text_to_sql", files)
     rows: list[dict[str, Any]] = []
     with refuse_malformed(f"{name}: not JSON with questions and SQL"):
-        for number, query in enumerate(json.loads(path.read_text("utf-8"))):
+        for number, query in enumerate(read_json(path)):
             for sentence in query["sentences"]:
                 words = sentence["text"].split()
                 rows.append(

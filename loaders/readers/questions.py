@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...core.documents import parse_json, read_json
 from ...core.errors import BadData, BadDefinition
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
-from ._layout import check_files, get_only_file, parse_json, refuse_malformed
+from ._layout import check_files, get_only_file, refuse_malformed
 
 _QUERY = re.compile(r"Question: (?P<question>.+?)\n A\. (?P<options>.+)\nAnswer:", re.DOTALL)
 _PREFIXES = {"challenge": "ARCCH_", "easy": "ARCEZ_"}
@@ -46,12 +47,12 @@ def arc_annotated(files: dict[str, Path], *, requests: dict[str, str], annotatio
     """
     if unknown := sorted(set(requests.values()) - set(_PREFIXES)):
         raise BadDefinition(f"arc_annotated: unknown set {', '.join(unknown)}: use {' or '.join(_PREFIXES)}")
-    known = parse_json(files[annotations].read_bytes(), annotations, dict)
+    known = parse_json(files[annotations].read_bytes(), dict, annotations)
     rows = {}
     for name, collection in requests.items():
         try:
             with gzip.open(files[name], "rt", encoding="utf-8") as lines:
-                documents = [json.loads(line)["doc"] for line in lines]
+                documents = [parse_json(line)["doc"] for line in lines]
         except (OSError, EOFError, zlib.error, ValueError, KeyError) as error:
             raise BadData(f"{name} is not gzipped JSON with one request and its `doc` per line: {error}") from error
         for doc in documents:
@@ -95,7 +96,7 @@ def json_examples(
     rows: list[dict[str, Any]] = []
     for name, same in constants.items():
         with refuse_malformed(f"{name}: not JSON with the expected records"):
-            content = json.loads(files[name].read_text("utf-8"))
+            content = read_json(files[name])
             for number, record in enumerate(content[records] if records else content):
                 texts = {field: record[key] for field, key in columns.items()}
                 if not all(isinstance(text, str) for text in texts.values()):
@@ -167,7 +168,7 @@ def arc_tasks(files: dict[str, Path | ArchiveFiles], *, sets: list[dict[str, Any
             tasks, folders = _read_task_folder(source)
         else:
             with refuse_malformed(f"{task_set['file']}: not a readable file of tasks with a part {task_set['part']!r}"):
-                tasks = json.loads(source.read_bytes())[task_set["part"]]
+                tasks = read_json(source)[task_set["part"]]
         for task, pairs in sorted(tasks.items()):
             content = json.dumps(pairs, sort_keys=True)
             if not seen.isdisjoint((task, content)):
@@ -200,7 +201,7 @@ def _read_task_folder(files: ArchiveFiles) -> tuple[Tasks, dict[str, str]]:
         task = PurePosixPath(path).stem
         if task in tasks:
             raise BadData(f"{files.where} has two tasks called {task}")
-        tasks[task] = parse_json(content, f"{files.where}: {path}", dict)
+        tasks[task] = parse_json(content, dict, f"{files.where}: {path}")
         if not {"train", "test"} <= set(tasks[task]):
             raise BadData(f"{files.where}: {path} is not a task with training and test pairs")
         folders[task] = f", {PurePosixPath(path).parent.name}"

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, get_first_line
 from ..acquire.archive_files import ArchiveFiles
-from ._layout import Columns, attach_files, get_archive, parse_json, read_columns
+from ._layout import Columns, attach_files, get_archive, read_columns
 
 _AMAZON_PARTS = ("train", "val", "id_val", "test", "id_test")
 _UNUSED = -1
@@ -327,7 +328,7 @@ def wilds_py150(files: dict[str, Any]) -> pa.Table:
 
 
 def _read_lists(archive: ArchiveFiles, name: str) -> list[list[int]]:
-    lists: list[list[int]] = parse_json(archive.read(name), f"{archive.where}: {name}", list)
+    lists: list[list[int]] = parse_json(archive.read(name), list, f"{archive.where}: {name}")
     if not all(isinstance(row, list) for row in lists):
         raise BadData(f"{archive.where}: {name} is not a list of lists")
     return lists

@@ -7,7 +7,6 @@ byte.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.errors import BadData, Unavailable, get_first_line
 from ...core.files import is_offline
@@ -33,18 +32,6 @@ _CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18}|\*)
 
 class ChangedMeanwhile(BadData):
     """A file has changed since it was opened."""
-
-
-def parse_json_object(content: bytes | str) -> dict[str, Any]:
-    """Parse an untrusted JSON object. Raises `ValueError` for anything else, including one that is nested too
-    deeply."""
-    try:
-        value = json.loads(content)
-    except RecursionError as error:
-        raise ValueError("its JSON is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("its JSON is not an object")
-    return value
 
 
 @dataclass

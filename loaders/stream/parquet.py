@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, get_first_line
 from ...splits.schema import Field, Schema
 from ..export.content import TRUE_LABELS, decode_true_labels
 from ..readers._arrow_types import NotExact, to_item, to_stored_column
 from ..remote.files import File, RangeFile, coalesce_ranges
-from ..remote.http import parse_json_object
 from ..remote.prefetch import THREADS, prefetch_tasks
 from .part import Store
 
@@ -68,7 +68,7 @@ class ParquetFiles:
         if len(self.files) != 1:
             return {}
         try:
-            return parse_json_object((self.footers[0].metadata or {}).get(b"farshift", b"{}"))
+            return parse_json((self.footers[0].metadata or {}).get(b"farshift", b"{}"), dict)
         except ValueError as error:
             raise BadData(
                 f"{self.files[0].name}: the record of its export is damaged: {get_first_line(error)}"

@@ -21,6 +21,7 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
+from ...core.documents import parse_json
 from ...core.errors import BadData, get_first_line
 from ...core.files import get_cache_root
 from ...splits.schema import Field, Schema
@@ -28,7 +29,6 @@ from ..cache.store import load_or_write
 from ..export.content import TYPES
 from ..export.webdataset import FORMAT, name_member_extension
 from ..remote.files import LONGEST, File, RangeFile, coalesce_ranges, read_whole_file
-from ..remote.http import parse_json_object
 from ..remote.sources import MANIFEST, ExportFolder
 from .part import Store
 
@@ -94,7 +94,7 @@ def read_export(folder: ExportFolder, schema: Schema, label: str, most: int) -> 
         raise BadData(f"{file.name} has {file.size:,} bytes: it is not the manifest of an export")
     damaged = f"{folder.name}: manifest.json is damaged"
     try:
-        manifest = parse_json_object(read_whole_file(file))
+        manifest = parse_json(read_whole_file(file), dict)
         if manifest.get("format") != FORMAT:
             raise BadData(
                 f"{folder.name} has format {manifest.get('format')!r}, but this version streams {FORMAT}: export the "
@@ -299,7 +299,7 @@ def decode_samples(
         except ValueError as error:
             raise BadData(f"{locate(row)}: the sample is damaged: {get_first_line(error)}") from error
 
-    records = [decode(row, parse_json_object, content) for row, content in enumerate(members.get("json", ()))]
+    records = [decode(row, parse_json, content, dict) for row, content in enumerate(members.get("json", ()))]
     columns: dict[str, Any] = {}
     for field in fields:
         contents = members[name_member_extension(field)]

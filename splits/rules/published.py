@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.documents import read_json
 from ...core.errors import BadData, BadDefinition
 from ..assignment import Assignment
 from ..measures.words import group_by_word, read_numeric_column, read_text_column
@@ -108,7 +108,7 @@ def numbers(
         raise BadDefinition("published/numbers reads one file of lists")
     ((name, path),) = files.items()
     try:
-        lists: dict[str, list[int]] = json.loads(path.read_text("utf-8"))
+        lists: dict[str, list[int]] = read_json(path)
     except ValueError as error:
         raise BadData(f"{name} is not JSON: {error}") from error
     if lists.keys() != parts.keys():

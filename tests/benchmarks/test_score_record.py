@@ -7,7 +7,7 @@ import pytest
 from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.runs.card import RunCard
 from farshift.benchmarks.scoring.record import Score
-from farshift.core.plugins import read_toml
+from farshift.core.documents import read_toml
 from records import many, record
 
 ON = ("modadd97/xi35", "prefix_sums/32_to_64")

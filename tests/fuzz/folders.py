@@ -105,7 +105,7 @@ def bound(folder: Path) -> dict[str, object]:
         for path in folder.rglob("*")
         if path.is_file() and path.name != "board.toml"
     }
-    from farshift.core.plugins import read_toml
+    from farshift.core.documents import read_toml
 
     card = read_toml(folder / "board.toml")
     return result | {name: card.get(name) for name in ("name", "key")}

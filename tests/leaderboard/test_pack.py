@@ -15,9 +15,9 @@ import tomli_w
 from farshift import FarshiftError
 from farshift.benchmarks.runs.run import compute_card_digest
 from farshift.benchmarks.scoring.score import score_predictions
+from farshift.core.documents import read_toml
 from farshift.core.errors import BadRun, BadSubmission
 from farshift.core.files import compute_file_sha256
-from farshift.core.plugins import read_toml
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.validate import validate_submission

@@ -11,8 +11,8 @@ import pytest
 import tomli_w
 from farshift import FarshiftError
 from farshift.cli import app
+from farshift.core.documents import read_toml
 from farshift.core.errors import BadSubmission
-from farshift.core.plugins import read_toml
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board

@@ -88,10 +88,10 @@ def test_half_a_character_in_json_is_named_with_its_line():
 
 def test_what_is_nested_too_deeply_is_named_with_its_line():
     deep = jsonl() + b'{"x":' * 100_000 + b"\n"
-    assert "a.jsonl, line 25: not JSON: it is nested too deeply" in refusal(table("a.jsonl"), deep, "a.jsonl")
-    assert "a.json: not JSON: it is nested too deeply" in refusal(table("a.json"), b"[" * 100_000, "a.json")
+    assert "a.jsonl, line 25: not JSON: it is nested over 100 deep" in refusal(table("a.jsonl"), deep, "a.jsonl")
+    assert "a.json: not JSON: it is nested over 100 deep" in refusal(table("a.json"), b"[" * 100_000, "a.json")
     draft = 'files = ["a.csv"], inputs = ["x"], options = ' + "[" * 100_000
-    assert "t.toml: not valid TOML: nested too deeply" in refusal(draft, b"", "a.csv")
+    assert "t.toml: not valid TOML: it is nested over 100 deep" in refusal(draft, b"", "a.csv")
 
 
 KINDS = {

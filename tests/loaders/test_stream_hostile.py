@@ -59,8 +59,8 @@ def said(exports: Path, folder: Path, change) -> Path:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda said: "[" * 200_000, "its JSON is nested too deeply"),
-        (lambda said: "[]", "its JSON is not an object"),
+        (lambda said: "[" * 200_000, "it is nested over 100 deep"),
+        (lambda said: "[]", "it is not an object"),
         (lambda said: said.update(format="a\nb"), r"has format 'a\nb'"),
         (lambda said: said.update(shards=[]), "manifest.json is damaged: shards: "),
         (lambda said: said.pop("index") and None, "manifest.json is damaged: index: Field required"),
@@ -123,7 +123,7 @@ def true_labels(rows, labels) -> dict[bytes, bytes]:
     ("metadata", "message"),
     [
         ({b"farshift": b"{"}, "the record of its export is damaged"),
-        ({b"farshift": b"[]"}, "the record of its export is damaged: its JSON is not an object"),
+        ({b"farshift": b"[]"}, "the record of its export is damaged: it is not an object"),
         ({b"farshift.true_labels": b"!!"}, "true labels are damaged"),
         (true_labels([10**6], [1]), "true labels are damaged: their row positions are not in ascending order"),
         (true_labels([-3], [1]), "true labels are damaged: their row positions are not in ascending order"),

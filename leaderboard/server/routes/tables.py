@@ -4,7 +4,6 @@ and predictions.
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import HTTPException
 from starlette.concurrency import run_in_threadpool
 
+from ....core.documents import parse_json
 from ....core.errors import FarshiftError, UnknownName
 from ...entries import Entry, get_submission_path
 from ...exports import make_export_files
@@ -201,7 +201,7 @@ async def entry(request: Request, entry: str, board: Served) -> Response:
     row = shown.rows.get(entry) if shown else None
     answer = {
         "head": make_head_record(history.head),
-        "entry": json.loads(item),
+        "entry": parse_json(item),
         "row": row.record() if row else None,
         "table_head": make_head_record(shown.snapshot.head) if shown and row else None,
         "scores": [
@@ -278,4 +278,4 @@ def _matches_filters(
     if team not in ("", entry.team, shown, entry.team_key):
         return False
     item = board.encode_entry(history, entry) if kind else None
-    return item is None or json.loads(item)["kind"] == kind
+    return item is None or parse_json(item)["kind"] == kind

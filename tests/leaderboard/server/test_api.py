@@ -93,7 +93,9 @@ def test_an_entry_has_its_row_its_score_and_its_submission(site, board):
     result = models.EntryFound.model_validate(site.json(f"entries/{standing.entry}"))
     assert result.row is not None
     assert result.entry.ood == result.row.ood["value"] == standing.score.ood.value
-    assert site.get(f"api/v1/entries/{standing.entry}/score").content == board.stored(standing.scores[-1])
+    assert site.get(f"api/v1/entries/{standing.entry}/score").content == board.read_file(
+        standing.scores[-1].path, standing.scores[-1].digest
+    )
     last = site.get(f"api/v1/entries/{standing.entry}/score", params={"scorer": standing.score.scorer})
     assert "immutable" in last.headers["Cache-Control"]
     assert site.get(f"api/v1/entries/{standing.entry}/score", params={"scorer": 99}).status_code == 404

@@ -61,7 +61,7 @@ def test_files_that_are_not_the_published_form_are_refused(files):
     good = problem("q", "a\n#### 1")
     with pytest.raises(BadData, match="test: line 2: ValueError: the solution does not end with '#### ' and a number"):
         gsm8k(files([good], [good, problem("q", "a\n#### one")], []), **READ)
-    with pytest.raises(BadData, match="train: line 1 is not JSON"):
+    with pytest.raises(BadData, match="train: line 1 cannot be read as JSON"):
         gsm8k(files(["{"], [good], []), **READ)
     with pytest.raises(BadDefinition, match="gsm8k reads other, test, train, but the files are train, test, solutions"):
         gsm8k(files([good], [good], []), parts=READ["parts"], solutions="other")

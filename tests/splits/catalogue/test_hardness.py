@@ -126,7 +126,7 @@ def test_requests_and_annotations_of_another_form_are_refused(arc, change, level
 def test_files_that_cannot_be_read_are_refused(arc):
     files = arc([doc()], {})
     files["annotations"].write_text("{")
-    with pytest.raises(BadData, match="annotations is not JSON"):
+    with pytest.raises(BadData, match="annotations cannot be read as JSON"):
         read(files)
     files = arc([doc()], {})
     files["requests"].write_bytes(files["requests"].read_bytes()[:-20])
