@@ -62,8 +62,8 @@ class Block(nn.Module):
         self.adds = stride == 1 and inputs == outputs
 
     def forward(self, x: Tensor) -> Tensor:
-        y = x if self.expand is None else F.relu6(self.expand(x))
-        y = self.project(F.relu6(self.depthwise(y)))
+        wide = x if self.expand is None else F.relu6(self.expand(x))
+        y: Tensor = self.project(F.relu6(self.depthwise(wide)))
         return x + y if self.adds else y
 
 

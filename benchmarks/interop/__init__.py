@@ -113,7 +113,7 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
         inputs = load_model_inputs(benchmark)
         for (number, seed), part in product(zip(run.seeds, conversation.seeds, strict=True), benchmark.predicted_parts):
             ids = inputs.part(part).row_ids.tolist()
-            named = {"part": part, "seed": number, "candidate": ONLY}
+            named: dict[str, str | int] = {"part": part, "seed": number, "candidate": ONLY}
             add_outputs(run.path, named, ids, [seed[row_id] for row_id in ids])
     return run
 

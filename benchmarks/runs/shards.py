@@ -130,7 +130,7 @@ class Shard:
 
     def add_outputs(self, row_ids: Sequence[int], texts: Sequence[str | None]) -> None:
         """Store the raw texts of rows beside the run's other files (outputs.py)."""
-        named = {"part": self.inputs.name, "seed": self._job.seed, "candidate": self._candidate}
+        named: dict[str, str | int] = {"part": self.inputs.name, "seed": self._job.seed, "candidate": self._candidate}
         add_outputs(self._job.path.parents[2], named, row_ids, texts)
 
     def __enter__(self) -> Shard:

@@ -32,8 +32,8 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
     reasons: list[str] = []
     if tree := _find_own_copy(pin, own_folders, reasons):
         return tree
-    places = zip(pin.mirrors, list_tree_paths(pin), strict=True)
-    for mirror, path in sorted(places, key=lambda place: not place[1].exists()):
+    sources = zip(pin.mirrors, list_tree_paths(pin), strict=True)
+    for mirror, path in sorted(sources, key=lambda source: not source[1].exists()):
         if is_intact(path) or mirrors.try_mirrors([mirror], pin.name, reasons, partial(_download_tree, path)):
             _, name = mirrors.load_mirror(mirror, pin.name)
             if tree := _open_pinned_tree(pin, path, name, str(mirror.get("folder", "")), reasons):

@@ -56,10 +56,10 @@ def remove_cached_archive() -> None:
 def _extract_member(archive: Path, member: str, target: Path) -> None:
     outer, _, inner = member.partition("!")
     if inner:
-        inside = archive.with_name(f"in-{Path(outer).name}")
-        if not inside.exists():
-            _extract_member(archive, outer, inside)
-        return _extract_member(inside, inner, target)
+        nested = archive.with_name(f"in-{Path(outer).name}")
+        if not nested.exists():
+            _extract_member(archive, outer, nested)
+        return _extract_member(nested, inner, target)
     try:
         if zipfile.is_zipfile(archive):
             with zipfile.ZipFile(archive) as bundle, bundle.open(member) as inside, target.open("wb") as file:

@@ -28,7 +28,7 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     keep = target.parent / f"{target.name}.hub"
     with translate_client_errors():
         # The client sends this request once; without a network it would repeat others for half a minute.
-        info = HfApi().repo_info(repo, revision=revision, repo_type=kind)
+        info: Any = HfApi().repo_info(repo, revision=revision, repo_type=kind)
         if is_pattern(name):
             fit = sorted(choose_paths([file.rfilename for file in info.siblings or ()], [name]))
             if len(fit) != 1:
