@@ -229,7 +229,7 @@ class FolderReader:
 
     def __init__(self, board: Board) -> None:
         self.location, self.folder, self._board = board.location, board.path, board
-        self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
+        self.card: dict[str, Any] = board.card | {"baselines": board.baselines(), "open": board.is_open()}
 
     def read(self) -> tuple[list[Record], list[str]]:
         # Complete or roll back unfinished commits first, unless the chain is broken.
