@@ -106,7 +106,8 @@ def board_verify(
     else:
         state = [f"{verification.verified} verified"] if not verification.differences else []
         state += [format_count(len(verification.differences), "difference")] if verification.differences else []
-        state += [f"{len(verification.not_recomputed)} not recomputed"] if verification.not_recomputed else []
+        not_recomputed = verification.entries_not_recomputed or len(verification.not_recomputed)
+        state += [f"{not_recomputed} not recomputed"] if not_recomputed else []
         print_line(f"{location}: {format_count(verification.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*verification.differences, *(f"not recomputed: {why}" for why in verification.not_recomputed)):
             print_line(f"  {text}")

@@ -5,8 +5,8 @@ An entry is ranked, that is, rank sets are computed over it, if
 1. it has no protocol violation (`EntryRows.odd`);
 2. its seeds are those of the protocol, 0 to n - 1 (further seeds in that order are permitted);
 3. every seed is better on ID than the best constant prediction (`EntryRows.floor`): none failed;
-4. it is not below the plain baseline that the board declares: not significantly worse on ID, unless it is better on OOD
-   beyond doubt (p < 0.001: a model may trade ID score for robustness);
+4. it is not below the plain baseline that the board declares: worse on ID beyond doubt (p < 0.001), and not better on
+   OOD beyond doubt (a model may trade ID score for robustness);
 5. on a board that accepts submissions without a token, its team has a key;
 6. it is its team's only one: of a team's entries that satisfy 1 to 5, the newest whose card says `choose`, else the
    first.
@@ -46,8 +46,8 @@ from .standings import Table
 
 
 DOUBT = 0.001
-"""The p-value below which an entry is better on OOD than the plain baseline: of 100 that guess, about one in 20 tables
-has one. A level that depends on the number of entries would let some remove others."""
+"""The p-value below which an entry differs from the plain baseline beyond doubt. A level that depends on the number of
+entries would let some remove others."""
 
 ONE_A_TEAM = "its team is ranked by entry "
 
@@ -88,14 +88,13 @@ def find_unranked_entries(
 
 
 def _is_below(rows: EntryRows, plain: EntryRows, better: Better) -> bool:
-    """Whether an entry is significantly worse on ID than the plain baseline, and not better on OOD beyond doubt."""
-    worse_on_id = _leads(plain.id, rows.id, better, 1 - LEVEL)
-    return worse_on_id and not _leads(rows.ood, plain.ood, better, DOUBT)
+    """Whether an entry is worse on ID than the plain baseline, and not better on OOD, each beyond doubt."""
+    return _leads(plain.id, rows.id, better) and not _leads(rows.ood, plain.ood, better)
 
 
-def _leads(this: Sample, other: Sample, better: Better, level: float) -> bool:
+def _leads(this: Sample, other: Sample, better: Better) -> bool:
     difference = compute_average(this.per_seed) - compute_average(other.per_seed)
-    return (difference > 0) == (better == "higher") and run_paired_t(this, other)[0] < level
+    return (difference > 0) == (better == "higher") and run_paired_t(this, other)[0] < DOUBT
 
 
 def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> str:
@@ -104,7 +103,8 @@ def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> s
         return "; ".join(rows.odd)
     seeds, due = sorted(standing.score.seeds), standing.score.protocol_seeds
     if len(seeds) < due:
-        return f"it has {len(seeds)} of the protocol's {due} seeds"
+        cure = " (a deterministic model needs one: farshift evaluate --deterministic)" if len(seeds) == 1 else ""
+        return f"it has {len(seeds)} of the protocol's {due} seeds{cure}"
     if seeds != list(range(len(seeds))):
         seed_list = ", ".join(map(str, seeds[:10])) + (" .." if len(seeds) > 10 else "")
         return f"its seeds are {seed_list}; the protocol's are 0 to {due - 1}"

@@ -191,9 +191,11 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
             f"{MARK}: a seed is no better on ID than a constant prediction, or less than half way from there to the "
             "best ID score while the shift lowers the entry's score. Its OOD score does not measure the shift."
         )
-    single = sum(len(row.score.seeds) == 1 for row in table.rows)
+    single = sum(len(row.score.seeds) == 1 and not row.score.deterministic for row in table.rows)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: their intervals and ranks leave out training noise.")
+    if exact := sorted(row.score.model for row in table.rows if row.score.deterministic):
+        notes.append(f"Declared deterministic, so that there is no training noise: {', '.join(exact)}.")
     models: dict[str, list[str]] = {}
     for row in rows:
         if row.unranked:
