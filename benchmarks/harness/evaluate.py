@@ -72,8 +72,8 @@ def evaluate(
       commands). on_hang: called if native code does not return (time_limit.py).
     model_inputs: the model inputs; by default those of the benchmark.
     limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
-    deterministic: the predictions depend on no seed, as a model declares by an attribute `deterministic = True`: one seed
-      is run and complete. Checked first: another model, made with another seed, must predict some rows alike.
+    deterministic: the predictions depend on no seed, as a model declares by an attribute `deterministic = True`: one
+      seed is complete. Checked first: another model, made with another seed, must predict some rows alike.
     code: a digest of the model's code; computed from its source by default. An unfinished run is resumed only with the
       same digest.
 

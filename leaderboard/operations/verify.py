@@ -39,8 +39,8 @@ from .recompute import explain_older, find_differences, find_inconsistencies, re
 
 @dataclass
 class Verification:
-    """The results of a verification: entries, how many of them are `verified` and how many could not be recomputed here,
-    every difference, and each reason why something could not be recomputed.
+    """The results of a verification: entries, how many of them are `verified` and how many could not be recomputed
+    here, every difference, and each reason why something could not be recomputed.
 
     records, head: the number of records, and the hash of the last one: with this hash a later verification detects
     removed records. key: the board's public key. notes: information that is not a difference; before: the number of

@@ -13,9 +13,9 @@ An entry is ranked, that is, rank sets are computed over it, if
 
 All others are listed unranked, with the reason, and widen no rank set. No rule compares entrants with each other: 1 to
 3 use cards and ID rows, 4 an entry that the operator declared, 6 the order of submission and a choice declared before
-scoring. So rank sets are as valid as over a set of entries that was fixed beforehand (docs/statistics.md has simulations
-with adversarial entries). Reference entries, which the board's operator declares in the ledger (operations/manage.py),
-are always ranked, and so is every entry of a board of experiments.
+scoring. So rank sets are as valid as over a set of entries that was fixed beforehand (docs/statistics.md has
+simulations with adversarial entries). Reference entries, which the board's operator declares in the ledger
+(operations/manage.py), are always ranked, and so is every entry of a board of experiments.
 
 All statistics use the joint, cluster-robust covariance of the entries' scores on the same rows
 (benchmarks/statistics/joint_covariance.py); none depends on the order of submission.
@@ -43,7 +43,6 @@ from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
 from .standings import Table
-
 
 DOUBT = 0.001
 """The p-value below which an entry differs from the plain baseline beyond doubt. A level that depends on the number of
