@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size statistics-report attack fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -28,6 +28,8 @@ help:
 	@echo "make pages      generate the lists of splits, rules, claims, baselines and attacks in docs/ (ARGS=--check)"
 	@echo "make check      ruff, codespell and mypy"
 	@echo "make size       how large the product is, and how deep a training, beside their bounds"
+	@echo "make claim-order"
+	@echo "                whether the rules of claims were committed before their outcomes"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
 	@echo "make bench-board, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
 	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
@@ -124,6 +126,9 @@ check: $(READY)
 
 size: $(READY)
 	$(BIN)/python .ci/size.py
+
+claim-order: $(READY)
+	$(BIN)/python .ci/claim_order.py
 
 OSV ?= https://api.osv.dev/v1/query
 

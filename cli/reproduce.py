@@ -99,8 +99,10 @@ def _check_claims(
     reported and skipped, and none is started after that time."""
     from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
     from ..baselines.reproduce.reproduce import reproduce_claim as go
+    from ..benchmarks.claims.outcome import get_stated_verdict
     from ..core.clock import Stopwatch
 
+    by_name = {item.name: item for item in chosen}
     outcomes: list[Outcome] = []
     failed = []
     several, watch = minutes is not None, Stopwatch()
@@ -128,16 +130,22 @@ def _check_claims(
         records = [outcome.to_dict() for outcome in outcomes]
         emit_json(records if several else records[0])
     else:
-        claims = {item.name: item for item in chosen}
         for outcome in outcomes:
-            _print_outcome(claims[outcome.claim], outcome)
+            _print_outcome(by_name[outcome.claim], outcome)
     for problem in failed:
         print_note(f"not run: {problem}")
-    exit_if(any(not item.holds if item.form == "quick" else item.verdict == "not reproduced" for item in outcomes))
+    exit_if(
+        any(
+            not item.holds
+            if item.form == "quick"
+            else get_stated_verdict(by_name[item.claim], item) == "not reproduced"
+            for item in outcomes
+        )
+    )
 
 
 def _print_outcome(claim: Claim, outcome: Outcome) -> None:
-    from ..benchmarks.claims.outcome import format_measurement
+    from ..benchmarks.claims.outcome import format_measurement, get_stated_verdict
 
     print_line(f"{claim.name}: {claim.title}")
     for reference in claim.published.values():
@@ -154,7 +162,9 @@ def _print_outcome(claim: Claim, outcome: Outcome) -> None:
     if outcome.form == "quick":
         print_line(f"  quick form: the direction {'holds' if outcome.holds else 'does not hold'} (no verdict)")
     else:
-        print_line(f"  {outcome.verdict}: {outcome.reason}")
+        print_line(f"  {get_stated_verdict(claim, outcome)}: {outcome.reason}")
+    for name, item in claim.setting.items():
+        print_line(f"  setting: {name.replace('_', ' ')}: {item.ours} (paper: {item.paper})")
 
 
 def _parse_minutes(text: str) -> float:

@@ -43,6 +43,7 @@ def collect_related_facts(manifest: Manifest) -> dict[str, Any]:
     facts["fields"] = [
         pin.model_dump() | ({"names": names} if names and pin.name == label else {}) for pin in source.definition.fields
     ]
+    facts["licence"] = manifest.definition.licence or source.definition.licence
     facts["origins"] = [_describe_origin(distribution) for distribution in source.definition.distributions]
     if source.definition.accept:
         facts["accept"] = source.definition.accept

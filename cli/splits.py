@@ -97,7 +97,7 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
     parts = record.pop("parts")
     record.pop("label_names")  # printed below, with the fields
     rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
-    record["audit"] = manifest.audit_summary()
+    record |= {"audit": manifest.audit_summary(), "licence": around.get("licence", record["licence"])}
     print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
         print_table("", ["part", "rows", "with duplicates", "digest"], rows)
@@ -141,12 +141,16 @@ def splits_pull(
     --accept LICENCE: Accept this data licence, now and in later commands. May be repeated.
     """
     from ..core.files import accept_licences
-    from ..loaders.split import open_split
+    from ..core.progress import log_message
+    from ..loaders.split import is_cached, open_split
+    from ..splits.catalogue import find_manifest
 
     forbid_network(offline)
     done: list[dict[str, Any]] = []
     with show_progress(), accept_licences(tuple(accept or ())), print_count_differences():
         for name in _resolve_names(names, all_):
+            if data and is_cached(find_manifest(name)):
+                log_message(f"{name} was pulled before and its rows are in the cache: --data is not read")
             split = open_split(name, (*_check_folders(data, "--data"), *_check_folders(mirror)))
             parts = {part: split.manifest.definition.parts[part].rows for part in split.parts}
             done.append({"split": split.manifest.full_name, "parts": parts, "cached_at": str(split.source.cached_at)})

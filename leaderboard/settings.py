@@ -48,16 +48,19 @@ def _read(board: Path) -> dict[str, Any]:
 
 
 class ServerSettings(BaseModel):
-    """The keys of `[server]`. open: whether submissions without a token are accepted. workers: how many submissions
-    each server process scores at once; 0 if `farshift board work` scores them.
+    """The keys of `[server]`. open: whether submissions without a token are accepted. benchmarks: those that the board
+    scores; if empty, all whose data are in the server's cache. workers: how many submissions each server process scores
+    at once; 0 if `farshift board work` scores them.
 
-    Quotas apply to a team (without a token, to an address) over the last 24 hours; `requests_a_minute` applies to each
-    token and each address. Scoring limits apply to one submission: seconds, bytes of address space, attempts before it
-    fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
+    Quotas apply to a team (without a token, to an address) over the last 24 hours, and count what is still arriving;
+    `requests_a_minute` applies to each token and each address. Scoring limits apply to one submission: seconds of all
+    attempts together, bytes of address space, attempts before it fails. Limits on request bodies: the longest pause,
+    and the lowest rate after that time."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     open: bool = False
+    benchmarks: list[str] = []
     workers: int = Field(1, ge=0)
     submissions_a_day: int = Field(20, ge=1)
     bytes_a_day: int = Field(2048 * MIB, ge=1)
@@ -86,5 +89,7 @@ def read_server_settings(board: Path) -> ServerSettings:
             names = shorten_list(sorted(known))
             raise BadDefinition(f"{path}: [server] has no key {key!r}; known keys: {names}") from error
         default = known[key].default
-        like = "true or false" if isinstance(default, bool) else f"a number, such as {default}"
+        like = {bool: "true or false", list: 'a list, such as ["scan/length"]'}.get(
+            type(default), f"a number, such as {default}"
+        )
         raise BadDefinition(f"{path}: [server] {key} must be {like}") from error

@@ -83,15 +83,15 @@ def splits(
     entries = []
     for record in list_split_records(kind):
         traits = of_sources.get(record["source"], SourceTraits("", False, ""))
+        record["licence"] = record["licence"] or traits.licence
         entry = SplitEntry(**record, modality=traits.modality, generated=traits.generated)
-        terms = entry.licence or traits.licence
-        texts = (entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, terms)
+        texts = (entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, entry.licence)
         if (
             source in (None, entry.source)
             and modality in (None, entry.modality)
             and generated in (None, entry.generated)
             and state in (None, entry.state)
-            and has_words(licence, terms)
+            and has_words(licence, entry.licence)
             and has_words(search, *texts)
         ):
             entries.append(entry)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
 import reprlib
 import sys
 import traceback
@@ -214,14 +215,14 @@ class Manifest:
         return bool(self.definition.identity)
 
     def audit(self) -> dict[str, Any]:
-        """The audit measured when the manifest was frozen; empty if there is none."""
+        """The audit measured when the manifest was frozen, with `add_given_labels`; empty if there is none."""
         try:
             audit: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except ValueError as error:
             raise BadData(f"{self.folder / 'audit.json'} is not valid JSON: {error}") from error
-        return audit
+        return add_given_labels(audit)
 
     def audit_summary(self) -> str:
         """The audit's verdict in one line."""
@@ -269,6 +270,25 @@ class Manifest:
         if absent:
             raise BadData(f"{path}: lacks the columns {', '.join(absent)}")
         return table
+
+
+def add_given_labels(audit: dict[str, Any]) -> dict[str, Any]:
+    """Return an audit with `labels.given`: the shares of the training labels as given to a model, and the total
+    variation distance of each part's true labels from them. The rest of `labels` is about true labels. They follow from
+    the transition matrix: an audit without one, such as of labels that are not corrupted, is returned unchanged."""
+    labels, transition = audit.get("labels", {}), audit.get("transition")
+    if not transition or "train" not in labels.get("shares", {}):
+        return audit
+    names = [str(name) for name in transition["classes"]]
+    true = [labels["shares"]["train"].get(name, 0.0) for name in names]
+    columns = zip(names, zip(*transition["shares"], strict=True), strict=True)
+    shares = {name: sum(map(operator.mul, true, column)) for name, column in columns}
+    distances = {
+        part: round(sum(abs(shares[name] - known.get(name, 0.0)) for name in names) / 2, 4)
+        for part, known in labels["shares"].items()
+    }
+    given = {"shares": {name: round(share, 4) for name, share in shares.items()}, "total_variation": distances}
+    return audit | {"labels": labels | {"given": given}}
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -74,41 +73,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
 
-class _HubHandler(_Handler):
-    """As much of the Hugging Face Hub's protocol as `hf_hub_download` uses: resolve, with commit and ETag."""
-
-    COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-    def do_HEAD(self) -> None:
-        self._resolve(head=True)
-
-    def do_GET(self) -> None:
-        self._resolve(head=False)
-
-    def _resolve(self, head: bool) -> None:
-        self.site.requests.append((self.path, self.headers.get("Range")))
-        prefix = "/datasets/farshift/test/resolve/"
-        revision, _, name = self.path.split("?")[0].removeprefix(prefix).partition("/")
-        body = self.site.files.get(name)
-        if not self.path.startswith(prefix) or body is None or revision != self.COMMIT:
-            self.send_response(404)
-            self.send_header("X-Error-Code", "EntryNotFound" if revision == self.COMMIT else "RevisionNotFound")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        start = 0
-        if expected := self.headers.get("Range"):
-            start = int(expected.removeprefix("bytes=").split("-")[0])
-        self.send_response(206 if start else 200)
-        self.send_header("X-Repo-Commit", self.COMMIT)
-        self.send_header("ETag", f'"{sha256(body).hexdigest()}"')
-        self.send_header("Accept-Ranges", "bytes")
-        self.send_header("Content-Length", str(len(body) - start))
-        self.end_headers()
-        if not head:
-            self.wfile.write(body[start:])
-
-
 @contextmanager
 def _serving(site: Site, handler: type[_Handler]) -> Iterator[Site]:
     with listening(handler, site=site) as site.url:
@@ -118,11 +82,3 @@ def _serving(site: Site, handler: type[_Handler]) -> Iterator[Site]:
 def web(**files: bytes) -> Any:
     """A plain web server: `with web() as site`."""
     return _serving(Site({f"/{name}": content for name, content in files.items()}), _Handler)
-
-
-def hub(**files: bytes) -> Any:
-    """A Hub-like server with one data set, farshift/test, at one commit."""
-    return _serving(Site(dict(files)), _HubHandler)
-
-
-HUB_COMMIT = _HubHandler.COMMIT

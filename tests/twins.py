@@ -41,7 +41,8 @@ def twin(
     without it. distinct: replaces the counts; without it the rows are held to none of them but those that do not depend
     on the size.
     """
-    folder = PACKAGE / "splits/manifests" / split / "v1"
+    split, _, version = split.partition("@")
+    folder = PACKAGE / "splits/manifests" / split / f"v{version or 1}"
     rule = tomllib.loads((folder / "split.toml").read_text("utf-8"))
     source = tomllib.loads((PACKAGE / f"loaders/sources/{rule['source']['name']}.toml").read_text("utf-8"))
     source["name"] = _HEAD + source["name"]
@@ -57,7 +58,7 @@ def twin(
     source["expected"] = {"reference": "made for a test", "distinct": dict(distinct or {})}
     for known in ("rows", "digest"):
         source.pop(known, None)
-    rule["name"] = _HEAD + rule["name"]
+    rule |= {"name": _HEAD + rule["name"], "version": 1}
     rule["source"] = {"name": source["name"]}
     rule["parameters"] = {**rule["parameters"], **(parameters or {})}
     for known in ("published", "parts", "identity", "format"):

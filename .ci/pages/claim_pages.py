@@ -12,6 +12,7 @@ from farshift.benchmarks.claims.listing import (
     NOT_RUN,
     ClaimEntry,
     describe_evidence,
+    describe_history,
     describe_quantity,
     format_cost,
     format_published,
@@ -33,11 +34,13 @@ result.
 Verdicts:
 
 - *reproduced*: the confidence intervals of all measured quantities satisfy the rules.
-- *not reproduced*: an interval lies entirely outside a rule.
+- *not reproduced*: an interval lies entirely outside a rule, in the paper's setting.
+- *another setting*: the same, but our setting differs from the paper's in a way that may explain it, such as the number
+  of steps; the page of the claim lists the differences. It does not contradict the paper.
 - *inconclusive*: an interval contains values on both sides of a rule; or a premise of the claim is not met, such as
   that the model has learned the training distribution.
 - *comparison*: the published number was not verified in its source, so the result is compared with it but not judged.
-- *not yet run*: the experiment needs a GPU and has not been run.
+- *not yet run*: the rules are written, but the experiment has not been run.
 
 After each published result, its source is given with *seen* if we verified it there, or *from memory* if we did not.
 Brackets are 95 % confidence intervals over test rows and, for trained models, training seeds; numbers without brackets
@@ -46,8 +49,10 @@ MEMORISED is the fraction of wrongly labelled training rows for which the model 
 fraction for which it predicts the true one.
 
 The settings are small: experiments that two CPU cores can train in minutes. A verdict applies to the setting that the
-page describes, not to the paper. Rules of claims that train models were written before training; rules of claims about
-recorded baselines were written after these were recorded. To add one: [a claim of your own](../own-claims.md).
+page describes, not to the paper. Rules of claims about recorded baselines were written after these were recorded. Rules
+of claims that train models were written before the runs that decide them; what was known from earlier runs is stated in
+the notes. The history of the repository shows the order, except for claims whose rules were first committed together
+with their outcome; their pages say so. To add one: [a claim of your own](../own-claims.md).
 """
 
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
@@ -133,7 +138,7 @@ def render_claim(entry: ClaimEntry, citation: str) -> str:
     if outcome is None:
         verdict, measured = f"**{NOT_RUN.capitalize()}.** Estimated time on one CPU core: {format_cost(claim)}.", ""
     else:
-        verdict = f"**{outcome.verdict.capitalize()}.** {outcome.reason}. {describe_evidence(claim, outcome)}"
+        verdict = f"**{entry.verdict.capitalize()}.** {outcome.reason}. {describe_evidence(claim, outcome)}"
         rows = [
             (f"`{name}`", _describe_quantity(claim, name), format_measurement(value))
             for name, value in outcome.quantities.items()
@@ -145,7 +150,14 @@ def render_claim(entry: ClaimEntry, citation: str) -> str:
         published,
         measured,
         verdict,
+        format_table(
+            ("setting", "ours", "paper"),
+            [(name.replace("_", " "), str(item.ours), str(item.paper)) for name, item in claim.setting.items()],
+        )
+        if claim.setting
+        else "",
         fill_prose(claim.notes),
+        *describe_history(claim),
     )
 
 

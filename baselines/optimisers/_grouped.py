@@ -38,6 +38,7 @@ class GroupedOptimiser:
         self.parameters, self.state_names = list(parameters), tuple(state_names)
         self.runs = group_replicas(each)
         self.is_single = len(self.runs) == 1
+        self.sizes = [some.stop - some.start for some, _ in self.runs]
         groups = []
         for some, settings in self.runs:
             views = self.parameters if self.is_single else [nn.Parameter(p.detach()[some]) for p in self.parameters]
@@ -47,11 +48,14 @@ class GroupedOptimiser:
 
     def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
-        for group, rate, (some, _) in zip(self.optimiser.param_groups, self.rates, self.runs, strict=True):
+        for group, rate in zip(self.optimiser.param_groups, self.rates, strict=True):
             group["lr"] = rate * factor
-            if not self.is_single:
-                for view, parameter in zip(group["params"], self.parameters, strict=True):
-                    view.grad = None if parameter.grad is None else parameter.grad[some]
+        if not self.is_single:
+            for index, parameter in enumerate(self.parameters):
+                views = [group["params"][index] for group in self.optimiser.param_groups]
+                pieces = [None] * len(views) if parameter.grad is None else parameter.grad.split(self.sizes)
+                for view, piece in zip(views, pieces, strict=True):
+                    view.grad = piece
         self.move()
 
     def move(self) -> None:

@@ -52,10 +52,10 @@ class Optimiser(GroupedOptimiser):
             self.lists = [self._gathered(group) for group in groups]
             return
         with torch.no_grad():
+            torch._foreach_add_([step for *_, steps in self.lists for step in steps], 1)
             for group, some, (views, averages, squares, steps) in zip(groups, gradients, self.lists, strict=True):
                 if not views:
                     continue
-                torch._foreach_add_(steps, 1)
                 beta1, beta2 = group["betas"]
                 torch._fused_adamw_(
                     views, [gradient for gradient in some if gradient is not None], averages, squares, [], steps,

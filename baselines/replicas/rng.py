@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import torch
@@ -65,19 +66,25 @@ def _number_positions(shape: Sequence[int], device: torch.device) -> Tensor:
     """A number for each position of an array, independent of the lengths of its axes: if a batch is padded further, the
     draws for its previous positions stay the same."""
     numbers = torch.zeros((), dtype=torch.int64, device=device)
-    stride = _GOLDEN
     for axis, length in enumerate(reversed(shape)):
-        along = torch.arange(1, length + 1, dtype=torch.int64, device=device) * stride
-        numbers = numbers + along.view(-1, *[1] * axis)
-        stride = _to_signed((stride * _FIRST) % (1 << 64))
+        numbers = numbers + _number_axis(axis, length, device)
     return numbers
+
+
+@lru_cache(maxsize=256)
+def _number_axis(axis: int, length: int, device: torch.device) -> Tensor:
+    """A number for each index along an axis, (length, 1, ..); the last axis is 0."""
+    stride = _GOLDEN
+    for _ in range(axis):
+        stride = _to_signed((stride * _FIRST) % (1 << 64))
+    return (torch.arange(1, length + 1, dtype=torch.int64, device=device) * stride).view(-1, *[1] * axis)
 
 
 def draw_uniform(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
     """Uniform on [0, 1), (K, *shape): 24 bits in float32, 53 in float64."""
-    digits = 53 if dtype == torch.float64 else 24
+    digits, exact = (53, torch.float64) if dtype == torch.float64 else (24, torch.float32)
     drawn = mix_bits(keys.view(-1, *[1] * len(shape)) + _number_positions(shape, keys.device))
-    return (_shift_right(drawn, 64 - digits).to(torch.float64) * 2.0**-digits).to(dtype)
+    return (_shift_right(drawn, 64 - digits).to(exact) * 2.0**-digits).to(dtype)
 
 
 def draw_normal(keys: Tensor, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> Tensor:
@@ -100,6 +107,10 @@ def draw_beta(keys: Tensor, shape: Sequence[int], a: float) -> Tensor:
     return torch.from_numpy(np.stack(rows)).to(keys.device).view(len(keys), *shape)
 
 
+_KEYS_AT_ONCE = 32
+"""Draws of a step whose keys are derived together."""
+
+
 @dataclass
 class Rng:
     """The random state of the layers while a replica stack trains: each replica's key, the step, and the number of
@@ -111,15 +122,21 @@ class Rng:
     step: int = 0
     silent: bool = True
     _drawn: int = field(default=0, repr=False)
+    _ready: list[Tensor] = field(default_factory=list, repr=False)
 
     def at(self, step: int) -> None:
         """Begin a training step: its draws are counted from 0."""
-        self.step, self.silent, self._drawn = step, False, 0
+        self.step, self.silent, self._drawn, self._ready = step, False, 0, []
 
     def fresh(self) -> Tensor:
         """Keys (K,) for one draw, different from all others of this step."""
         self._drawn += 1
-        return derive_stream(self.keys, "noise", self.step, self._drawn)
+        while self._drawn > len(self._ready):
+            # Many at once: a step of a deep network draws often, and on a GPU each small operation is a launch.
+            first = len(self._ready) + 1
+            counters = torch.arange(first, first + _KEYS_AT_ONCE, device=self.keys.device)
+            self._ready += derive_stream(self.keys, "noise", self.step, counters[:, None]).unbind()
+        return self._ready[self._drawn - 1]
 
     def skip(self) -> None:
         """Count a draw that is not made, so that later ones do not depend on whether it was made."""

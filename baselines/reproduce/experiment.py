@@ -19,7 +19,7 @@ from ..recipe import BenchmarkOverride, Recipe, Setting, filter_budget_settings,
 from ..running.plan import Plan, compute_code_digest
 from ..running.recorded_scores import RecordedScore, read_recorded_scores
 from ..running.resources import prepare_data
-from ..running.results import find_recorded_run, list_results
+from ..running.results import find_recorded_run, get_results_home, list_results
 from ..running.search import draw_settings
 from ..running.sweep import run_all
 from .measured import Evidence
@@ -104,13 +104,13 @@ def _add_recorded(claim: Claim, runs: dict[str, Run], scores_only: bool) -> Evid
     for name, run in claim.runs.items():
         if not run.recorded:
             continue
-        known = read_recorded_scores(run.on)
+        known = read_recorded_scores(run.on, get_results_home(run.budget))
         if run.recipe not in known:
-            raise UnknownName(f"recorded baseline on {run.on}", run.recipe, known)
+            raise UnknownName(f"recorded baseline ({run.budget} budget) on {run.on}", run.recipe, known)
         if scores_only and all(map(_is_plain_score, _list_run_scores(claim, name))):
             scores[name] = known[run.recipe]
         else:
-            runs[name] = find_recorded_run(run.on, run.recipe)
+            runs[name] = find_recorded_run(run.on, run.recipe, budget=run.budget)
     return Evidence(claim, runs, scores)
 
 

@@ -15,7 +15,7 @@ from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256
 from ...core.progress import log_message
 from ...core.settings import get_version
-from ..running.results import digest_result, record_run
+from ..running.results import digest_result, get_results_home, record_run
 from .experiment import load_recorded_runs, train_runs
 from .measured import Evidence
 from .verdict import combine_verdicts, judge_rule
@@ -94,7 +94,8 @@ def _describe_run(evidence: Evidence, name: str, run: Run) -> dict[str, Any]:
 
 def _describe_recorded_run(claim: Claim, name: str) -> dict[str, Any]:
     run = claim.runs[name]
-    return {"benchmark": run.on, "model": run.recipe, "recorded": digest_result(run.on, run.recipe)}
+    digest = digest_result(run.on, run.recipe, get_results_home(run.budget))
+    return {"benchmark": run.on, "model": run.recipe, "recorded": digest}
 
 
 def record_outcome(outcome: Outcome, evidence: Evidence, quick: Outcome | None = None, home: Path = HOME) -> list[Path]:

@@ -2,7 +2,8 @@
 
 A rule holds if the whole interval is on its side, fails if the whole interval is on the other, and is inconclusive if
 the interval has parts on both. A claim is reproduced if all of its rules hold, and not reproduced if one fails.
-If a premise does not hold (the model did not even learn the training distribution), there is no verdict.
+If a premise does not hold (the model did not even learn the training distribution), there is no verdict. If a claim's
+setting differs from its paper's, a failed rule is shown as *another setting* (`get_stated_verdict`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from itertools import pairwise
 from math import inf
 from typing import Final
 
-from ...benchmarks.claims.claim import Equal, LowerBound, Order, Rule, Score, UpperBound, Within
-from ...benchmarks.claims.outcome import Measurement, RuleVerdict, Verdict, format_measurement
+from ...benchmarks.claims.claim import Equal, LowerBound, Order, Rule, Score, UpperBound, Verdict, Within
+from ...benchmarks.claims.outcome import Measurement, RuleVerdict, format_measurement
 from .measured import Evidence
 
 HOLDS: Final = "reproduced"

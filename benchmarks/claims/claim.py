@@ -18,6 +18,7 @@ CLAIMS_FOLDER = "baselines/claims"
 Named = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Setting = bool | int | float | str | list[int]
 Mark = Literal["seen", "from memory"]
+Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
 DECIDES = ("runs", "quantities", "published", "premises", "rules")
 """The fields of a claim that determine its verdict, except for settings of the quick form."""
 
@@ -42,6 +43,22 @@ class PublishedResult(_Strict):
         return self
 
 
+class SettingDifference(_Strict):
+    """A difference between the setting of a claim's runs and the paper's."""
+
+    ours: int | float | str
+    paper: int | float | str
+
+
+class EarlierOutcome(_Strict):
+    """The outcome of an earlier specification of a claim, and the commit that recorded it."""
+
+    verdict: Verdict
+    reason: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,40}$")]
+
+
 class QuickOverrides(_Strict):
     """Settings of a run that differ in the quick form."""
 
@@ -51,8 +68,8 @@ class QuickOverrides(_Strict):
 
 
 class TrainedBaseline(_Strict):
-    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result that ships with the
-    package."""
+    """A baseline on a benchmark, trained for the claim; if `recorded`, the recorded result of the `budget` that ships
+    with the package."""
 
     recipe: str
     on: str
@@ -71,8 +88,8 @@ class TrainedBaseline(_Strict):
 
     @model_validator(mode="after")
     def _check_settings(self) -> TrainedBaseline:
-        if self.recorded and self.model_fields_set - {"recipe", "on", "recorded"}:
-            raise ValueError("a recorded run has fixed settings, budget and seeds: give only recipe and on")
+        if self.recorded and self.model_fields_set - {"recipe", "on", "recorded", "budget"}:
+            raise ValueError("a recorded run has fixed settings and seeds: give only recipe, on and budget")
         if self.quick.search and not self.search:
             raise ValueError("quick.search requires search")
         return self
@@ -256,6 +273,13 @@ class Claim(_Strict):
     """Conditions that must hold for the setting to be that of the claim, such as successful training."""
     rules: Annotated[list[Rule], Field(min_length=1)]
     quick: QuickForm = QuickForm()
+    setting: dict[Named, SettingDifference] = {}
+    """Differences from the paper's setting that may change the result, by name, such as `steps`. If the rules of such a
+    claim fail, its verdict is *another setting*."""
+    earlier: list[EarlierOutcome] = []
+    """The outcomes of earlier runs or rules, oldest first."""
+    committed_with_outcome: bool = False
+    """Whether the rules and the outcome have been committed together, so that their order cannot be checked."""
 
     @model_validator(mode="after")
     def _names(self) -> Claim:

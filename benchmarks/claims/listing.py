@@ -23,7 +23,7 @@ from .claim import (
     load_claims,
     read_claim,
 )
-from .outcome import Outcome, read_recorded_outcome
+from .outcome import Outcome, get_stated_verdict, read_recorded_outcome
 
 NOT_RUN = "not yet run"
 
@@ -37,7 +37,7 @@ class ClaimEntry:
 
     @property
     def verdict(self) -> str:
-        return NOT_RUN if self.outcome is None else self.outcome.verdict
+        return NOT_RUN if self.outcome is None else get_stated_verdict(self.claim, self.outcome)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -51,6 +51,7 @@ class ClaimEntry:
             "cpu_minutes": claim.cost.cpu_minutes,
             "gpu_minutes": claim.cost.gpu_minutes,
             "date": None if outcome is None else outcome.date,
+            **claim.model_dump(mode="json", include={"setting", "earlier", "committed_with_outcome"}),
         }
 
 
@@ -109,6 +110,17 @@ def format_published(published: PublishedResult) -> str:
     number = published.value
     value = "" if number is None else f"{number:g}" if isinstance(number, float) else str(number)
     return f"{published.says}{', ' if published.says and value else ''}{value} ({published.where}; {published.mark})."
+
+
+def describe_history(claim: Claim) -> list[str]:
+    """Describe earlier outcomes of a claim, and whether the order of its rules and its outcome can be checked."""
+    lines = [
+        f"An earlier specification was {earlier.verdict} ({earlier.date}, commit {earlier.commit}): {earlier.reason}."
+        for earlier in claim.earlier
+    ]
+    if claim.committed_with_outcome:
+        lines.append("The rules were first committed together with the outcome: their order cannot be checked.")
+    return lines
 
 
 def describe_evidence(claim: Claim, outcome: Outcome) -> str:

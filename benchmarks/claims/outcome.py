@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import nan
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final
 
 from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
 from ...core.plugins import PACKAGE
 from ..statistics.interval import Record
-from .claim import Claim
+from .claim import Claim, Verdict
 
 Value = int | float | str
 
@@ -82,7 +82,7 @@ FORMAT = 1
 
 HOME = PACKAGE / "baselines" / "claims" / "results"
 
-Verdict = Literal["reproduced", "not reproduced", "inconclusive", "comparison"]
+ANOTHER_SETTING: Final = "another setting"
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,12 @@ class Outcome(Record):
         if record["format"] != FORMAT:
             raise KeyError(f"format {record['format']!r}")
         return super().from_dict(record)
+
+
+def get_stated_verdict(claim: Claim, outcome: Outcome) -> str:
+    """Return the verdict of an outcome's rules; `another setting` if they fail and the claim's setting differs from the
+    paper's, which its result then does not contradict."""
+    return ANOTHER_SETTING if claim.setting and outcome.verdict == "not reproduced" else outcome.verdict
 
 
 def get_outcome_path(claim: str, home: Path = HOME) -> Path:

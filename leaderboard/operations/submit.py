@@ -5,7 +5,7 @@ of an older scorer again from its stored predictions; both scores stay.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from ..board import Board
 
 
-def submit_runs(board: Board, file: Path | str, allowed: Allowed | None = None) -> tuple[list[str], bool]:
+def submit_runs(
+    board: Board, file: Path | str, allowed: Allowed | None = None, known: Mapping[str, Benchmark] | None = None
+) -> tuple[list[str], bool]:
     """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
-    again changes nothing. Nothing is entered unless every run was scored."""
+    again changes nothing. Nothing is entered unless every run was scored. known: the benchmarks, by default all."""
     file = Path(file)
     if (
         allowed is None
@@ -40,7 +42,7 @@ def submit_runs(board: Board, file: Path | str, allowed: Allowed | None = None) 
         and (known_names := _find_submission_entries(_list_entries(board), compute_file_sha256(file)))
     ):
         return known_names, False
-    submission = validate_submission(file)
+    submission = validate_submission(file, known=known)
     if allowed is not None:
         allowed(submission)
     if known_names := _find_duplicate_entries(board, submission, file):

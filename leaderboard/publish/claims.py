@@ -16,18 +16,20 @@ from ...benchmarks.claims.listing import (
     NOT_RUN,
     ClaimEntry,
     describe_evidence,
+    describe_history,
     describe_quantity,
     format_cost,
     format_published,
     list_shipped_claims,
 )
-from ...benchmarks.claims.outcome import Outcome, format_measurement
+from ...benchmarks.claims.outcome import ANOTHER_SETTING, Outcome, format_measurement
 from .page import Page, SiteData
 
 MEANS = {
     "reproduced": "the whole interval satisfies the claim's rule",
-    "not reproduced": "the whole interval contradicts the claim's rule",
-    "inconclusive": "the interval includes both outcomes, or the setting differs from the claim's",
+    "not reproduced": "the whole interval contradicts the claim's rule, in the paper's setting",
+    ANOTHER_SETTING: "the whole interval contradicts the rule, but our setting differs from the paper's as listed",
+    "inconclusive": "the interval includes both outcomes, or a premise is not met",
     "comparison": "the published number was not verified in its source, so it is compared but not judged",
     NOT_RUN: "the rule is written, but the experiment has not been run",
 }
@@ -65,6 +67,7 @@ def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
         "claim": claim,
         "verdict": entry.verdict,
         "paper": "" if paper is None else f"https://arxiv.org/abs/{paper[1]}",
+        "history": describe_history(claim),
         "remark": "" if outcome is None else _make_remark(outcome),
         "published": [format_published(each) for each in claim.published.values()],
         "briefly": [each.says or _format_number(each.value) for each in claim.published.values()],

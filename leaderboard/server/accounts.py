@@ -12,7 +12,7 @@ from math import ceil
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 
-from sqlalchemy import and_, delete, func, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from ...core.errors import FarshiftError
 from ...core.text import escape_untrusted
@@ -106,6 +106,8 @@ class Accounts:
 
 
 DAY = 86400.0
+ARRIVING = "arriving"
+"""The state of a submission whose body is being received."""
 _SOON = 30
 """Seconds after which a submission to a full queue may be repeated."""
 
@@ -115,14 +117,7 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
         connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
     connection.execute(delete(CHARGES).where(CHARGES.c.time <= at - DAY))
-    check_quota(connection, settings, owner, size, at)
-    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
-
-
-def check_quota(connection: Connection, settings: ServerSettings, owner: str, size: int, at: float) -> None:
-    """Raise `QuotaExceeded` if a submission would exceed one of its owner's quotas."""
-    whose = and_(CHARGES.c.owner == owner, CHARGES.c.time > at - DAY)
-    query = select(CHARGES.c.time, CHARGES.c.size).where(whose).order_by(CHARGES.c.time)
+    query = select(CHARGES.c.time, CHARGES.c.size).where(CHARGES.c.owner == owner).order_by(CHARGES.c.time)
     spent = [(float(when), int(bytes)) for when, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
         raise QuotaExceeded.make(
@@ -140,18 +135,11 @@ def check_quota(connection: Connection, settings: ServerSettings, owner: str, si
         total, until = total - bytes, when + DAY
     if until > at:
         raise QuotaExceeded.make(429, f"{allowed}: try again later", until - at)
-    waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_(("queued", "running")))
+    waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_((ARRIVING, "queued", "running")))
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
-        raise QuotaExceeded.make(
-            429,
-            f"a team may have {settings.queued_at_once} submissions in the queue: try again when one is done",
-            _SOON,
-        )
-
-
-def refund_quota(connection: Connection, job: str) -> None:
-    """Refund the quota that a job was charged."""
-    connection.execute(delete(CHARGES).where(CHARGES.c.job == job))
+        what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"
+        raise QuotaExceeded.make(429, f"{what}: try again when one is done", _SOON)
+    connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
 class RequestRates:

@@ -73,22 +73,17 @@ log = logging.getLogger("farshift.server")
 _ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
 
 
-def create_app(location: Path | str, *, url_prefix: str = "", workers: int | None = None) -> FastAPI:
+def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
     """Create the application that serves the board at `location`: a folder, an export, or an address (read-only).
 
-    url_prefix: the path under which it is served, such as /board. workers: how many submissions this process scores at
-    once; by default as in the board's settings."""
+    url_prefix: the path under which it is served, such as /board."""
     served = ServedBoard(str(location))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await run_in_threadpool(served.start)
-        stop_workers = submissions.start_workers(app, workers)
-        try:
-            yield
-        finally:
-            await run_in_threadpool(stop_workers)
-            await run_in_threadpool(served.close)
+        yield
+        await run_in_threadpool(served.close)
 
     prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
     app = FastAPI(

@@ -4,13 +4,15 @@ folder then has files that this machine receives, and copies."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import secrets
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from ...core.durable import ADVICE, fsync_folder
 from ...core.files import translate_os_errors
@@ -120,21 +122,34 @@ def _get_object_path(id: str) -> str:
     return f"{_COMPLETE}/{id}.zip"
 
 
-def describe_missing_files(queue: Queue, files: UploadFiles) -> str:
-    """Return a warning if files of queued submissions are not on this machine, else an empty string."""
-    lost = sum(files.here(job.id) is None for job in queue.jobs(("queued",)))
-    if not lost:
-        return ""
-    return (
-        f"{lost} queued submissions have no file in {files.folder}: machines that share a database must also share the "
-        "board's folder, or keep its files in an object store (farshift board init --files)"
-    )
+def lock_arriving(file: BinaryIO) -> None:
+    """Mark an open file as arriving until it is closed, or its process ends."""
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def measure_arriving(queue: Queue, files: UploadFiles) -> int:
+    """Return how many bytes this disk has yet to receive of submissions that are arriving. Submissions that a killed
+    process was receiving are released."""
+    coming = 0
+    for id, size in queue.arriving().items():
+        for path in (files.part(id), files.complete_path(id)):
+            with suppress(FileNotFoundError), path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    coming += max(0, size - path.stat().st_size)
+                else:
+                    queue.release(id)
+                    files.clear(id)
+    return coming
 
 
 def sweep_files(queue: Queue, files: UploadFiles) -> None:
     """Delete files without a job that are over an hour old: left by killed processes and disconnected clients."""
     queue.settle()
-    needed = {job.id for job in queue.jobs(("queued", "running"))}
+    measure_arriving(queue, files)
+    needed = {*queue.arriving(), *(job.id for job in queue.jobs(("queued", "running")))}
     for id, age in files.ids().items():
         if id not in needed and age > _HOUR:
             files.drop(id)

@@ -1,13 +1,17 @@
 """The queue of submissions, in the ledger's database. Each step is one transaction, durable when it returns.
 
+A submission counts from the moment that its body begins to arrive. Owners take turns: the next job is the oldest of
+the owner whose last attempt was longest ago.
+
 A worker holds a job for the time of its lease, which it extends while it works. A job whose lease expires returns to
-the queue; after several attempts it fails with a reason, and its quota is refunded. So whichever process is killed, an
-acknowledged job is queued, running on a lease that expires, or ended.
+the queue; after several attempts it fails with a reason. So whichever process is killed, an acknowledged job is queued,
+running on a lease that expires, or ended.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,10 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import and_, delete, func, insert, or_, select, update
 
-from ..ledger.schema import JOBS, format_iso_time, read_database_time
+from ...core.text import format_count
+from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
 from ..ledger.store import Store
 from ..settings import ServerSettings
-from .accounts import charge_quota, check_quota, refund_quota
+from .accounts import ARRIVING, DAY, charge_quota
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,45 +55,45 @@ class Queue:
             if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
             self._settle(connection, at)
+            _release(connection, id)
             is_same_upload = and_(JOBS.c.owner == owner, JOBS.c.digest == digest)
             there = self._find(connection, is_same_upload)
             if there is not None and there.state not in (REFUSED, FAILED):
                 return there, False
             charge_quota(connection, self.settings, owner, size, id, at)
-            fresh = {
-                "owner": owner,
-                "team": team,
-                "team_key": team_key,
-                "token": token,
-                "digest": digest,
-                "size": size,
-                "state": QUEUED,
-                "created": at,
-                "updated": at,
-                "due": at,
-                "lease": None,
-                "worker": "",
-                "attempts": 0,
-                "entries": "[]",
-                "problems": "[]",
-                "reason": "",
-            }
             if there is not None:
                 connection.execute(delete(JOBS).where(is_same_upload))
-            connection.execute(insert(JOBS).values(id=id, **fresh))
+            sender = {"team": team, "team_key": team_key, "token": token}
+            _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender)
             job = self._find(connection, JOBS.c.id == id)
         assert job is not None
         return job, True
 
-    def require_left(self, owner: str, size: int) -> None:
-        """Raise `QuotaExceeded` if a submission of this size would exceed a quota; called before its body is read."""
-        with self.store.reading() as connection:
-            check_quota(connection, self.settings, owner, size, self._now(connection))
-
-    def charge(self, owner: str, size: int, what: str) -> None:
-        """Count a submission that is not queued. Raises `QuotaExceeded`."""
+    def reserve(self, owner: str, size: int, id: str) -> None:
+        """Count a submission whose body of at most `size` bytes begins to arrive, until `enqueue`, `charge` or
+        `release`. Raises `QuotaExceeded`."""
         with self._changing() as (connection, at):
-            charge_quota(connection, self.settings, owner, size, what, at)
+            # Of a machine that is gone for good; others are released by `files.measure_arriving`.
+            connection.execute(delete(JOBS).where(JOBS.c.state == ARRIVING, JOBS.c.created <= at - DAY))
+            charge_quota(connection, self.settings, owner, size, id, at)
+            _insert_job(connection, at, id=id, owner=owner, digest=id, size=size, state=ARRIVING)
+
+    def release(self, id: str) -> None:
+        """Stop to count a submission that did not arrive."""
+        with self._changing() as (connection, _):
+            _release(connection, id)
+
+    def arriving(self) -> dict[str, int]:
+        """Return the reserved bytes of each submission that is arriving, by id."""
+        with self.store.reading() as connection:
+            rows = connection.execute(select(JOBS.c.id, JOBS.c.size).where(JOBS.c.state == ARRIVING)).all()
+        return {str(id): int(size) for id, size in rows}
+
+    def charge(self, owner: str, size: int, id: str) -> None:
+        """Count a submission that has arrived and is not queued. Raises `QuotaExceeded`."""
+        with self._changing() as (connection, at):
+            _release(connection, id)
+            charge_quota(connection, self.settings, owner, size, id, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
         """Return the owner's job with this digest, unless it ended without an entry and may be submitted again."""
@@ -109,8 +114,7 @@ class Queue:
         with self.store.reading() as connection:
             query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
             rows = connection.execute(query).mappings().all()
-        waiting = [row["id"] for row in rows if row["state"] == QUEUED]
-        places = {id: position for position, id in enumerate(waiting, 1)}
+            places = {id: position for position, id in enumerate(_list_waiting(connection), 1)}
         return [Job.of(row, places.get(row["id"], 0)) for row in rows]
 
     def counts(self) -> dict[str, int]:
@@ -122,7 +126,7 @@ class Queue:
         return {state: counts.get(state, 0) for state in (QUEUED, RUNNING, *ENDED)}
 
     def take(self, worker: str) -> Job | None:
-        """Lease the next job to this worker; None if there is none."""
+        """Lease the next job that is due to this worker; None if there is none."""
         with self.store.reading() as connection:  # take no lock if the queue is empty
             at = self._now(connection)
             waiting = or_(
@@ -132,14 +136,19 @@ class Queue:
                 return None
         with self._changing() as (connection, at):
             self._settle(connection, at)
-            due = select(JOBS.c.id).where(JOBS.c.state == QUEUED, JOBS.c.due <= at).order_by(JOBS.c.number).limit(1)
-            id = connection.execute(due.with_for_update(skip_locked=True)).scalar()
-            if id is None:
-                return None
-            lease = at + self.settings.lease_seconds
-            running = {"state": RUNNING, "worker": worker, "lease": lease, "updated": at}
-            connection.execute(update(JOBS).where(JOBS.c.id == id).values(**running, attempts=JOBS.c.attempts + 1))
-            return self._find(connection, JOBS.c.id == id)
+            running = {"state": RUNNING, "worker": worker, "lease": at + self.settings.lease_seconds, "updated": at}
+            for id in _list_waiting(connection, at):
+                free = select(JOBS.c.id).where(JOBS.c.id == id, JOBS.c.state == QUEUED)
+                if connection.execute(free.with_for_update(skip_locked=True)).first() is not None:
+                    job = update(JOBS).where(JOBS.c.id == id)
+                    connection.execute(job.values(**running, attempts=JOBS.c.attempts + 1))
+                    return self._find(connection, JOBS.c.id == id)
+        return None
+
+    def limit_attempt(self, job: Job) -> float:
+        """Return the seconds that this attempt may take, so that all attempts together take at most
+        `scoring_seconds`: an attempt that breaks is only repeated if it took no more than its share."""
+        return self.settings.scoring_seconds * (1 - (job.attempts - 1) / self.settings.attempts)
 
     def extend(self, job: Job) -> bool:
         """Extend a worker's lease of a job. Returns False if the worker has lost the lease."""
@@ -157,11 +166,12 @@ class Queue:
         return self._end(job, REFUSED, reason=reason[:MAX_REASON], problems=json.dumps(list(problems)))
 
     def broke(self, job: Job, reason: str) -> bool:
-        """Record a failed attempt: the job is queued again, or fails after its last attempt."""
+        """Record a failed attempt: the job is queued again, or fails after its last attempt, or a long one."""
         with self._changing() as (connection, at):
             row = connection.execute(select(JOBS).where(_match_attempt(job)).with_for_update()).mappings().first()
             if row is not None:
-                self._again(connection, row, at, reason)
+                share = self.settings.scoring_seconds / self.settings.attempts
+                self._again(connection, row, at, reason, final=at - row["updated"] > share)
             return row is not None
 
     def give_back(self, job: Job) -> bool:
@@ -189,13 +199,13 @@ class Queue:
         for row in connection.execute(late).mappings().all():
             self._again(connection, row, at, "its worker was stopped, or lost the database, while scoring it")
 
-    def _again(self, connection: Connection, row: Any, at: float, reason: str) -> None:
-        ends = row["attempts"] >= self.settings.attempts
+    def _again(self, connection: Connection, row: Any, at: float, reason: str, final: bool = False) -> None:
+        ends = final or row["attempts"] >= self.settings.attempts
         due = at + (0.0 if ends else _WAITS * 2.0 ** (row["attempts"] - 1))
         values: dict[str, Any] = {"state": QUEUED, "lease": None, "worker": "", "updated": at, "due": due}
         if ends:
-            values |= {"state": FAILED, "reason": f"{row['attempts']} attempts failed: {reason}"[:MAX_REASON]}
-            refund_quota(connection, row["id"])
+            failed = f"{format_count(row['attempts'], 'attempt')} failed: {reason}"
+            values |= {"state": FAILED, "reason": failed[:MAX_REASON]}
         connection.execute(update(JOBS).where(JOBS.c.id == row["id"]).values(values))
 
     def _end(self, job: Job, state: str, **values: str) -> bool:
@@ -207,10 +217,8 @@ class Queue:
         row = connection.execute(select(JOBS).where(which)).mappings().first()
         if row is None:
             return None
-        before = and_(JOBS.c.state == QUEUED, JOBS.c.number <= row["number"])
-        queued = row["state"] == QUEUED
-        position = connection.execute(select(func.count()).where(before)).scalar_one() if queued else 0
-        return Job.of(row, int(position))
+        waiting = _list_waiting(connection) if row["state"] == QUEUED else []
+        return Job.of(row, waiting.index(row["id"]) + 1 if row["id"] in waiting else 0)
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Connection, float]]:
@@ -219,6 +227,32 @@ class Queue:
 
     def _now(self, connection: Connection) -> float:
         return read_database_time(connection) if self._clock is None else self._clock()
+
+
+def _insert_job(connection: Connection, at: float, **values: Any) -> None:
+    times = {"created": at, "updated": at, "due": at, "lease": None}
+    empty: dict[str, Any] = dict.fromkeys(("team", "team_key", "token", "worker", "reason"), "")
+    empty |= {"attempts": 0, "entries": "[]", "problems": "[]"}
+    connection.execute(insert(JOBS).values(empty | times | values))
+
+
+def _release(connection: Connection, id: str) -> None:
+    if connection.execute(delete(JOBS).where(JOBS.c.id == id, JOBS.c.state == ARRIVING)).rowcount:
+        connection.execute(delete(CHARGES).where(CHARGES.c.job == id))
+
+
+def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:
+    """Return the ids of the queued jobs that are due, in the order in which they are taken."""
+    waiting = and_(JOBS.c.state == QUEUED, JOBS.c.due <= at)
+    jobs = connection.execute(select(JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)).all()
+    whose = and_(JOBS.c.owner.in_(select(JOBS.c.owner).where(waiting)), JOBS.c.attempts > 0)
+    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(whose).group_by(JOBS.c.owner)
+    last = {owner: time for owner, time in connection.execute(attempts)}
+    rounds, keys = Counter[str](), {}
+    for id, owner in jobs:
+        rounds[owner] += 1
+        keys[id] = (rounds[owner], last.get(owner, 0.0))
+    return sorted(keys, key=keys.__getitem__)
 
 
 def _match_attempt(job: Job) -> ColumnElement[bool]:

@@ -33,8 +33,9 @@ from ..settings import ServerSettings, read_server_settings
 from ..submission.validate import Submission
 from ..validation.problem import to_problem_records
 from .accounts import require_team
-from .files import describe_missing_files, open_upload_files, sweep_files
+from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
+from .scorable import load_pulled_benchmarks
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -57,6 +58,7 @@ class Scorer:
         # -P: import nothing from the current folder.
         command = [sys.executable, "-P", "-m", f"{__package__}.worker", json.dumps(request | limits)]
         environment = {name: value for name, value in os.environ.items() if name != "FARSHIFT_TOKEN"}
+        environment["FARSHIFT_OFFLINE"] = "1"  # nothing is downloaded for a submission
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  (read when the process has ended)
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=self._output, env=environment, start_new_session=True
@@ -79,9 +81,10 @@ class Scorer:
         return {"broke": f"the scoring process ended with {how}"}
 
     def end(self) -> None:
-        """Kill the process."""
+        """Kill the process, and those that it started."""
         if self._process is not None:
-            self._process.kill()
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -133,7 +136,8 @@ class Worker:
             self.queue.give_back(job)
             raise
         if file is None:
-            return self.queue.broke(job, "its file is missing")
+            where = "machines that share a queue share the board's folder, or keep its files in an object store"
+            return self.queue.broke(job, f"its file is missing on the machine that scores: {where}")
         result = self._scored(job, file, stop)
         if result is None:
             return False
@@ -156,7 +160,7 @@ class Worker:
 
     def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
         """Return the result of a job; None if this worker has lost its lease."""
-        settings = self.queue.settings
+        settings, seconds = self.queue.settings, self.queue.limit_attempt(job)
         began = extended = time.monotonic()
         try:
             self._scorer.ask(job, file)
@@ -169,7 +173,7 @@ class Worker:
                 self._scorer.end()
                 self.queue.give_back(job)
                 return None
-            if now - began > settings.scoring_seconds:
+            if now - began > seconds:
                 self._scorer.end()
                 return {"broke": f"scoring took more than {settings.scoring_seconds:g} s"}
             if now - extended > settings.lease_seconds / 4:
@@ -184,17 +188,14 @@ class Worker:
 class Workers:
     """Several workers of a board, each in a thread."""
 
-    def __init__(self, board: Board, number: int, queue: Queue | None = None) -> None:
-        self.queue = queue or Queue(board.ledger.store, read_server_settings(board.path))
-        self._files = open_upload_files(board)
+    def __init__(self, board: Board, number: int) -> None:
+        self.queue = Queue(board.ledger.store, read_server_settings(board.path))
         self._stop, self.ended = Event(), 0
         self._workers = [Worker(board, self.queue, index) for index in range(number)]
         self._threads: list[Thread] = []
 
     def start(self, once: bool = False) -> Workers:
         """Start the threads."""
-        if why := describe_missing_files(self.queue, self._files):
-            log_message(why)
         self._threads = [Thread(target=self._run, args=(worker, once), daemon=True) for worker in self._workers]
         for thread in self._threads:
             thread.start()
@@ -230,7 +231,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         return str(error).replace(file, "the submission").replace(Path(file).name, "the submission")
 
     try:
-        entries, _ = submit_runs(Board(request["board"]), Path(file), allowed)
+        entries, _ = submit_runs(Board(request["board"]), Path(file), allowed, load_pulled_benchmarks())
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}
     except SubmissionRejected as error:

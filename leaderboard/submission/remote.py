@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from ...core.durable import read_private
@@ -26,10 +26,6 @@ from ...core.settings import read_settings
 from ..storage.http import Answer, send
 from ..validation.problem import Problem, format_untrusted, make_refusal
 from .validate import validate_submission
-
-if TYPE_CHECKING:
-    pass
-
 
 _BLOCK = 1 << 20
 

@@ -71,9 +71,12 @@ class _DecodedRun:
     file: str
 
 
-def validate_submission(path: Path | str, only: set[int] | None = None) -> Submission:
+def validate_submission(
+    path: Path | str, only: set[int] | None = None, known: Mapping[str, Benchmark] | None = None
+) -> Submission:
     """Read and validate a submission file. `BadSubmission` lists every problem found (`problems`, one by one). `only`:
-    the numbers of the runs to read (a board that recomputes leaves out those of an older identity)."""
+    the numbers of the runs to read (a board that recomputes leaves out those of an older identity); `known`: the
+    benchmarks, by default all."""
     path = Path(path)
     problems = Problems()
     if path.is_dir():
@@ -86,7 +89,7 @@ def validate_submission(path: Path | str, only: set[int] | None = None) -> Submi
     problems.refuse_if_any(path.name)
     with path.open("rb") as file, Reader() as reader:
         before = os.fstat(file.fileno())
-        submission = validate_open_submission(file, path.name, reader, only)
+        submission = validate_open_submission(file, path.name, reader, only, known)
         after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         problems.add("file-changed", path.name, "was changed while it was read")
@@ -126,6 +129,16 @@ def validate_open_submission(
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
     return Submission(**vars(card), digest=archive.digest(), entries=entries, team_key=team_key)
+
+
+def read_benchmark_names(path: Path) -> list[str]:
+    """The benchmarks that a submission's card lists, sorted; none if it cannot be read, which `validate_submission`
+    reports. Each run is checked against this list before it is scored."""
+    problems = Problems()
+    with path.open("rb") as file, Reader() as reader:
+        raw = _read_card(Archive(file, path.name, problems), CARD, reader, problems)
+    runs = () if raw is None else parse_submission_card(raw, CARD, problems).runs
+    return sorted({run["benchmark"] for run in runs})
 
 
 def name_run_files(number: int) -> tuple[str, str]:

@@ -50,6 +50,7 @@ REMEDIES = {
     "run-edited": _AGAIN,
     "run-value": _AGAIN,
     "run-limited": "evaluate without --limit",
+    "benchmark-unlisted": "pack the runs on other benchmarks without it, or ask the board's operator",
     "benchmark-unknown": "if it is your own, the board needs its definition too (FARSHIFT_PATH)",
     "selection-unknown": "evaluate with a rule that the protocol allows",
     "identity-other": "run it again with this version",

@@ -18,6 +18,9 @@ from .. import mirrors
 from ..cache.store import is_intact, write_marker
 from ..mirrors import MirrorFailed, folder
 
+OWN_COPY = "a folder, and run farshift splits pull NAME --data FOLDER"
+"""Where the user's copy of data without a pinned content goes: only a pull reads it, and compares its counts."""
+
 
 def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
     """Return the cached path of a file with exactly the pinned content, fetching it if needed.
@@ -45,7 +48,7 @@ def fetch_file(pin: FilePin, own_folders: tuple[Path, ...] = ()) -> Path:
                 return path
     raise Unavailable(
         f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
-        f"Put a copy (sha256 {pin.sha256[:12]}..) in a folder and give the folder by --mirror or FARSHIFT_MIRRORS"
+        f"Put a copy in a folder that FARSHIFT_MIRRORS names (sha256 {pin.sha256[:12]}..)"
     )
 
 
@@ -92,7 +95,7 @@ def fetch_unpinned_file(target: UnpinnedFile, own_folders: tuple[Path, ...] = ()
     if path is None:
         raise Unavailable(
             f"{target.name} is not available: {'; '.join(reasons) or 'it has no public address'}. "
-            "Put it in a folder under this name, and give the folder by --data"
+            f"Put it under this name in {OWN_COPY}"
         )
     digest, size = compute_file_sha256(path), path.stat().st_size
     return FilePin(name=target.name, sha256=digest, bytes=size, mirrors=target.mirrors), path

@@ -260,6 +260,8 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}
     given = data.options.get("maps", {})
+    if unnamed := sorted({*data.classes} - fields.keys()):
+        raise BadDefinition(f"[data] classes: {unnamed[0]!r} is not a field of a part of the path")
     labels = [name for name, (_, role) in columns.items() if role == "label"]
     texts = {name for name in labels if kinds.get(name) == "string" and name not in data.types} | {*data.classes}
     maps = number_classes({name: guesses[name].texts for name in sorted(texts) if name not in given}, labels)

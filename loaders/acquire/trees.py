@@ -20,6 +20,7 @@ from ..cache.store import is_intact, write_marker
 from ..files.hidden import is_hidden
 from ..mirrors import folder
 from .archive_files import ArchiveFiles, is_archive, open_archive
+from .fetch import OWN_COPY
 
 
 def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePin, ArchiveFiles]:
@@ -31,22 +32,28 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
     reasons: list[str] = []
     if tree := _find_own_copy(pin, own_folders, reasons):
         return tree
-    for mirror, path in zip(pin.mirrors, list_tree_paths(pin), strict=True):
+    places = zip(pin.mirrors, list_tree_paths(pin), strict=True)
+    for mirror, path in sorted(places, key=lambda place: not place[1].exists()):
         if is_intact(path) or mirrors.try_mirrors([mirror], pin.name, reasons, partial(_download_tree, path)):
             _, name = mirrors.load_mirror(mirror, pin.name)
             if tree := _open_pinned_tree(pin, path, name, str(mirror.get("folder", "")), reasons):
                 return tree
             path.unlink(missing_ok=True)
-    hint = f"git tree {pin.tree[:12]}.." if pin.tree else "as it was published"
+    where = f"a folder that FARSHIFT_MIRRORS names (git tree {pin.tree[:12]}..)" if pin.tree else OWN_COPY
     raise Unavailable(
         f"{pin.name} is not available: {'; '.join(reasons) or 'it has no mirrors'}. "
-        f"Put a copy ({hint}) in a folder, unpacked or as an archive, and give the folder by --data or FARSHIFT_MIRRORS"
+        f"Put a copy, unpacked or as an archive, in {where}"
     )
 
 
 def list_tree_paths(pin: TreePin) -> list[Path]:
-    """Return where the cache stores the archive of each mirror of a tree."""
-    return [get_cache_root() / "trees" / (pin.tree or compute_identity(mirror)[:40]) for mirror in pin.mirrors]
+    """Return where the cache stores the archive of each mirror of a tree. Trees of one archive share its file."""
+    root, paths = get_cache_root() / "trees", []
+    for mirror in pin.mirrors:
+        archive = {key: value for key, value in mirror.items() if key != "folder"}
+        unshared = root / (pin.tree or compute_identity(mirror)[:40])  # a file of a cache of an earlier version
+        paths.append(unshared if unshared.exists() else root / compute_identity(archive)[:40])
+    return paths
 
 
 def has_local_tree(pin: TreePin) -> bool:

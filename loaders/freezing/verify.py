@@ -15,7 +15,7 @@ from ...core.plugins import PACKAGE
 from ...core.progress import report_progress
 from ...splits.audit import audit_split, is_same_audit
 from ...splits.catalogue import find_manifest, read_published_identities
-from ...splits.manifest import Manifest
+from ...splits.manifest import Manifest, add_given_labels
 from ...splits.rows import compute_row_digests, compute_row_ids, compute_set_digest, get_digest_prefixes
 from ..acquire.source import Source, find_source
 from ..split import verify_manifest_rows
@@ -157,4 +157,4 @@ def _audit_manifest(own_folders: tuple[Path, ...], write: bool, manifest: Manife
 def _measure_audit(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:
     source = find_source(manifest.definition.source.name)
     rows = source.table(own_folders)
-    return audit_split(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema)
+    return add_given_labels(audit_split(manifest.definition, rows, manifest.rows(rows, source.schema), source.schema))

@@ -40,18 +40,21 @@ def try_mirrors(
     fetch: Callable[[ModuleType, dict[str, Any]], T],
 ) -> T | None:
     """Return what `fetch`, called with the module of each mirror and the mirror, returns for the first that does not
-    fail; None if all fail. The reasons are logged and appended to `reasons`. Without a network only those that need
-    none are tried."""
+    fail; None if all fail. The reasons are appended to `reasons`, and logged if one succeeds. Without a network only
+    those that need none are tried."""
     for mirror in mirrors:
         kind, name = load_mirror(mirror, title)
         if kind.NETWORK and is_offline():
             reasons.append(f"{name}: not tried (offline)")
             continue
         try:
-            return fetch(kind, mirror)
+            result = fetch(kind, mirror)
         except MirrorFailed as error:
             reasons.append(f"{name}: {error}")
-            log_message(f"{name} failed: {error}")
+            continue
+        if reasons:
+            log_message(f"{title} is from {name} ({'; '.join(reasons)})")
+        return result
     return None
 
 

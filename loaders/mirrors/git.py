@@ -20,14 +20,13 @@ def describe(mirror: dict[str, Any]) -> str:
 
 
 def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
-    """Fetch `commit` of `repository` (any address that git accepts), without its history, and write its `folder` as a
-    tar to `target`."""
+    """Fetch `commit` of `repository` (any address that git accepts), without its history, and write it as a tar to
+    `target`."""
     log_message(f"{describe(mirror)}: fetching the commit")
     with tempfile.TemporaryDirectory(prefix=f"{target.name}.", dir=target.parent) as work:
         _run_git(work, "init", "--quiet", "--bare")
         _run_git(work, "fetch", "--quiet", "--depth", "1", mirror["repository"], mirror["commit"])
-        paths = [mirror["folder"]] if mirror.get("folder") else []
-        _run_git(work, "archive", "--format=tar", f"--output={target.absolute()}", "FETCH_HEAD", *paths)
+        _run_git(work, "archive", "--format=tar", f"--output={target.absolute()}", "FETCH_HEAD")
 
 
 def _run_git(folder: str, *arguments: str) -> None:

@@ -26,9 +26,10 @@ def fetch(mirror: dict[str, Any], target: Path, size: int | None) -> None:
     repo, name, revision = mirror["repo"], str(mirror["file"]), mirror["revision"]
     keep = target.parent / f"{target.name}.hub"
     with translate_client_errors():
+        # The client sends this request once; without a network it would repeat others for half a minute.
+        info = HfApi().dataset_info(repo, revision=revision)
         if is_pattern(name):
-            every = HfApi().list_repo_files(repo, revision=revision, repo_type="dataset")
-            fit = sorted(choose_paths(every, [name]))
+            fit = sorted(choose_paths([file.rfilename for file in info.siblings or ()], [name]))
             if len(fit) != 1:
                 raise MirrorFailed(f"{len(fit)} files match {name} instead of one ({', '.join(fit) or 'no match'})")
             name = fit[0]

@@ -204,19 +204,27 @@ def read_matlab(raw: Path | bytes) -> Mapping[str, Array]:
     `ValueError` if the file has another format or is cut off."""
     if is_matlab_hdf5(raw):
         return Hdf5Arrays(raw, matlab=True)
-    from scipy.io import loadmat
     from scipy.sparse import issparse
 
-    try:
-        loaded = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
-    except MemoryError:  # not an error of the file
-        raise
-    except Exception as error:  # it may raise any exception on damaged input
-        raise ValueError(get_first_line(error) or "it is cut off") from error
+    loaded = load_matlab(raw)
     arrays = {name: value.toarray() if issparse(value) else value for name, value in loaded.items()}
     return {
         name: value for name, value in arrays.items() if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS
     }
+
+
+def load_matlab(raw: Path | bytes) -> dict[str, Any]:
+    """Return the variables of a MATLAB file (before 7.3) by name, sparse ones as sparse matrices. Raises `ValueError`
+    if the file has another format or is cut off."""
+    from scipy.io import loadmat
+
+    try:
+        loaded: dict[str, Any] = loadmat(raw if isinstance(raw, Path) else io.BytesIO(raw))
+    except MemoryError:  # not an error of the file
+        raise
+    except Exception as error:  # it may raise any exception on damaged input
+        raise ValueError(get_first_line(error) or "it is cut off") from error
+    return loaded
 
 
 _READERS: dict[str, Callable[[Path | bytes], Mapping[str, Array]]] = {

@@ -142,6 +142,13 @@ class _Folder:
         self.archive = archive.visible()
         self.part_of = self.options.fields or {part: part for part in self.options.paths.parts}
         """The part of the path that each field is taken from."""
+        known = self.options.paths.parts
+        if unknown := sorted({*self.part_of.values()} - {*known}):
+            parts = ", ".join(f"{{{part}}}" for part in known)
+            raise BadDefinition(
+                f"the pattern {self.options.pattern!r} has no part {{{unknown[0]}}} (it has {parts}): add it where "
+                "the paths have it, or give the field another part"
+            )
         self.parts = self._select_files(self.options.suffixes or suffixes)
 
     def _select_files(self, suffixes: Sequence[str]) -> dict[str, Parts]:
@@ -198,8 +205,6 @@ class _Folder:
                 yield field, content, self._make_fields(path, maps)
 
     def _make_maps(self, every: Sequence[Parts]) -> dict[str, Mapping[str, Any]]:
-        if unknown := sorted(set(self.part_of.values()) - set(self.options.paths.parts)):
-            raise BadDefinition(f"the pattern {self.options.pattern!r} has no part {{{unknown[0]}}}")
         if unknown := sorted(set(self.options.maps) - set(self.part_of)):
             raise BadDefinition(
                 f"maps.{unknown[0]}: no field has this name (the fields are {shorten_list(list(self.part_of))})"

@@ -48,27 +48,39 @@ def asdiv(files: dict[str, Path]) -> pa.Table:
 
 
 def word_problems(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table:
-    """Word problems as tables with the numbers in a separate column: the format in which SVAMP published MAWPS, ASDiv-A
-    and its own problems (Patel, Bhattamishra and Goyal 2021, arXiv 2103.07191).
+    """Word problems of SVAMP, ASDiv-A and MAWPS (Patel, Bhattamishra and Goyal 2021, arXiv 2103.07191): the table of an
+    experiment, with the numbers in a separate column, or SVAMP.json.
 
-    Fields: `question`, with its numbers in place of "number0", "number1" ..; `answer`, a number with at most two
-    decimals; `operations`, the number of operations in the published equation; and `origin`, as given for the file.
+    Fields: `question` (of a table, with its numbers in place of "number0", "number1" ..); `answer`, a number with at
+    most two decimals; `operations`, the number of operations in the published equation; and `origin`, as given for the
+    file.
     """
     check_files("word_problems", files, origin)
     rows = []
     for name, meaning in origin.items():
-        for number, record in enumerate(csv.DictReader(read_utf8_lines(name, files[name])), 2):
-            with refuse_malformed(f"{name}: line {number} is not a problem"):
-                values = [_format_number(value) for value in record["Numbers"].split()]
+        as_json, content = name.endswith(".json"), files[name].read_bytes()
+        records = parse_json(content, name, list) if as_json else csv.DictReader(read_utf8_lines(name, content))
+        for number, record in enumerate(records, 1):
+            with refuse_malformed(f"{name}: problem {number} is not one"):
                 rows.append(
                     {
-                        "question": _MARK.sub(lambda mark: values[int(mark[1])], record["Question"]),  # noqa: B023
+                        "question": _join_body(record) if as_json else _fill_in_numbers(record),
                         "answer": f"{float(record['Answer']):.2f}".rstrip("0").rstrip("."),
                         "operations": sum(sign in "+-*/" for sign in record["Equation"].split()),
                         "origin": meaning,
                     }
                 )
     return pa.Table.from_pylist(rows)
+
+
+def _join_body(record: dict[str, str]) -> str:
+    """The body and question, with a space before punctuation, as in the tables: else training would differ by it."""
+    return re.sub(r"(?<=\S)([.,?])(?=\s|$)", r" \1", f"{record['Body']} {record['Question']}")
+
+
+def _fill_in_numbers(record: dict[str, str]) -> str:
+    values = [_format_number(value) for value in record["Numbers"].split()]
+    return _MARK.sub(lambda mark: values[int(mark[1])], record["Question"])
 
 
 def _format_number(number: str) -> str:

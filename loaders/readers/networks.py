@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import BadData
 from ._arrow_types import to_tensor_column
-from .arrays import read_matlab
+from .arrays import load_matlab
 
 Nodes = list[NDArray[np.int64]]
 
@@ -31,22 +31,25 @@ def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], lab
     among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`. Raises
     `BadData` if the matrices differ in their number of nodes.
     """
+    from scipy.sparse import lil_array
+
     tables = []
     for name, title in networks.items():
         where = f"{name}.mat"
         try:
-            matrices = read_matlab(files[where])
-            edges, has, groups = matrices["network"], matrices["attrb"], matrices["group"]
-        except (KeyError, ValueError) as error:
+            matrices = load_matlab(files[where])
+            # Never dense: a file of a megabyte has matrices of gigabytes.
+            edges, has, groups = (lil_array(matrices[name]) for name in ("network", "attrb", "group"))
+        except (KeyError, ValueError, TypeError) as error:
             raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
-        if edges.shape != (len(has), len(has)) or len(groups) != len(has):
+        nodes = has.shape[0]
+        if edges.shape != (nodes, nodes) or groups.shape[0] != nodes:
             raise BadData(
-                f"{where}: {edges.shape} edges, {len(has)} nodes with attributes and {len(groups)} with groups"
+                f"{where}: {edges.shape} edges, {nodes} nodes with attributes and {groups.shape[0]} with groups"
             )
-        features = [np.flatnonzero(own).tolist() for own in has]
-        near = list_neighbours(np.argwhere(edges), len(has), where)
-        labels = to_tensor_column((groups > 0).astype(np.float32))
-        tables.append(_make_node_table(features, near, most, {label: labels, "network": [title] * len(has)}))
+        near = list_neighbours(np.stack(edges.nonzero(), axis=1), nodes, where)
+        labels = to_tensor_column((groups.toarray() > 0).astype(np.float32))
+        tables.append(_make_node_table(list(has.rows), near, most, {label: labels, "network": [title] * nodes}))
     return pa.concat_tables(tables)
 
 

@@ -124,7 +124,8 @@ def _draw_severity(axes: Axes, audit: Audit) -> None:
 
 
 def _draw_labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
-    axes.set_title("Labels")
+    title = "True labels" if "noise" in audit else "Labels"
+    axes.set_title(title)
     shares = audit["labels"].get("shares")
     if not shares:
         most = max(audit["labels"]["distinct"].values())
@@ -134,7 +135,7 @@ def _draw_labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
     names, columns = _select_commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2, called)
     most = max(audit["labels"]["distinct"].values())
     if most > len(names):
-        axes.set_title(f"Labels: the {len(names)} commonest of {most}")
+        axes.set_title(f"{title}: the {len(names)} commonest of {most}")
     return _draw_bars(axes, names, columns)
 
 

@@ -17,7 +17,7 @@ from farshift.baselines.reproduce.measured import Evidence
 from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcome, reproduce_claim, rescore_claim
 from farshift.baselines.running.recorded_scores import read_recorded_scores
 from farshift.baselines.running.results import HOME as RESULTS
-from farshift.baselines.running.results import digest_result
+from farshift.baselines.running.results import digest_result, get_results_home
 from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, load_claim, load_claims
 from farshift.benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome
@@ -67,7 +67,8 @@ def test_a_recorded_outcome_is_of_the_rule_and_the_files_that_are_here(name):
     assert result.form == "full"
     for run, output in result.runs.items():
         if "recorded" in output:
-            assert output["recorded"] == digest_result(output["benchmark"], output["model"])
+            home = get_results_home(ALL[name].runs[run].budget)
+            assert output["recorded"] == digest_result(output["benchmark"], output["model"], home)
         else:
             file = HOME / name / run / output["benchmark"].replace("/", "__") / f"{output['model']}.parquet"
             assert output["predictions"] == compute_file_sha256(file)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from farshift.baselines.reproduce.measured import Evidence, combine_values
 from farshift.baselines.reproduce.verdict import combine_verdicts, judge_rule
 from farshift.benchmarks.claims.claim import Claim, Score
-from farshift.benchmarks.claims.outcome import Measurement, RuleVerdict, make_exact
+from farshift.benchmarks.claims.outcome import Measurement, Outcome, RuleVerdict, get_stated_verdict, make_exact
 
 from .small_claim import made
 
@@ -112,3 +117,49 @@ def test_a_claim_holds_with_all_its_rules_and_says_nothing_without_its_premise()
 
 def judge_of(verdict: str):
     return RuleVerdict("x", verdict, "y")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "stated"), [("not reproduced", "another setting"), ("reproduced", "reproduced"), ("comparison",) * 2]
+)
+def test_a_claim_fails_only_in_the_setting_of_its_paper(verdict, stated):
+    outcome = replace(OUTCOME, verdict=verdict)
+    elsewhere = made(setting={"steps": {"ours": 4, "paper": 40_000}})
+    assert get_stated_verdict(elsewhere, outcome) == stated
+    assert get_stated_verdict(made(), outcome) == verdict
+    assert elsewhere.identity == made().identity
+
+
+OUTCOME = Outcome("small", "", "full", "not reproduced", "", (), (), {}, {}, {}, "2026-11-01T00:00:00Z", 1.0)
+
+CHECK = Path(__file__).resolve().parents[2] / ".ci/claim_order.py"
+
+
+def test_a_commit_with_the_rules_and_the_outcome_of_a_claim_is_refused(tmp_path):
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", "-C", tmp_path, *who, *arguments], check=True, capture_output=True)
+
+    def commit(**files: str) -> None:
+        for name, text in files.items():
+            file = (
+                tmp_path / "baselines/claims" / {"claim": "small.toml", "outcome": "results/small/verdict.json"}[name]
+            )
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        git("add", ".")
+        git("commit", "-m", "change")
+
+    def check(since: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, CHECK, tmp_path, since], capture_output=True, text=True)
+
+    git("init")
+    commit(claim="notes = 'a'\nrules = [1]\n")
+    commit(outcome="1")
+    commit(claim="notes = 'b'\nrules = [1]\n", outcome="2")
+    assert check("HEAD~2").returncode == 0
+    commit(claim="notes = 'b'\nrules = [2]\n", outcome="3")
+    refused = check("HEAD~3")
+    assert refused.returncode == 1
+    assert "small: its rules change together with its outcome" in refused.stdout
+    assert "not checked" in check("v0").stdout

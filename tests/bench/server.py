@@ -79,7 +79,7 @@ def served(chosen: argparse.Namespace) -> None:
     if chosen.bare:
         app: Any = bare(chosen.bare.read_bytes())
     else:
-        app = create_app(chosen.serve, workers=0)
+        app = create_app(chosen.serve)
         if not chosen.entries:
             served_board.take_snapshot = Drawn(chosen.models, chosen.tables).snapshot
     line = open_listening_socket("127.0.0.1", 0)

@@ -24,6 +24,13 @@ def test_a_split_is_shown_with_its_fields_origins_benchmarks_and_the_best_record
     assert 'group_words: ["and", "after"]' in shown, "as TOML has it, to be copied"
 
 
+def test_every_split_is_listed_and_shown_with_the_licence_of_its_rows(command, command_json):
+    listed = command_json("splits", "list")
+    assert [item["name"] for item in listed if not item["licence"]] == []
+    assert command_json("splits", "show", "pacs/sketch")["licence"] == "None stated; for research"
+    assert "licence: None stated; for research\n" in command("splits", "show", "pacs/sketch").stdout
+
+
 def test_an_example_row_is_shown_only_of_rows_that_are_at_hand(tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "cache"))
     assert "example_rows" not in collect_related_facts(find_manifest("scan/length"))

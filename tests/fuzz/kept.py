@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from threading import RLock
 from unittest.mock import patch
 
 from farshift.benchmarks.benchmark import Benchmark
@@ -24,10 +25,17 @@ _READERS = ("sealed.submit", "submission.pack", "submission.validate")
 
 @contextmanager
 def reading_with(reader: KeptReader) -> Iterator[None]:
-    """While the context lasts, this process has submissions read by that reader."""
+    """While the context lasts, this process has submissions read by that reader, for one thread at a time."""
+    lock = RLock()
+
+    @contextmanager
+    def turn() -> Iterator[KeptReader]:
+        with lock:
+            yield reader
+
     with ExitStack() as stack:
         for user in _READERS:
-            stack.enter_context(patch(f"farshift.leaderboard.{user}.Reader", lambda: nullcontext(reader)))
+            stack.enter_context(patch(f"farshift.leaderboard.{user}.Reader", turn))
         yield
 
 

@@ -19,7 +19,8 @@ from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file, fetch_unpinned_file
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.manifest import TreePin, UnpinnedFile
-from servers import HUB_COMMIT, hub, web
+from hub_server import REPOSITORY, serving
+from servers import web
 from support import Heard
 
 BODY = bytes(range(256)) * 4096  # 1 MiB
@@ -125,7 +126,7 @@ def test_a_file_with_a_wrong_digest_is_named_removed_and_the_next_mirror_tried(c
 def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
     with web(**{"data.bin": BODY}) as site:
         site.faults["/data.bin"] = list(faults)
-        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*--mirror"):
+        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*FARSHIFT_MIRRORS"):
             fetch_file(pin(https(site)))
         site.faults.clear()
         assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"
@@ -188,32 +189,38 @@ def test_a_file_inside_a_package_comes_through_the_users_own_pip(cache, tmp_path
         fetch_file(pin(PYPI | {"version": "2.0"}, body=b"other"))
 
 
-def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
-    """The client reads HF_ENDPOINT when it is imported, so it gets a process of its own."""
+def fetch_through_hub_client(pins: list[FilePin], endpoint: str, home: Path) -> tuple[list[str], str]:
+    """What is fetched, or refused, for each pin, and what is logged. The client reads HF_ENDPOINT when it is imported,
+    so it gets a process of its own."""
     code = (
-        "import sys, json; from farshift.loaders.acquire.fetch import FilePin, fetch_file\n"
+        "import sys; from farshift.loaders.acquire.fetch import FilePin, fetch_file\n"
         "for pin in sys.argv[1:]:\n"
         "    try: print(fetch_file(FilePin.model_validate_json(pin)))\n"
         "    except Exception as error: print(type(error).__name__, error)\n"
     )
-    there = {"sort": "hub", "repo": "farshift/test", "revision": HUB_COMMIT, "file": "data.bin"}
-    with hub(**{"data.bin": BODY}) as site:
-        environment = os.environ | {
-            "HF_ENDPOINT": site.url,
-            "HF_HOME": str(tmp_path / "hf"),
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_OFFLINE": "0",
-        }
-        pins = [
-            pin(there | changes).model_dump_json() for changes in ({"file": "absent.bin"}, {"revision": "f" * 40}, {})
-        ]
-        command = [sys.executable, "-c", code, *pins]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=True)
-        absent, unknown, path = done.stdout.strip().splitlines()
+    settings = {"HF_ENDPOINT": endpoint, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    command = [sys.executable, "-c", code, *(item.model_dump_json() for item in pins)]
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | settings, timeout=120, check=True)
+    return done.stdout.strip().splitlines(), done.stderr
+
+
+def test_a_file_of_a_hub_data_set_comes_through_the_real_client(cache, tmp_path):
+    with serving() as hub:
+        there = {"sort": "hub", "repo": REPOSITORY, "revision": hub.commit({"data.bin": BODY}), "file": "data.bin"}
+        pins = [pin(there | changes) for changes in ({"file": "absent.bin"}, {"revision": "f" * 40}, {})]
+        (absent, unknown, path), _ = fetch_through_hub_client(pins, hub.url, tmp_path / "hf")
         assert absent.startswith("Unavailable")
         assert unknown.startswith("Unavailable")
         assert Path(path).read_bytes() == BODY
-        assert any("data.bin" in path for path, _ in site.requests)
+
+
+def test_without_a_network_a_file_of_a_hub_is_refused_in_one_line(cache, tmp_path):
+    there = {"sort": "hub", "repo": REPOSITORY, "revision": "main", "file": "data.bin"}
+    pins = [pin(there), pin(there | {"file": "*.bin"})]
+    refused, logged = fetch_through_hub_client(pins, "http://127.0.0.1:9", tmp_path / "hf")
+    assert [line.split(":")[0] for line in refused] == ["Unavailable data.bin is not available"] * 2
+    assert all("Connection refused" in line for line in refused)
+    assert logged == "", "the client repeats nothing"
 
 
 def test_a_mirror_of_an_unknown_sort_or_without_its_keys_is_a_bad_definition(cache):

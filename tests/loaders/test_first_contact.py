@@ -107,6 +107,7 @@ def test_the_first_pull_freezes_a_definition_and_later_ones_need_no_data(defined
     assert find_manifest("clinics/west").frozen is False
     (pulled,) = answered(command, "splits", "pull", "clinics/west", "--data", data)
     assert pulled["parts"] == {"train": 30, "id_test": 10, "ood_test": 20}
+    assert "--data is not read" in command("splits", "pull", "clinics/west", "--data", data).stderr
     shutil.rmtree(data)
     assert len(load("clinics/west", part="ood_test")) == 20
     assert answered(command, "splits", "verify", "clinics/west")[0]["state"] == "verified"
@@ -231,5 +232,5 @@ def test_without_data_the_line_says_where_to_put_them(defined, command):
     defined()
     done = command("splits", "pull", "clinics/west")
     assert done.returncode == 2
-    assert "Put it in a folder under this name, and give the folder by --data" in done.stderr
+    assert "Put it under this name in a folder, and run farshift splits pull NAME --data FOLDER" in done.stderr
     assert json.loads(command("splits", "list", "--json").stdout)

@@ -69,6 +69,20 @@ def test_the_field_of_the_sound_has_to_be_named(command, home):
     assert 'no field for the audio clip itself: add it by inputs = ["audio"]' in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("{speaker}/{word}/{file}", "{speaker}/*/{file}", "has no part {word} (it has {speaker}, {file})"),
+        ('labels = ["word"]', 'labels = ["word"], classes = ["audio"]', "classes: 'audio' is not a field of a part"),
+    ],
+)
+def test_a_field_that_the_paths_do_not_give_is_refused(command, home, old, new, message):
+    (home / "carol.toml").write_text(DRAFT.replace(old, new))
+    done = build(command, home)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
 def test_pictures_and_sounds_are_two_sets_of_data():
     with pytest.raises((ValidationError, FarshiftError), match="exactly one of `files`, `images` and `audio`"):
         Data(images="a/{file}", audio="b/{file}", inputs=["image"], labels=["x"])

@@ -12,7 +12,9 @@ from threading import Thread
 import pytest
 from encoded_files import picture
 from farshift.core.errors import Unavailable
+from farshift.core.files import compute_file_sha256
 from farshift.loaders.acquire.trees import fetch_tree
+from farshift.loaders.cache.store import write_marker
 from farshift.splits.manifest import TreePin
 
 FILES = {
@@ -81,6 +83,28 @@ def test_one_request_brings_a_tree_from_github_and_the_cache_keeps_it(repository
     assert requested == [f"/owner/name/archive/{repository[1]}.tar.gz"]
 
 
+def test_the_trees_of_one_archive_are_downloaded_once(repository, github):
+    requested, _ = github
+    for domain in ("photo", "sketch"):
+        mirror = on_github(repository) | {"folder": f"PACS/{domain}"}
+        tree = git(repository[0], "rev-parse", f"HEAD:PACS/{domain}")
+        _, files = fetch_tree(pin(repository, mirror, name=domain, tree=tree, files=4))
+        assert dict(files.walk()) == {
+            name.removeprefix(f"{domain}/"): content for name, content in FILES.items() if name.startswith(domain)
+        }
+    assert len(requested) == 1
+
+
+def test_a_tree_in_a_cache_of_an_earlier_version_is_not_downloaded(repository, cache):
+    folder, commit, tree = repository
+    path = cache / "trees" / tree
+    path.parent.mkdir(parents=True)
+    git(folder, "archive", "--format=tar", f"--output={path}", commit, "PACS")
+    write_marker(path, compute_file_sha256(path))
+    _, files = fetch_tree(pin(repository, {"sort": "https", "url": "http://127.0.0.1:9/absent.zip", "folder": "PACS"}))
+    assert dict(files.walk()) == FILES
+
+
 def test_git_brings_the_commit_of_any_address(repository):
     mirror = {"sort": "git", "repository": f"file://{repository[0]}", "commit": repository[1], "folder": "PACS"}
     _, files = fetch_tree(pin(repository, mirror))
@@ -116,7 +140,9 @@ def test_the_users_copy_is_read_where_it_lies(repository, tmp_path):
 def test_a_copy_without_a_file_says_how_many_there_are(repository):
     folder = repository[0] / "PACS"
     (folder / "photo/dog/0.jpg").unlink()
-    with pytest.raises(Unavailable, match=r"PACS has 7 files, but PACS has 8.*give the folder by --data"):
+    with pytest.raises(
+        Unavailable, match=r"PACS has 7 files, but PACS has 8.*a folder that FARSHIFT_MIRRORS names .git tree"
+    ):
         fetch_tree(pin(repository), (folder,))
 
 

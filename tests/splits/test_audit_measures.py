@@ -15,6 +15,7 @@ from audited import audited, rows_of
 from farshift.splits.audit import is_same_audit, minimum_detectable_difference
 from farshift.splits.audit.probe import auroc, compute_features
 from farshift.splits.audit.texts import count_duplicate_inputs
+from farshift.splits.manifest import add_given_labels
 from farshift.splits.rows import mark_repeated_inputs, read_repeated_inputs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -144,6 +145,11 @@ def test_the_transition_matrix_counts_true_against_given_labels():
     for row, true in zip(result["transition"]["shares"], range(3), strict=True):
         given = Counter(g for g, t in zip(given_labels[:150], truth[:150], strict=True) if t == true)
         assert row == pytest.approx([given[k] / given.total() for k in range(3)], abs=5e-5)
+    labels = add_given_labels(result)["labels"]
+    shares = {str(k): given_labels[:150].count(k) / 150 for k in range(3)}
+    assert labels["given"]["shares"] == pytest.approx(shares, abs=2e-4)
+    apart = sum(abs(shares[str(k)] - truth[150:].count(k) / 50) for k in range(3)) / 2
+    assert labels["given"]["total_variation"]["id_test"] == pytest.approx(apart, abs=3e-4)
     wrong = sum(g != t for g, t in zip(given_labels[:150], truth[:150], strict=True))
     assert result["noise"]["train"] == {
         "overridden": 50,

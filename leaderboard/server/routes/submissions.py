@@ -9,12 +9,13 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from threading import BoundedSemaphore
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Header, Path, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
@@ -28,21 +29,19 @@ from ...sealed.receipt import Receipt
 from ...sealed.submit import submit_answers
 from ...sealed.window import find_window
 from ...settings import ServerSettings, read_server_settings
-from ...submission.validate import Submission
-from ...validation.problem import to_problem_records
+from ...submission.validate import Submission, read_benchmark_names
+from ...validation.archive import CARD
+from ...validation.problem import Problems, to_problem_records
 from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender, require_team
-from ..files import ID, UploadFiles, open_upload_files
+from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
 from ..queue import ENDED, Job, Queue
-from ..worker import Workers
-
-if TYPE_CHECKING:
-    from fastapi import FastAPI
+from ..scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
 
 ZIP = "application/zip"
 AT_ONCE = 2
-"""Maximum number of sealed-window answers that one server process checks at once."""
+"""How many sealed-window answers one server process checks at once, and the cards of how many submissions."""
 
 _POLL = 1
 """Retry-After in seconds for a job that has not ended."""
@@ -80,6 +79,7 @@ class State:
     accounts: Accounts
     settings: ServerSettings
     checking: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
+    reading: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
 
 
 def open_state(path: os.PathLike[str] | str) -> State:
@@ -89,36 +89,22 @@ def open_state(path: os.PathLike[str] | str) -> State:
     return State(board, Queue(store, settings), open_upload_files(board), Accounts(store, settings), settings)
 
 
-def find_state(app: FastAPI) -> State | None:
-    """Return the state of an application, opened on first use; None if it serves a copy of a board."""
-    state: State | None = getattr(app.state, "intake", None)
-    if state is None and app.state.published.board is not None:
-        state = app.state.intake = open_state(app.state.published.board.path)
-    return state
-
-
 def _require_state(request: Request) -> State:
-    state = find_state(request.app)
+    """Return the state of the application, opened on first use."""
+    shared = request.app.state
+    state: State | None = getattr(shared, "intake", None)
+    if state is None and shared.published.board is not None:
+        state = shared.intake = open_state(shared.published.board.path)
     if state is None:
         raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
     return state
-
-
-def start_workers(app: FastAPI, number: int | None) -> Callable[[], None]:
-    """Start to score queued submissions with so many workers, by default as in the board's settings; with none if
-    separate processes do it. Returns the function that stops them."""
-    state = find_state(app)
-    workers = 0 if state is None else state.settings.workers if number is None else number
-    if state is None or not workers:
-        return lambda: None
-    return Workers(state.board, workers, state.queue).start().stop
 
 
 @router.post(
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 408, 413, 415, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 408, 413, 415, 422, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
@@ -128,9 +114,9 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "submit")
-        await _check_quota(state, sender, sender.owner, _read_content_length(request, state))
-        id, digest, size = await _receive_body(request, state, content_digest)
-        job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
+        async with _receive_body(request, state, sender, sender.owner, content_digest) as (id, digest, size):
+            await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
+            job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
         return _make_response(202 if new else 200, job.record(), {"Location": f"submissions/{job.id}"})
 
     return await _drain_if_refused(request, accept)
@@ -148,6 +134,21 @@ def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size
     if not new:
         state.files.drop(id)
     return job, new
+
+
+def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
+    """Refuse a submission on a benchmark that this board does not score, before it is queued. It counts, like those
+    that a worker refuses."""
+    problems = Problems()
+    names = read_benchmark_names(state.files.part(id))
+    for what in describe_unscorable(names, state.settings.benchmarks):
+        problems.add("benchmark-unlisted", CARD, what, "runs")
+    if problems:
+        state.queue.charge(sender.owner, size, id)
+        try:
+            problems.refuse_if_any("the submission")
+        except BadSubmission as error:
+            raise HTTPProblem.make(422, str(error), problems=to_problem_records(error)) from error
 
 
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
@@ -176,12 +177,12 @@ async def answers(request: Request, window: str, bearer: Authorisation = "", con
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
         await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))
-        await _check_quota(state, sender, f"{sender.owner}, sealed answers", _read_content_length(request, state))
-        id, _, size = await _receive_body(request, state, content_digest)
-        try:
-            receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, size)
-        finally:
-            state.files.clear(id)
+        owner = f"{sender.owner}, sealed answers"
+        async with _receive_body(request, state, sender, owner, content_digest) as (id, _, size):
+            try:
+                receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, size)
+            finally:
+                state.files.clear(id)
         return _make_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new}, {})
 
     return await _drain_if_refused(request, accept)
@@ -214,46 +215,59 @@ def _accept_answers(state: State, sender: Sender, window: str, id: str, size: in
         state.checking.release()
 
 
-async def _check_quota(state: State, sender: Sender, owner: str, size: int) -> None:
-    """Refuse a submission before its body is read, if it would be refused after it."""
+def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> None:
+    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, or if the disk may
+    become full when all that is arriving has arrived."""
+    measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
     try:
-        await run_in_threadpool(state.queue.require_left, owner, size)
+        state.queue.reserve(owner, size, id)
     except QuotaExceeded as error:
-        await run_in_threadpool(state.accounts.refused, sender, "quota-exceeded", str(error))
+        state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    if not state.files.has_room(size):
+    if not state.files.has_room(measure_arriving(state.queue, state.files)):
         raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
 
 def _read_content_length(request: Request, state: State) -> int:
-    """Return a request's Content-Length, 0 without one. Raises `HTTPProblem` if the request cannot be a submission."""
+    """Return the most bytes that a request's body can have: its Content-Length, or what the board accepts. Raises
+    `HTTPProblem` if the request cannot be a submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
         raise HTTPProblem.make(415, f"the content type of a submission must be {ZIP}")
-    stated = request.headers.get("content-length", "0")
-    size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
+    most = min(state.settings.submission_bytes, state.settings.bytes_a_day)
+    stated = request.headers.get("content-length", "")
+    size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else most
     if size > state.settings.submission_bytes:
         raise HTTPProblem.make(413, f"{size} bytes: at most {state.settings.submission_bytes} are accepted")
     return size
 
 
-async def _receive_body(request: Request, state: State, content_digest: str) -> tuple[str, str, int]:
-    """Receive the body of a request into a new file. Returns the file's id, its sha256 and its size. Raises
-    `HTTPProblem` if the body is incomplete, or does not have the stated digest."""
-    stated = parse_digest_header(content_digest)
+@asynccontextmanager
+async def _receive_body(
+    request: Request, state: State, sender: Sender, owner: str, content_digest: str
+) -> AsyncIterator[tuple[str, str, int]]:
+    """Receive the body of a request into a new file, and count it for `owner` meanwhile. Gives the file's id, its
+    sha256 and its size; if it is refused within the context, nothing is left. Raises `HTTPProblem` if the body is not
+    accepted, is incomplete, or does not have the stated digest."""
+    stated, most = parse_digest_header(content_digest), _read_content_length(request, state)
     id = state.files.new()
+    path, received = state.files.part(id), False
     try:
-        path = state.files.part(id)
         with translate_os_errors(path, ADVICE), path.open("r+b") as file:
+            lock_arriving(file)
+            await run_in_threadpool(_reserve, state, sender, owner, most, id)
             digest, size = await _write_body(request, file, state.settings)
-        if not size:
-            raise HTTPProblem.make(400, "the body is empty, or was cut off")
-        if stated and stated != digest:
-            raise HTTPProblem.make(400, "the body does not match Content-Digest")
-    except BaseException:
-        state.files.clear(id)
+            if not size:
+                raise HTTPProblem.make(400, "the body is empty, or was cut off")
+            if stated and stated != digest:
+                raise HTTPProblem.make(400, "the body does not match Content-Digest")
+            received = True
+            yield id, digest, size
+    except BaseException as error:
+        if not received or isinstance(error, FarshiftError):  # else it may be in the queue
+            state.files.clear(id)
+            await run_in_threadpool(state.queue.release, id)
         raise
-    return id, digest, size
 
 
 async def _write_body(request: Request, file: BinaryIO, settings: ServerSettings) -> tuple[str, int]:

@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def site(board: Board) -> Iterator[Running]:
-    result = running(board.path, workers=0)
+    result = running(board.path)
     yield result
     result.stop()
 

@@ -76,7 +76,7 @@ def test_the_same_bytes_of_a_team_are_one_job_until_they_are_refused(queue):
     assert queue.find("a") is None
 
 
-def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_with_its_quota_back(queue, clock):
+def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_and_counts(queue, clock):
     queue.enqueue("a", "team us", "d", 100)
     with pytest.raises(QuotaExceeded):
         queue.enqueue("b", "team us", "d2", 1)
@@ -98,7 +98,73 @@ def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_with
     assert (failed.state, failed.reason) == (
         FAILED, "2 attempts failed: its worker was stopped, or lost the database, while scoring it",
     )  # fmt: skip
-    assert queue.enqueue("b", "team us", "d2", 100)[1], "the quota was given back"
+    with pytest.raises(QuotaExceeded):
+        queue.enqueue("b", "team us", "d2", 100)
+    clock.now += DAY
+    assert queue.enqueue("b", "team us", "d2", 100)[1]
+
+
+@pytest.mark.attack("entrant", "submissions that break after a long time, again and again")
+def test_all_attempts_of_a_job_together_stay_within_its_time(store, clock):
+    queue = Queue(store, ServerSettings(attempts=3, scoring_seconds=30), clock)
+    limits = []
+    for number, seconds in enumerate([(11,), (10, 11), (10, 10, 10)]):
+        queue.enqueue(str(number), "team us", str(number), 1)
+        for attempt, spent in enumerate(seconds, 1):
+            job = queue.take("w")
+            limits.append(queue.limit_attempt(job))
+            assert job.attempts == attempt
+            clock.now += spent
+            assert queue.broke(job, "it broke")
+            clock.now += 60
+        assert queue.take("w") is None, "it is not tried again"
+        times = "1 attempt" if len(seconds) == 1 else f"{len(seconds)} attempts"
+        assert queue.find(str(number)).reason == f"{times} failed: it broke"
+    assert limits == pytest.approx([30, 30, 20, 30, 20, 10])
+
+
+@pytest.mark.attack("entrant", "a full queue, to keep other teams waiting")
+def test_teams_take_turns_and_the_oldest_job_of_a_team_comes_first(store, clock):
+    queue = Queue(store, ServerSettings(attempts=9, queued_at_once=99), clock)
+    for id in ("a1", "a2", "a3", "a4", "b1", "b2", "c1"):
+        queue.enqueue(id, f"team {id[0]}", id, 1)
+    assert [queue.find(id).position for id in ("a1", "b1", "c1", "a2", "b2", "a3", "a4")] == [1, 2, 3, 4, 5, 6, 7]
+
+    def work() -> str:
+        clock.now += 1
+        job = queue.take("w")
+        clock.now += 1
+        assert queue.broke(job, "oh") if job.id == "a1" else queue.entered(job, ["e"])
+        return job.id
+
+    assert [work() for _ in range(3)] == ["a1", "b1", "c1"]
+    queue.enqueue("d1", "team d", "d1", 1)
+    assert min(queue.jobs([QUEUED]), key=lambda job: job.position).id == "d1", "its team waited longest"
+    assert [work() for _ in range(5)] == ["d1", "a1", "b2", "a2", "a3"]
+
+
+@pytest.mark.attack("entrant", "more open request bodies than a team may submit")
+def test_what_arrives_counts_until_it_is_queued_charged_or_released(queue, clock):
+    for id in "abc":
+        queue.reserve("team us", 30, id)
+    with pytest.raises(QuotaExceeded, match="a team may have 3 submissions arriving or in the queue"):
+        queue.reserve("team us", 1, "d")
+    assert queue.arriving() == {"a": 30, "b": 30, "c": 30}
+    assert queue.jobs() == []
+    assert queue.take("w") is None
+    queue.release("a")
+    with pytest.raises(QuotaExceeded, match="a team may submit 100 bytes"):
+        queue.reserve("team us", 41, "d")
+    queue.reserve("team us", 40, "d")
+    assert queue.enqueue("b", "team us", "digest", 30)[1]
+    assert queue.enqueue("c", "team us", "digest", 30) == (queue.find("b"), False)
+    queue.charge("team us", 5, "d")
+    queue.release("b")
+    assert (queue.arriving(), [job.id for job in queue.jobs()]) == ({}, ["b"])
+    queue.reserve("team us", 65, "e")
+    clock.now += DAY
+    queue.reserve("team us", 100, "f")
+    assert queue.arriving() == {"f": 100}, "a machine that never came back"
 
 
 @pytest.mark.parametrize("asked", ["jobs", "known", "counts", "find"])
@@ -136,7 +202,7 @@ def test_quotas_hold_and_say_when_to_come_again(queue, clock):
     for number in range(3):
         queue.enqueue(str(number), "team us", str(number), 10)
         clock.now += 100
-    with pytest.raises(QuotaExceeded, match="a team may have 3 submissions in the queue") as full:
+    with pytest.raises(QuotaExceeded, match="a team may have 3 submissions arriving or in the queue") as full:
         queue.enqueue("x", "team us", "x", 10)
     assert full.value.after == 30
     queue.entered(queue.take("w"), ["e"])

@@ -10,10 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
+from farshift.leaderboard.server.queue import Queue
+from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.settings import read_server_settings
 from support import one_line_error
 
 PATIENCE = 180
@@ -23,12 +27,11 @@ COMMAND = [sys.executable, "-m", "farshift", "board", "serve"]
 class Served:
     """A running command: the address that it printed, and what it logged."""
 
-    def __init__(self, place: Path, log: Path, *options: str) -> None:
+    def __init__(self, place: Path, log: Path, *options: str, files: int = 1024) -> None:
         self.log = log
+        command = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", *COMMAND, str(place), "--port", "0", *options]
         with log.open("wb") as errors:
-            self.process = subprocess.Popen(
-                [*COMMAND, str(place), "--port", "0", *options], stdout=subprocess.PIPE, stderr=errors, text=True
-            )
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
         result = re.search(r"http://\S+", self.said)
@@ -52,8 +55,8 @@ class Served:
 def command(tmp_path) -> Iterator[Callable[..., Served]]:
     started: list[Served] = []
 
-    def start(place: Path, *options: str) -> Served:
-        started.append(Served(place, tmp_path / f"log{len(started)}", *options))
+    def start(place: Path, *options: str, **limits: int) -> Served:
+        started.append(Served(place, tmp_path / f"log{len(started)}", *options, **limits))
         return started[-1]
 
     yield start
@@ -126,3 +129,36 @@ def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as accepted:
         port = accepted.getsockname()[1]
         assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)
+
+
+def connect(served: Served) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2])), PATIENCE)
+
+
+@pytest.mark.slow
+@pytest.mark.attack("visitor", "many connections that send nothing")
+def test_a_page_is_shown_beside_more_silent_connections_than_open_files(own, command):
+    served = command(own.path, "--workers", "0", files=200)
+    with ExitStack() as stack:
+        for _ in range(400):
+            stack.enter_context(connect(served))
+        assert served.get("healthz").status_code == 200
+    assert len(served.log.read_text().splitlines()) < 20
+
+
+@pytest.mark.slow
+@pytest.mark.attack("disk", "kill -9 of a server that receives submissions")
+def test_what_was_arriving_at_a_killed_server_does_not_count_at_the_next(own, command):
+    (own.path / "settings.toml").write_text("[server]\nqueued_at_once = 1\n")
+    token, _ = create_token(own.ledger.store, "us")
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/zip"}
+    queue = Queue(own.ledger.store, read_server_settings(own.path))
+    served = command(own.path, "--workers", "0")
+    with connect(served) as line:
+        start = "POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
+        line.sendall((start + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\nx").encode())
+        until(queue.arriving)
+        served.end(signal.SIGKILL)
+    served = command(own.path, "--workers", "0")
+    assert httpx2.post(f"{served.url}/api/v1/submissions", content=b"x", headers=headers).status_code == 202
+    assert queue.arriving() == {}

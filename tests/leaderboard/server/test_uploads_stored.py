@@ -13,7 +13,7 @@ import s3
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.server.files import UploadFiles, describe_missing_files, open_upload_files, sweep_files
+from farshift.leaderboard.server.files import open_upload_files, sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -103,12 +103,3 @@ def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_pa
         job = intake.state.queue.find(id)
         assert (job.state, job.attempts) == ("queued", 0)
         monkeypatch.undo()
-
-
-def test_a_machine_without_the_files_of_the_queue_says_that_folders_are_shared(board, tmp_path):
-    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
-        post(client, b"queued")
-        assert describe_missing_files(intake.state.queue, intake.state.files) == ""
-        output = describe_missing_files(intake.state.queue, UploadFiles(tmp_path))
-        assert output.startswith(f"1 queued submissions have no file in {tmp_path / 'uploads'}: machines that share")
-        assert "\n" not in output

@@ -8,6 +8,8 @@ import tarfile
 import numpy as np
 import pytest
 from farshift.core.errors import BadData
+from farshift.loaders.acquire.source import find_source
+from farshift.splits.catalogue import find_manifest
 from twins import laid, npy, picture, pulled, tar, twin, values, zipped
 
 BINARY = {
@@ -185,6 +187,22 @@ def test_what_came_after_imagenet_is_tested_by_its_classes(place, tmp_path, spli
     assert parts == {"train": 6, "id_test": 6, "ood_test": 2 * len(synsets)}
     assert set(values(result, "ood_test", "synset")) == set(synsets)
     assert set(values(result, "ood_test", "category")) == {SYNSETS.index(synset) for synset in synsets}
+
+
+@pytest.mark.parametrize(
+    ("split", "archive"), [("imagenet_a/adversarial@2", "imagenet-a"), ("imagenet_r/renditions@2", "imagenet-r")]
+)
+def test_both_tests_have_the_classes_of_the_published_protocol(place, tmp_path, split, archive):
+    source = find_source(find_manifest(split).definition.source.name)
+    tested = source.definition.distributions[0].options["where"]["synset"]
+    assert len(set(tested)) == 200
+    data = imagenet(tmp_path)
+    files = {f"{archive}/{synset}/{synset}.jpg": picture(500 + n) for n, synset in enumerate(SYNSETS[1:])}
+    (data / f"{archive}.tar").write_bytes(tar(files, mode="w"))
+    result, parts = pulled(twin(split, place, options={"where": {"synset": SYNSETS[1:]}}), data)
+    assert parts == {"train": 4, "id_test": 4, "ood_test": 2}
+    for part in parts:
+        assert set(values(result, part, "category")) == {0, 1}
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,22 @@ def test_svamp_puts_the_numbers_in_their_places(tmp_path):
     path.write_text(SVAMP.format(answer="0.6666666666666666"), "utf-8")
     assert word_problems({"dev.csv": path}, origin={"dev.csv": "svamp"})["answer"].to_pylist() == ["0.67"]
     path.write_text(SVAMP.format(answer="many"), "utf-8")
-    with pytest.raises(BadData, match=r"dev\.csv: line 2 is not a problem"):
+    with pytest.raises(BadData, match=r"dev\.csv: problem 1 is not one"):
         word_problems({"dev.csv": path}, origin={"dev.csv": "svamp"})
+
+
+def test_svamp_json_has_a_body_and_a_question(tmp_path):
+    path = tmp_path / "SVAMP.json"
+    record = {
+        "Body": "Ann had 3.5 g, ate 2 g.",
+        "Question": "What is left?",
+        "Equation": "( 3.5 - 2.0 )",
+        "Answer": 1.5,
+    }
+    path.write_text(json.dumps([record]), "utf-8")
+    assert word_problems({"SVAMP.json": path}, origin={"SVAMP.json": "svamp"}).to_pylist() == [
+        {"question": "Ann had 3.5 g , ate 2 g . What is left ?", "answer": "1.5", "operations": 1, "origin": "svamp"}
+    ]
 
 
 def gsm_files(tmp_path, original="How old?"):

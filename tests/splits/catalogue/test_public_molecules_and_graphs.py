@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -73,3 +74,16 @@ def test_a_network_whose_matrices_have_other_nodes_is_refused(tmp_path):
     fewer = matlab(network=np.eye(2), attrb=np.ones((3, 3)), group=np.ones((3, 5)))
     with pytest.raises(BadData, match="dblpv7.mat: .* 3 nodes with attributes"):
         read_small("citations", files | {"dblpv7.mat": fewer}, tmp_path)
+
+
+def test_a_sparse_network_is_not_spread_out_in_memory(tmp_path):
+    nodes = 2_000
+    network = sparse.eye(nodes, format="csc")
+    sparse_one = matlab(network=network, attrb=network, group=np.ones((nodes, 5)))
+    tracemalloc.start()
+    try:
+        rows = read_small("citations", dict.fromkeys(LAYOUTS["citations"][0], sparse_one), tmp_path)
+        assert tracemalloc.get_traced_memory()[1] < nodes * nodes * 8 / 2
+    finally:
+        tracemalloc.stop()
+    assert rows.num_rows == 3 * nodes
