@@ -33,7 +33,7 @@ from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
 from .ledger.store import Store
-from .settings import read_baselines, read_server_settings
+from .settings import is_open, read_baselines
 from .storage.board_files import (
     INCOMING,
     find_path_problem,
@@ -129,7 +129,7 @@ class Board(BoardView):
         return read_baselines(self.path)
 
     def is_open(self) -> bool:
-        return read_server_settings(self.path).open
+        return is_open(self.path)
 
     @property
     def private(self) -> Path:
