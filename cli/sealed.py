@@ -147,7 +147,8 @@ def sealed_submit(
 ) -> None:
     """Submit answers to an open window.
 
-    They are scored when the window closes.
+    What a server receives before the closing time counts, also if it is checked later. If this command is stopped
+    while it waits for the check, repeat it to get the receipt. Answers are scored when the window closes.
 
     file FILE: Answer file written by sealed answer.
     --board DIR|URL: Board folder, or URL of a board server.
@@ -161,11 +162,11 @@ def sealed_submit(
         signed_receipt = submit_to_board(board, window, file, token)
         signed_receipt.write(out)
     again = "" if signed_receipt.new else " (already on the board)"
-    received = f"answers of {signed_receipt.team} received at {signed_receipt.time}, record {signed_receipt.seq}{again}"
+    received = f"received at {signed_receipt.received}, record {signed_receipt.seq}{again}"
     print_result(
         json,
         {**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)},
-        f"{signed_receipt.window}: {received}",
+        f"{signed_receipt.window}: answers of {signed_receipt.team} {received}",
         f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD",
     )
 
@@ -187,9 +188,8 @@ def sealed_verify(file: Path, board: str, json: bool = False) -> None:
     if json:
         emit_json({**receipt.record(), "held": not problems, "problems": problems})
     else:
-        print_line(
-            f"{receipt.window}: answers {receipt.submission[:12]}.. received at {receipt.time}, record {receipt.seq}"
-        )
+        received = f"received at {receipt.received}, record {receipt.seq}"
+        print_line(f"{receipt.window}: answers {receipt.submission[:12]}.. {received}")
         for problem in problems:
             print_line(f"The board signed this receipt, but {problem}.")
         print_line("Together, receipt and ledger prove it." if problems else "The ledger contains them.")
@@ -198,20 +198,13 @@ def sealed_verify(file: Path, board: str, json: bool = False) -> None:
 
 def _read_ledger(location: str) -> tuple[list[Record], str]:
     """The records of a board, an export of it, or one behind an address, and the board's public key."""
-    from tempfile import TemporaryDirectory
-
     from ..leaderboard.board import Board
-    from ..leaderboard.storage.readers import LEDGER, ExportReader, UrlReader
+    from ..leaderboard.operations.locations import open_board
 
-    if "://" in location:
-        with TemporaryDirectory(prefix="farshift-board-") as folder:
-            url_reader = UrlReader(location, Path(folder))
-            return url_reader.read()[0], str(url_reader.card.get("key"))
-    if (Path(location) / LEDGER).is_file():
-        export = ExportReader(Path(location))
-        return export.read()[0], str(export.card.get("key"))
-    board = Board(Path(location))
-    return board.ledger.store.records(), board.ledger.key
+    with open_board(location) as board:
+        if isinstance(board, Board):
+            return board.ledger.store.records(), board.ledger.key
+        return board.read()[0], str(board.card.get("key"))
 
 
 @command(app, "close")

@@ -67,6 +67,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "worst_group_squared_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
     "domain_detection_accuracy": {"by": ["place"]},
     "token_type_accuracy": {"types": "types", "count": ["class", "method"]},
+    "shape_bias": {"against": "one"},
     "mean_corruption_error": {"corruption": "place", "severity": "one", "clean": "Other"},
     "relative_corruption_error": {
         "corruption": "place",

@@ -7,6 +7,7 @@ they are on the disk, and checked by triggers: a row must follow the last one, a
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 WAIT = 60
 """Seconds that an append waits for another process."""
+
+SETTLED = 2
+"""Seconds after which a further write of a file has another time, whatever the file system."""
 
 HOLD = 0x46617273686966
 """The number of the advisory lock of a board's writer in PostgreSQL ("Farshif" in ASCII)."""
@@ -174,10 +178,24 @@ class Store:
         row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
         return None if row is None else self._record(row)
 
-    def head(self) -> Record | None:
-        """The last record, unchecked; None if there is none."""
+    def head_hash(self) -> str | None:
+        """The hash of the last record, unchecked; None if there is none."""
+        # A server asks for it with each request, and SQLAlchemy takes longer to build this query than to send it.
         with self.reading() as connection:
-            return self._head(connection)
+            hash: str | None = connection.exec_driver_sql("SELECT hash FROM records ORDER BY seq DESC LIMIT 1").scalar()
+        return hash
+
+    def read_signature(self) -> tuple[int, ...] | None:
+        """The identity, size and time of an SQLite file, of which every commit changes one; None for another database,
+        and if the file was written just now, when a second commit could have the same time."""
+        if self.dialect != "sqlite":
+            return None
+        try:
+            stat = Path(str(self.url.database)).stat()
+        except OSError:
+            return None
+        settled = time.time_ns() - stat.st_mtime_ns > SETTLED * 10**9
+        return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if settled else None
 
     def of_kind(self, kind: str) -> list[Record]:
         """The records of a kind by `seq`, unchecked."""

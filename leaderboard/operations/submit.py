@@ -72,6 +72,8 @@ def submit_runs(
     with board.locked():
         if known_names := _find_duplicate_entries(board, submission, file):  # submitted by another process meanwhile
             return known_names, False
+        if allowed is not None:  # scoring takes time: a token may have been revoked meanwhile
+            allowed(submission)
         board.enter([("submitted", body), *events], files | zipped)
     _store_row_scores(board, submission, [body for _, body in events])
     return [item["entry"] for item in items], True

@@ -55,6 +55,11 @@ class Receipt:
     def time(self) -> str:
         return self.answers_record.time
 
+    @property
+    def received(self) -> str:
+        """When the board received the submission, possibly before it was checked and recorded."""
+        return str(self.answers_record.body.get("received", self.time))
+
     def record(self) -> dict[str, Any]:
         """Return the receipt's JSON: the main values by name, and the signed record."""
         body = self.answers_record.body

@@ -23,6 +23,8 @@ from ...core.canonical import compute_identity, to_canonical_json
 from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
 from ...core.progress import report_progress
+from ...core.text import format_count
+from ..ledger.schema import JOBS
 from ..storage.board_files import compute_digests
 from ..submission.validate import ValidRun
 from .drawing import CIPHER, SealedDraw, check_sealable, draw_sealed_rows
@@ -45,6 +47,7 @@ from .window import (
     find_window,
     format_time,
     get_utc_time,
+    make_answers_owner,
     parse_time,
     read_windows,
 )
@@ -196,9 +199,25 @@ def close_window(board: Board, window: str, clock: Clock = get_utc_time) -> Wind
                 f"window {sealed_window.name} closes at {sealed_window.terms.closes}: it is {state} now"
             )
         if sealed_window.closed is None:
+            _require_checked(board, sealed_window.name)
             board.ledger.append([("window_closed", {"window": sealed_window.name})])
         _reveal_seed(board, sealed_window)
         return read_windows(board.ledger.records())[sealed_window.name]
+
+
+def _require_checked(board: Board, window: str) -> None:
+    """Raise `FarshiftError` if a server has answers that it received in time and did not check yet."""
+    from sqlalchemy import func, select
+
+    of_window = JOBS.c.owner.startswith(make_answers_owner(window, ""), autoescape=True)
+    unchecked = select(func.count()).where(of_window, JOBS.c.state.in_(("queued", "running")))
+    with board.ledger.store.reading() as connection:
+        number = connection.execute(unchecked).scalar_one()
+    if number:
+        raise FarshiftError(
+            f"{window}: {format_count(number, 'answer')} arrived in time, not checked yet: repeat this command when "
+            f"the board's server, or farshift board work {board.location} --once, has checked them"
+        )
 
 
 def _reveal_seed(board: Board, window: Window) -> None:

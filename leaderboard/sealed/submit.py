@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from ..validation.process import Reader
 from .drawing import SEALED
 from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, make_sealed_benchmark, read_draw
 from .receipt import Receipt, parse_receipt
-from .window import Clock, Window, WindowPaths, find_window, get_utc_time, read_windows
+from .window import Clock, Window, WindowPaths, find_window, get_utc_time, parse_time, read_windows, require_open
 
 
 def predict_draw(
@@ -114,8 +113,7 @@ def submit_to_board(location: str, window: str, file: Path, token: str = "") -> 
         return submit_answers(Board(location), window, file)
     if not file.is_file():
         raise FarshiftError(f"{file} does not exist or is not a file")
-    answer = RemoteBoard(location, token).hand_in(window, file)
-    new = answer.pop("new", False) is True
+    answer, new = RemoteBoard(location, token).hand_in(window, file)
     receipt = parse_receipt(answer, f"what {location} answered")
     if receipt.submission != compute_file_sha256(file):
         raise BadData(f"the receipt from {location} is for another file than {file}")
@@ -123,22 +121,27 @@ def submit_to_board(location: str, window: str, file: Path, token: str = "") -> 
 
 
 def submit_answers(
-    board: Board, window: str, file: Path | str, clock: Clock = get_utc_time, allowed: Allowed | None = None
+    board: Board,
+    window: str,
+    file: Path | str,
+    clock: Clock = get_utc_time,
+    allowed: Allowed | None = None,
+    received: str = "",
 ) -> Receipt:
     """Accept a team's submission to a window. Submitting the same file again changes nothing and returns its receipt.
+    received: the time at which a server received it, which counts instead of the present time.
 
     A team is identified by the key that signed the submission, not by its name. Raises `FarshiftError` if the window is
     not open, the file is not signed, or the key already has a submission; `BadSubmission` with every problem of the
     file."""
     sealed_window = find_window(board.ledger.records(), window)
-    _require_open(sealed_window, clock())
+    arrived = parse_time(received) if received else None
+    require_open(sealed_window, arrived or clock())
     content = Path(file).read_bytes() if Path(file).is_file() else b""
     published_draw = read_window_draw(board, sealed_window.name)
     submission, entry = check_answers(
         file, make_sealed_benchmark(find_window_benchmark(sealed_window.terms), published_draw)
     )
-    if allowed is not None:
-        allowed(submission)
     if sha256(content).hexdigest() != submission.digest:
         raise FarshiftError(f"{file} changed while it was being checked: submit it again")
     if not submission.team_key:
@@ -147,13 +150,13 @@ def submit_answers(
             "and sign with farshift board sealed answer"
         )
     with board.locked():
+        if allowed is not None:
+            allowed(submission)
+        if (known := find_receipt(board, sealed_window.name, submission.digest)) is not None:
+            return known
         records = board.ledger.records()
         sealed_window = read_windows(records)[sealed_window.name]
-        for record in records:
-            is_same_window = record.kind == "submitted" and record.body.get("window") == sealed_window.name
-            if is_same_window and record.body["submission"] == submission.digest:
-                return Receipt(board.ledger.key, record, rotations=_list_earlier_rotations(records, record))
-        _require_open(sealed_window, clock())
+        require_open(sealed_window, arrived or clock())
         _require_first(sealed_window, submission.team_key)
         files = {WindowPaths(sealed_window.name).answers(submission.digest): content}
         body = {
@@ -165,22 +168,24 @@ def submit_answers(
             "signed_by": submission.team_key,
             "entries": [],
             "files": compute_digests(files),
+            **({"received": received} if received else {}),
         }
         (added,) = board.enter([("submitted", body)], files)
     return Receipt(board.ledger.key, added, new=True, rotations=_list_earlier_rotations(records, added))
 
 
+def find_receipt(board: Board, window: str, digest: str) -> Receipt | None:
+    """The receipt of a submission to a window; None if the ledger does not have it."""
+    records = board.ledger.records()
+    for record in records:
+        if record.kind == "submitted" and (record.body.get("window"), record.body["submission"]) == (window, digest):
+            return Receipt(board.ledger.key, record, rotations=_list_earlier_rotations(records, record))
+    return None
+
+
 def _list_earlier_rotations(records: Sequence[Record], record: Record) -> tuple[Record, ...]:
     """The rotations of the board's key before a record."""
     return tuple(rotation for rotation in list_rotations(records) if rotation.seq < record.seq)
-
-
-def _require_open(window: Window, now: datetime) -> None:
-    state = window.state(now)
-    if state != "open" or window.closed is not None:
-        raise SubmissionRejected(
-            f"window {window.name} accepts files from {window.terms.opens} to {window.terms.closes}: it is {state} now"
-        )
 
 
 def _require_first(window: Window, key: str) -> None:

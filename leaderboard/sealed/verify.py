@@ -82,6 +82,8 @@ def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
             problems.append(f"window {window[:80]} {problem} (record {record.seq})")
         if record.kind == "submitted" and (window, "window_closed") in seen:
             problems.append(f"window {window[:80]} accepted a submission after it was closed (record {record.seq})")
+        if record.kind == "submitted" and str(record.body.get("received", record.time)) > record.time:
+            problems.append(f"window {window[:80]} received a submission after it was recorded (record {record.seq})")
         if record.kind in _ONCE and (window, record.kind) in seen:
             problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
         seen.add((window, record.kind))

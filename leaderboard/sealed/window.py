@@ -5,7 +5,7 @@ The records of a window, in order:
     seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
-                     key), entries (none); files
+                     key), entries (none); files; received: when a server received the answers, which it checks later
     window_closed    window
     scored           window, submission, team, model, predictions (their digest); files
     seed_revealed    window, seed: the board's secret
@@ -26,7 +26,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 from ...core.canonical import to_canonical_json
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 
 SEED_BYTES = 32
 
@@ -89,7 +89,7 @@ _ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "ciphe
 @dataclass
 class Window:
     """A window, read from the ledger. `answers`, `scores`: the bodies of its submitted and scored records, by the
-    digest of the submission; `times`: when the ledger accepted each; `when`: the time of the first record of each other
+    digest of the submission; `times`: when the board received each; `when`: the time of the first record of each other
     kind; `secret`: the board's, once it is revealed; `public`: the public randomness of a window of an earlier
     version."""
 
@@ -172,7 +172,7 @@ def _apply_record(windows_by_name: dict[str, Window], record: LedgerRecord) -> N
     window = windows_by_name[body["window"]]
     if record.kind == "submitted":
         window.answers[body["submission"]] = body
-        window.times[body["submission"]] = record.time
+        window.times[body["submission"]] = str(body.get("received", record.time))
         return
     window.when.setdefault(record.kind, record.time)
     if record.kind == "randomness":
@@ -196,6 +196,17 @@ def find_window(records: Iterable[LedgerRecord], name: str) -> Window:
     if not of_benchmark:
         raise UnknownName("window", name, every, "(farshift board sealed list lists them)")
     return of_benchmark[-1]
+
+
+def make_answers_owner(window: str, owner: str) -> str:
+    """The owner, in a server's queue, of a team's answers to a window: they wait and count apart from its other
+    submissions."""
+    return f"window {window}, {owner}"
+
+
+def find_answered_window(owner: str) -> str:
+    """The window of the answers of such an owner; empty for other submissions."""
+    return owner.removeprefix("window ").partition(", ")[0] if owner.startswith("window ") else ""
 
 
 def get_team_id(body: dict[str, Any]) -> str:
@@ -237,6 +248,15 @@ Clock = Callable[[], datetime]
 
 def get_utc_time() -> datetime:
     return datetime.now(UTC)
+
+
+def require_open(window: Window, at: datetime) -> None:
+    """Raise `SubmissionRejected` unless a window accepts answers that arrived at this time."""
+    state = window.state(at)
+    if state != "open" or window.closed is not None:
+        raise SubmissionRejected(
+            f"window {window.name} accepts files from {window.terms.opens} to {window.terms.closes}: it is {state} now"
+        )
 
 
 def parse_time(text: str) -> datetime:

@@ -4,6 +4,6 @@ that write a board in its folder.
 app.py             the application: routers found in `routes/`, then the pages
 served_board.py    the current ledger, with tables and pages computed in the background
 answers.py         responses with entity tags, compression and byte ranges
-intake/            uploaded files, and the queue of submissions that are not entered yet
-accounts/          tokens, quotas, rate limits, the audit log
+files.py, queue.py uploaded files, and the queue of submissions that are not entered yet
+accounts.py        senders, quotas and rate limits; tokens.py: access tokens and the audit log
 """

@@ -48,9 +48,14 @@ class ResponseBody:
         return gzip.compress(self.content, 6, mtime=0)
 
 
+def to_json(value: Any) -> str:
+    """Serialise a value as JSON."""
+    return json.dumps(value, separators=(",", ":"))
+
+
 def to_json_body(value: Any) -> ResponseBody:
     """Serialise a value as a JSON body."""
-    return ResponseBody(json.dumps(value, separators=(",", ":")).encode(), JSON)
+    return ResponseBody(to_json(value).encode(), JSON)
 
 
 def make_body_response(

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import FarshiftError, MissingExtra, Unavailable, UnknownName, get_first_line
+from ...core.errors import FarshiftError, MissingExtra, UnknownName, get_first_line
 from ...core.settings import get_version
 from ...core.text import escape_untrusted
 
@@ -99,7 +99,7 @@ def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.published = served
-    for routes in (board, tables, submissions):
+    for routes in (tables, board, submissions):  # matched in this order
         app.include_router(routes.router, prefix=API)
     _add_pages(app, served)
     add_error_handlers(app)
@@ -131,19 +131,16 @@ def _make_page_response(request: Request, served: ServedBoard, path: str, name: 
         return make_body_response(request, exported)
     digest = served.history().file(path)
     if digest is not None:
-        file = served.file(path)
+        file = served.file(path, digest)
         return make_file_response(request, file, digest) if file is not None else _make_error_page(request, 404, {})
-    try:
-        rendered = served.shown().page(name)
-    except Unavailable:
-        return _make_error_page(request, 503, {"Retry-After": "10"})
+    rendered = served.shown().page(name)
     return make_body_response(request, rendered) if rendered is not None else _make_error_page(request, 404, {})
 
 
 _MESSAGES = {
     404: "There is no page at this address.",
     405: "This address does not support this request method.",
-    503: "The board's tables are being computed. Try again in a minute.",
+    503: "This page cannot be shown now. Try again in a minute.",
 }
 
 
@@ -187,12 +184,11 @@ def add_error_handlers(app: FastAPI) -> None:
             log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
             # Such as a full disk, or an unreachable database.
             return make_problem_response(HTTPProblem.make(503, "the board cannot accept this now: try again later", 10))
-        if isinstance(error, Unavailable):
-            return make_error_response(503, message, {"Retry-After": "10"})
         if isinstance(error, UnknownName | MissingExtra):
             return make_error_response(404 if isinstance(error, UnknownName) else 501, message)
         log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
-        return make_error_response(409, message)
+        # Such as an unreachable database or a changed file: only the log says which, and where.
+        return _make_http_error(request, 503, "the board cannot be read now: try again later", {"Retry-After": "10"})
 
     def handle_unexpected_error(request: Request, error: Exception) -> Response:
         log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)

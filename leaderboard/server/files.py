@@ -10,6 +10,7 @@ import re
 import secrets
 import shutil
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -128,17 +129,17 @@ def lock_arriving(file: BinaryIO) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def measure_arriving(queue: Queue, files: UploadFiles) -> int:
-    """Return how many bytes this disk has yet to receive of submissions that are arriving. Submissions that a killed
-    process was receiving are released."""
-    coming = 0
-    for id, size in queue.arriving().items():
+def measure_arriving(queue: Queue, files: UploadFiles) -> Counter[str]:
+    """Return how many bytes this disk has yet to receive of submissions that are arriving, by owner. Submissions that a
+    killed process was receiving are released."""
+    coming = Counter[str]()
+    for id, (owner, size) in queue.arriving().items():
         for path in (files.part(id), files.complete_path(id)):
             with suppress(FileNotFoundError), path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 except OSError:
-                    coming += max(0, size - path.stat().st_size)
+                    coming[owner] += max(0, size - path.stat().st_size)
                 else:
                     queue.release(id)
                     files.clear(id)

@@ -30,7 +30,7 @@ class Health(Answer):
     status: str = Field(examples=["ready"])
     records: int = Field(0, description="Records of the ledger.")
     behind: int = Field(0, description="How many of them are not yet included in the tables.")
-    problem: str = Field("", description="Why tables cannot be computed; empty if they can.")
+    problem: str = Field("", description="Whether tables cannot be computed; empty if they can. The log says why.")
 
 
 class Head(Answer):
@@ -132,6 +132,7 @@ class Entries(Answer):
 
     head: Head
     entries: list[BoardEntry]
+    damaged: list[str] = Field([], description="Entries of this page whose score's file is missing or was changed.")
     next: str | None = Field(description="The cursor of the next page.", examples=[EXAMPLE_ENTRY])
 
 

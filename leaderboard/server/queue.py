@@ -22,6 +22,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from ...core.text import format_count
 from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
 from ..ledger.store import Store
+from ..sealed.window import find_answered_window
 from ..settings import ServerSettings
 from .accounts import ARRIVING, DAY, charge_quota
 
@@ -37,6 +38,8 @@ ENDED = (ENTERED, REFUSED, FAILED)
 MAX_REASON = 1000
 _WAITS = 5.0
 """Seconds until the second attempt; doubled before each later one."""
+_REMEMBERED = 2000
+"""How many jobs before the oldest that waits count when owners take turns."""
 
 
 class Queue:
@@ -46,11 +49,21 @@ class Queue:
         self.store, self.settings, self._clock = store, settings, clock
 
     def enqueue(
-        self, id: str, owner: str, digest: str, size: int, *, team: str = "", team_key: str = "", token: str = ""
+        self,
+        id: str,
+        owner: str,
+        digest: str,
+        size: int,
+        *,
+        team: str = "",
+        team_key: str = "",
+        token: str = "",
+        created: float | None = None,
     ) -> tuple[Job, bool]:
-        """Add a submission whose file is stored under `id`. Returns the job, and whether it now uses this file. The
-        same bytes from the same owner are one job: if it is queued, running or entered, nothing changes; if it was
-        refused or failed, it is queued again with this file. Raises `QuotaExceeded`."""
+        """Add a submission whose file is stored under `id`, and which arrived at `created`, by default now. Returns the
+        job, and whether it now uses this file. The same bytes from the same owner are one job: if it is queued, running
+        or entered, nothing changes; if it was refused or failed, it is queued again with this file. Raises
+        `QuotaExceeded`."""
         with self._changing() as (connection, at):
             if connection.dialect.name == "postgresql":  # servers must update a quota one after the other
                 connection.exec_driver_sql("LOCK TABLE charges IN EXCLUSIVE MODE")
@@ -64,7 +77,8 @@ class Queue:
             if there is not None:
                 connection.execute(delete(JOBS).where(is_same_upload))
             sender = {"team": team, "team_key": team_key, "token": token}
-            _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender)
+            times = {"created": at if created is None else created}
+            _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender, **times)
             job = self._find(connection, JOBS.c.id == id)
         assert job is not None
         return job, True
@@ -83,11 +97,19 @@ class Queue:
         with self._changing() as (connection, _):
             _release(connection, id)
 
-    def arriving(self) -> dict[str, int]:
-        """Return the reserved bytes of each submission that is arriving, by id."""
+    def arriving(self) -> dict[str, tuple[str, int]]:
+        """Return the owner and the reserved bytes of each submission that is arriving, by id."""
+        query = select(JOBS.c.id, JOBS.c.owner, JOBS.c.size).where(JOBS.c.state == ARRIVING)
         with self.store.reading() as connection:
-            rows = connection.execute(select(JOBS.c.id, JOBS.c.size).where(JOBS.c.state == ARRIVING)).all()
-        return {str(id): int(size) for id, size in rows}
+            return {str(id): (str(owner), int(size)) for id, owner, size in connection.execute(query)}
+
+    def measure_owned(self, owner: str) -> int:
+        """Return the bytes of an owner's submissions that are arriving, queued or running."""
+        states = JOBS.c.state.in_((ARRIVING, QUEUED, RUNNING))
+        with self.store.reading() as connection:
+            return int(
+                connection.execute(select(func.sum(JOBS.c.size)).where(JOBS.c.owner == owner, states)).scalar() or 0
+            )
 
     def charge(self, owner: str, size: int, id: str) -> None:
         """Count a submission that has arrived and is not queued. Raises `QuotaExceeded`."""
@@ -96,11 +118,10 @@ class Queue:
             charge_quota(connection, self.settings, owner, size, id, at)
 
     def known(self, owner: str, digest: str) -> Job | None:
-        """Return the owner's job with this digest, unless it ended without an entry and may be submitted again."""
+        """Return the owner's job with this digest."""
         self._settle_what_is_late()
         with self.store.reading() as connection:
-            job = self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
-        return job if job is not None and job.state not in (REFUSED, FAILED) else None
+            return self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
 
     def find(self, id: str) -> Job | None:
         """Return the job with this id."""
@@ -244,12 +265,14 @@ def _release(connection: Connection, id: str) -> None:
 def _list_waiting(connection: Connection, at: float = float("inf")) -> list[str]:
     """Return the ids of the queued jobs that are due, in the order in which they are taken."""
     waiting = and_(JOBS.c.state == QUEUED, JOBS.c.due <= at)
-    jobs = connection.execute(select(JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)).all()
-    whose = and_(JOBS.c.owner.in_(select(JOBS.c.owner).where(waiting)), JOBS.c.attempts > 0)
-    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(whose).group_by(JOBS.c.owner)
+    query = select(JOBS.c.number, JOBS.c.id, JOBS.c.owner).where(waiting).order_by(JOBS.c.number)
+    if not (jobs := connection.execute(query).all()):
+        return []
+    recent = and_(JOBS.c.number > jobs[0].number - _REMEMBERED, JOBS.c.attempts > 0)
+    attempts = select(JOBS.c.owner, func.max(JOBS.c.updated)).where(recent).group_by(JOBS.c.owner)
     last = {owner: time for owner, time in connection.execute(attempts)}
-    rounds, keys = Counter[str](), {}
-    for id, owner in jobs:
+    rounds, keys = Counter[str](), dict[str, tuple[int, float]]()
+    for _, id, owner in jobs:
         rounds[owner] += 1
         keys[id] = (rounds[owner], last.get(owner, 0.0))
     return sorted(keys, key=keys.__getitem__)
@@ -268,8 +291,9 @@ def _match_attempt(job: Job) -> ColumnElement[bool]:
 @dataclass(frozen=True)
 class Job:
     """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
-    without one; digest: sha256 of its file. Times are seconds since 1970. due: the earliest time to start it; lease:
-    the time at which its worker's lease ends; position: its place in the queue, 1 for the next, 0 if it is not queued.
+    without one; digest: sha256 of its file. Times are seconds since 1970. created: when it arrived; due: the earliest
+    time to start it; lease: the time at which its worker's lease ends; position: its place in the queue, 1 for the
+    next, 0 if it is not queued.
     reason: why it failed, or why it was refused if there are no `problems`."""
 
     id: str
@@ -290,6 +314,11 @@ class Job:
     problems: tuple[dict[str, str], ...]
     reason: str
     position: int = 0
+
+    @property
+    def window(self) -> str:
+        """The sealed window that it answers; empty for a submission to the tables."""
+        return find_answered_window(self.owner)
 
     @classmethod
     def of(cls, row: Mapping[Any, Any], position: int = 0) -> Job:

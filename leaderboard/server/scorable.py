@@ -29,12 +29,16 @@ def load_pulled_benchmarks() -> dict[str, PulledBenchmark]:
     return {name: PulledBenchmark(item.definition, item.path) for name, item in load_benchmarks().items()}
 
 
+class NotPulled(Unavailable):
+    """Data that the machine which scores does not have; the message names no file or address."""
+
+
 class PulledBenchmark(Benchmark):
-    """A benchmark that raises `Unavailable` if its data are not in the cache."""
+    """A benchmark that raises `NotPulled` if its data are not in the cache."""
 
     @cached_property
     def split(self) -> Split:
         if not is_cached(self.manifest):
             name = self.definition.split
-            raise Unavailable(f"{self.name}: its data are not on the machine that scores (farshift splits pull {name})")
+            raise NotPulled(f"{self.name}: its data are not on the machine that scores (farshift splits pull {name})")
         return open_split(self.definition.split)

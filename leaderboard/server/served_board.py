@@ -4,11 +4,12 @@ recent record, so that only requests before the first tables have to wait.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from threading import Condition, Event, Lock, RLock, Thread
 from typing import Annotated, Any
@@ -16,13 +17,15 @@ from typing import Annotated, Any
 import tomli_w
 from fastapi import Depends, Request
 from fastapi.exceptions import HTTPException
+from starlette.concurrency import run_in_threadpool
 
 from ...core.clock import Stopwatch
-from ...core.errors import Unavailable, get_first_line
+from ...core.errors import FarshiftError, Unavailable
+from ...core.files import compute_file_sha256
 from ..board import Board
 from ..board_view import BoardView, ReadOnlyBoard
 from ..client.board import make_board_entry
-from ..entries import Entry, ScoredEntry, read_valid_entries
+from ..entries import Entry, read_valid_entries
 from ..ledger import Record
 from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
@@ -32,8 +35,9 @@ from ..sealed.window import Window, format_time, get_utc_time, read_windows
 from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
+from ..tables.table_view import Row
 from ..teams import make_display_names
-from .answers import ResponseBody, detect_media
+from .answers import ResponseBody, detect_media, to_json
 
 POLL = 0.5
 """Seconds between two checks of the ledger for records that other processes appended."""
@@ -61,6 +65,11 @@ class RenderedBoard:
     def paths(self) -> list[str]:
         """The paths of its pages, sorted."""
         return list(self._files)
+
+    @cached_property
+    def rows(self) -> dict[str, Row]:
+        """The row of each entry that is in a table."""
+        return {row.standing.entry: row for view in self.snapshot.views for row in view.rows}
 
     def get_cached_page(self, path: str) -> ResponseBody | None:
         """Return a page if it is already rendered."""
@@ -100,6 +109,10 @@ class ServedBoard:
         self._history: History | None = None
         self._shown: RenderedBoard | None = None
         self._opening, self._there = Lock(), Condition()
+        self._reading: asyncio.Future[History] | None = None
+        self._next_reading: asyncio.Future[History] | None = None
+        self._settled: tuple[tuple[int, ...], History] | None = None
+        self._checked: dict[str, tuple[int, ...]] = {}
         self._stop = Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
 
@@ -119,20 +132,45 @@ class ServedBoard:
         if self._view is None:
             self._open()
         assert self._history is not None
-        if self.board is not None:
-            head = self.board.ledger.store.head()
-            if head is None or head.hash != self._history.head.hash:
-                with self._opening:
-                    self._history = History(self.board.committed_records(), self._history.key)
+        if self.board is not None and self.board.ledger.store.head_hash() != self._history.head.hash:
+            with self._opening:
+                self._history = History(self.board.committed_records(), self._history.key)
         return self._history
 
+    async def read_history(self) -> History:
+        """Return the ledger as it is now, without blocking the event loop: the last one if the database's file was not
+        written since. Else requests that wait at the same time share one reading, which begins after all of them
+        came."""
+        if self._settled is not None and self._settled[0] == self._read_signature():
+            return self._settled[1]
+        if self._next_reading is None:
+            self._next_reading = asyncio.ensure_future(self._read_after(self._reading))
+        return await asyncio.shield(self._next_reading)
+
+    async def _read_after(self, reading: asyncio.Future[History] | None) -> History:
+        if reading is not None:
+            await asyncio.wait([reading])
+        self._reading, self._next_reading = self._next_reading, None
+
+        def read() -> History:
+            signature, history = self._read_signature(), self.history()
+            history.positions  # noqa: B018 - reads the entries here, in a thread
+            self._settled = None if signature is None else (signature, history)
+            return history
+
+        return await run_in_threadpool(read)
+
+    def _read_signature(self) -> tuple[int, ...] | None:
+        return () if self.board is None else self.board.ledger.store.read_signature()  # a copy does not change
+
     def shown(self, wait: float = FIRST) -> RenderedBoard:
-        """Return the newest computed tables and pages, waiting for the first ones. Raises `Unavailable` on timeout."""
+        """Return the newest computed tables and pages, waiting for the first ones. Raises 503 on timeout."""
         if self._shown is None:
             with self._there:
                 self._there.wait_for(lambda: self._shown is not None or bool(self.problem), wait)
         if self._shown is None:
-            raise Unavailable(self.problem or "the board's tables are being computed: try again in a minute")
+            why = self.problem or "the tables are being computed: try again in a minute"
+            raise HTTPException(503, why, {"Retry-After": "10"})
         return self._shown
 
     @property
@@ -147,19 +185,46 @@ class ServedBoard:
             return self._view
         return ReadOnlyBoard(FolderReader(self.board), history.records, self.board.derived)
 
-    def standing(self, history: History, entry: Entry) -> ScoredEntry:
-        """Return an entry of a history with its newest score."""
+    def encode_entry(self, history: History, entry: Entry) -> str | None:
+        """Return an entry of a history with its newest score as JSON; None if the score's file is missing or was
+        changed."""
         assert self._view is not None
-        standing: ScoredEntry = history.get_cached(f"standing of {entry.entry}", partial(self._view.standing_of, entry))
-        return standing
+        if entry.entry not in history.items:
+            try:
+                standing = self._view.standing_of(entry)
+                team = history.team_names[entry.team, entry.team_key]
+                history.items[entry.entry] = to_json(make_board_entry(standing, team).to_dict())
+            except Unavailable:
+                raise
+            except FarshiftError as error:
+                log.error("%s", error)
+                return None
+        return history.items[entry.entry]
 
-    def file(self, path: str) -> Path | None:
-        """Return the path of a file that a record names."""
+    async def encode_entries(self, history: History, entries: Sequence[Entry]) -> list[str | None]:
+        """Return entries as `encode_entry` does. Scores that were not read yet are read in a thread."""
+
+        def encode() -> list[str | None]:
+            return [self.encode_entry(history, entry) for entry in entries]
+
+        return encode() if all(entry.entry in history.items for entry in entries) else await run_in_threadpool(encode)
+
+    def file(self, path: str, digest: str) -> Path | None:
+        """Return the path of a file that a record names with this sha256; None if it is missing or was changed."""
         assert self._view is not None
         file = self._view.file(path)
         if file is None and self.board is not None:
             self.board.settle()  # its record was appended a moment ago
             file = self._view.file(path)
+        if file is None:
+            return None
+        stat = file.stat()
+        signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        if self._checked.get(path) != signature:
+            if compute_file_sha256(file) != digest:
+                log.error("%s was changed: run farshift board verify to list what differs", path)
+                return None
+            self._checked[path] = signature
         return file
 
     def export(self, path: str) -> ResponseBody | None:
@@ -184,8 +249,8 @@ class ServedBoard:
             try:
                 self._refresh()
                 self.problem = ""
-            except Exception as error:  # bad files must not stop the server: it shows the previous tables
-                self.problem = f"{type(error).__name__}: {get_first_line(error)}"
+            except Exception:  # bad files must not stop the server: it shows the previous tables
+                self.problem = "the tables cannot be computed: the server's log says why"
                 log.exception("the tables of %s could not be computed", self.location)
                 with self._there:
                     self._there.notify_all()
@@ -215,7 +280,7 @@ class History:
 
     def __init__(self, records: Sequence[Record], key: str) -> None:
         self.records, self.key = tuple(records), key
-        self._cache: dict[str, Any] = {}
+        self.items: dict[str, str] = {}
 
     @property
     def head(self) -> Record:
@@ -229,6 +294,21 @@ class History:
     def entries(self) -> dict[str, Entry]:
         """All entries by name, in the ledger's order."""
         return read_valid_entries(self.records)
+
+    @cached_property
+    def scored(self) -> list[Entry]:
+        """The entries with a score."""
+        return [entry for entry in self.entries.values() if entry.scores]
+
+    @cached_property
+    def positions(self) -> dict[str, int]:
+        """The position of each of them."""
+        return {entry.entry: position for position, entry in enumerate(self.scored)}
+
+    @cached_property
+    def team_names(self) -> dict[tuple[str, str], str]:
+        """The display name of each team, by name and key."""
+        return make_display_names(self.entries.values())
 
     @cached_property
     def windows(self) -> dict[str, Window]:
@@ -256,20 +336,15 @@ class History:
         """The ledger's lines as in an export."""
         return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
 
-    def get_cached(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return `make()`, computed once per name."""
-        if name not in self._cache:
-            self._cache[name] = make()
-        return self._cache[name]
 
-
-def get_served_board(request: Request) -> ServedBoard:
+async def get_served_board(request: Request) -> ServedBoard:
     board: ServedBoard = request.app.state.published
     return board
 
 
-def get_rendered_board(request: Request) -> RenderedBoard:
-    return get_served_board(request).shown()
+async def get_rendered_board(request: Request) -> RenderedBoard:
+    board: ServedBoard = request.app.state.published
+    return board.ready or await run_in_threadpool(board.shown)
 
 
 Served = Annotated[ServedBoard, Depends(get_served_board)]
@@ -278,25 +353,3 @@ Rendered = Annotated[RenderedBoard, Depends(get_rendered_board)]
 
 def make_head_record(record: Record) -> dict[str, Any]:
     return {"seq": record.seq, "time": record.time, "hash": record.hash}
-
-
-def find_entry(history: History, name: str) -> Entry:
-    """Return an entry. Raises 404 if it does not exist."""
-    if name not in history.entries:
-        raise HTTPException(404, f"entry {name[:40]} is not on this board")
-    return history.entries[name]
-
-
-def make_entry_item(board: ServedBoard, history: History, entry: Entry) -> dict[str, Any]:
-    """Return an entry as an item of a list."""
-    return make_board_entry(
-        board.standing(history, entry), get_team_names(history)[entry.team, entry.team_key]
-    ).to_dict()
-
-
-def get_team_names(history: History) -> dict[tuple[str, str], str]:
-    """Return the display name of each team, by name and key."""
-    names: dict[tuple[str, str], str] = history.get_cached(
-        "team_names", lambda: make_display_names(history.entries.values())
-    )
-    return names

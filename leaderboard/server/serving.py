@@ -104,7 +104,7 @@ def serve_board(
             proxy_headers=proxy_headers,
             timeout_graceful_shutdown=GRACE,
             h11_max_incomplete_event_size=32 << 10,
-            http=BoundedProtocol,
+            http=f"{__name__}:BoundedProtocol",  # by name: a child must answer its parent before it has imported this
             ws="none",
             backlog=BACKLOG,
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select, update
 
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
 from ..ledger.schema import AUDIT, TOKENS, format_iso_time, read_database_time
 from ..ledger.store import Store
@@ -126,6 +126,13 @@ def find_token(store: Store, token: str) -> tuple[Token, str] | None:
         return None
     record = _read_row(row)
     return record, record.state(at)
+
+
+def require_not_revoked(store: Store, id: str) -> None:
+    """Raise `SubmissionRejected` if a token was revoked since a submission was sent with it."""
+    with store.reading() as connection:
+        if connection.execute(select(TOKENS.c.revoked).where(TOKENS.c.id == id)).scalar() is not None:
+            raise SubmissionRejected("the token that it was sent with was revoked")
 
 
 def _hash_token(token: str) -> str:

@@ -28,14 +28,17 @@ from typing import Any
 from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, get_first_line
 from ...core.progress import log_message
 from ..board import Board
+from ..ledger.schema import format_iso_time
 from ..operations.submit import submit_runs
+from ..sealed.submit import submit_answers
 from ..settings import ServerSettings, read_server_settings
 from ..submission.validate import Submission
 from ..validation.problem import to_problem_records
 from .accounts import require_team
 from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
-from .scorable import load_pulled_benchmarks
+from .scorable import NotPulled, load_pulled_benchmarks
+from .tokens import require_not_revoked
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -53,7 +56,7 @@ class Scorer:
     def ask(self, job: Job, file: Path) -> None:
         """Start to score a job's file."""
         request = {"board": str(self.board.resolve()), "file": str(file.resolve())}
-        request |= {"team": job.team, "team_key": job.team_key, "token": job.token}
+        request |= describe_job(job)
         limits = {"bytes": self.settings.scoring_bytes, "seconds": self.settings.scoring_seconds}
         # -P: import nothing from the current folder.
         command = [sys.executable, "-P", "-m", f"{__package__}.worker", json.dumps(request | limits)]
@@ -143,7 +146,7 @@ class Worker:
             return False
         if "entries" in result:
             done = self.queue.entered(job, result["entries"])
-            message = f"entered: {', '.join(result['entries'])}"
+            message = f"entered: {job.window or ', '.join(result['entries'])}"
         elif "refused" in result:
             done = self.queue.refused(job, result["refused"], result["problems"])
             message = f"refused: {result['refused'][:300]}"
@@ -219,25 +222,41 @@ class Workers:
 log = logging.getLogger("farshift.scoring")
 
 
+def describe_job(job: Job) -> dict[str, str]:
+    """Return what the scoring process needs to know of a job."""
+    known = {"team": job.team, "team_key": job.team_key, "token": job.token}
+    return known | {"window": job.window, "received": format_iso_time(job.created)}
+
+
 def answer_request(request: dict[str, Any]) -> dict[str, Any]:
-    """Score a submission. Returns its `entries`, why it is `refused`, or why this attempt `broke`."""
-    file = request["file"]
+    """Score a submission, or check answers to a sealed window. Returns its `entries`, why it is `refused`, or why this
+    attempt `broke`."""
+    file, window = request["file"], request["window"]
 
     def allowed(submission: Submission) -> None:
         if request["token"]:
+            require_not_revoked(board.ledger.store, request["token"])
             require_team(submission, request["team"], request["team_key"])
 
     def describe(error: FarshiftError) -> str:  # without the path of the file on this machine
         return str(error).replace(file, "the submission").replace(Path(file).name, "the submission")
 
     try:
-        entries, _ = submit_runs(Board(request["board"]), Path(file), allowed, load_pulled_benchmarks())
+        board = Board(request["board"])
+        if window:
+            submit_answers(board, window, file, allowed=allowed, received=request["received"])
+            return {"entries": []}
+        entries, _ = submit_runs(board, Path(file), allowed, load_pulled_benchmarks())
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}
     except SubmissionRejected as error:
         return {"refused": describe(error), "problems": []}
+    except NotPulled as error:
+        return {"broke": str(error)}
     except FarshiftError as error:
-        return {"broke": describe(error)}
+        # Of this machine, its database or its files: its message may reveal their addresses.
+        log.error("%s could not be scored: %s", Path(file).name[:12], describe(error))
+        return {"broke": f"the board could not score it ({type(error).__name__}): see the server's log"}
     except MemoryError:
         return {"broke": "it needs more memory than this board allows for a submission"}
     except Exception as error:

@@ -89,9 +89,14 @@ class RemoteBoard:
 
     def entered(self, handed: QueuedSubmission) -> list[str]:
         """Wait until the board has entered a submission. Returns its entries."""
+        return [str(entry) for entry in self._wait(handed)["entries"]]
+
+    def _wait(self, handed: QueuedSubmission) -> dict[str, Any]:
+        """Wait until the board has entered a submission. Returns its state."""
         state, first, pause = handed.state, 0, 0.25
         if state["state"] in ("queued", "running"):
-            log_message(f"{self.url} received submission {handed.id}; stopping this command does not cancel it")
+            when = f"at {format_untrusted(str(state.get('received')), 40)}"
+            log_message(f"{self.url} received submission {handed.id} {when}; stopping this command does not cancel it")
         while state["state"] in ("queued", "running"):
             position = int(state.get("position", 0))
             first = max(first, position)
@@ -103,7 +108,7 @@ class RemoteBoard:
             pause = min(pause * 1.5, 10.0)
             state = self.state(handed.id)
         if state["state"] == "entered":
-            return [str(entry) for entry in state["entries"]]
+            return state
         board = self.url.rstrip("/")
         if state["state"] == "refused":
             raise make_refusal_error(board, str(state["reason"]), state["problems"])
@@ -111,10 +116,13 @@ class RemoteBoard:
             f"{board} could not score it ({get_first_line(Exception(state['reason']))}): submit it again later"
         )
 
-    def hand_in(self, window: str, file: Path) -> dict[str, Any]:
-        """Submit to a sealed window. Returns the receipt and whether the submission is `new`, as the board sent
-        them."""
-        return self._post(f"windows/{window}/answers", file, compute_file_sha256(file)).json()
+    def hand_in(self, window: str, file: Path) -> tuple[Any, bool]:
+        """Submit to a sealed window and wait until the board has checked the answers. Returns the receipt as the board
+        sent it, and whether the submission is new."""
+        answer = self._post(f"windows/{window}/answers", file, compute_file_sha256(file))
+        state = _parse_state(answer)
+        handed = QueuedSubmission(state["id"], answer.status == 202, state)
+        return self._wait(handed).get("receipt"), handed.new
 
 
 def _read_blocks(file: Path) -> Iterator[bytes]:

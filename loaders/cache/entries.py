@@ -127,19 +127,6 @@ def _iterate_files(piece: Path) -> Iterator[Path]:
             yield from _iterate_files(Path(item.path))
 
 
-def _find_entry_path(path: Path) -> Path | None:
-    """The entry that a path belongs to; None for one outside the cache."""
-    root = get_cache_root()
-    try:
-        parts = path.relative_to(root).parts
-    except ValueError:
-        return None
-    if not parts or parts[0] not in KINDS:
-        return None
-    depth = 3 if parts[0] in _IN_SUBFOLDERS else 2
-    return root.joinpath(*parts[:depth]) if len(parts) >= depth else None
-
-
 @contextmanager
 def lock_entry(entry: Entry) -> Iterator[bool]:
     """Acquire the lock that writers of this entry use. Yields False, without waiting, if another process has it."""

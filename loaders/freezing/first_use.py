@@ -25,7 +25,7 @@ from ..acquire.source import (
     make_own_pin_path,
 )
 from ..cache.store import map_table, move_into_cache, stage_source
-from .freeze import Draft, freeze_from
+from .freeze import Draft, prepare_split, write_prepared
 
 
 def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), engine: str = "local") -> Manifest:
@@ -46,7 +46,7 @@ def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), 
             source = _pin_source(source, own_folders, engine)
         try:
             # Published data keep their flaws, which could not be counted before.
-            return freeze_from(draft, source, out, engine, own_folders, keep_flaws=True)[0]
+            return write_prepared(prepare_split(draft, source, out, engine, own_folders, keep_flaws=True))[0]
         except FarshiftError:
             if first:  # a second pull may fetch other data
                 make_own_pin_path(source).unlink(missing_ok=True)

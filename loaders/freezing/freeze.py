@@ -141,7 +141,7 @@ def freeze_draft(
             prepared = _prepare_own(draft, draft.data, path, out, engine)
         if extra_files:
             prepared = replace(prepared, files=(*prepared.files, *extra_files(draft, path, prepared)))
-        return _write_prepared(prepared)
+        return write_prepared(prepared)
 
 
 def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> PreparedSplit:
@@ -164,7 +164,7 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -
     return replace(prepared, files=((source.path, pinned.content), *prepared.files))
 
 
-def _write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
+def write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
     """Write the prepared split."""
     prepared.write()
     frozen = prepared.manifest.definition
@@ -174,18 +174,6 @@ def _write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:
             lines = [f"{name} {identity}\n" for name, identity in sorted(identities.items())]
             write_atomically(LOCK, "".join((_LOCK_HEAD, *lines)).encode())
     return read_manifest(prepared.manifest.folder / "split.toml"), prepared.audit
-
-
-def freeze_from(
-    draft: Draft,
-    source: Source,
-    out: Path,
-    engine: str = "local",
-    own_folders: tuple[Path, ...] = (),
-    keep_flaws: bool = False,
-) -> tuple[Manifest, dict[str, Any]]:
-    """Build the split of a draft from its source, as `freeze_draft`; see `prepare_split`."""
-    return _write_prepared(prepare_split(draft, source, out, engine, own_folders, keep_flaws))
 
 
 def prepare_split(

@@ -24,7 +24,7 @@ from ..acquire.archive_files import ArchiveFiles, open_archive
 from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
 from ._cells import index_levels
 from ._file_checks import find_image_problem
-from ._layout import iterate_file_tables
+from ._layout import iterate_file_tables, read_utf8_lines
 from ._table_options import ReaderOptions, Value
 
 SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp")
@@ -46,13 +46,14 @@ def pieces(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **
     """Yield a row for each image, with its bytes in the field `image` and the fields of its path; about 32 MB per
     table.
 
-    `pattern` names the parts of a path, "{domain}/{category}/{file}" (see `files/patterns.py`); `folder` is where it
-    begins in the archive. Fields: `fields` (the part of each field; by default each part is a field), `maps` (a field's
-    value for each text; a list of texts whose indices are the values; or "sorted", for the indices in the sorted list
-    of all texts in the files that are read), `constants` (fields with one value), `path` (the field of the path).
-    Which files: those with one of `suffixes` (in any case), except hidden files and those that fit `ignore` (patterns
-    of names, paths or folders); `where` and `without` ({ part = text or texts }); `each` (other options for one archive
-    of several, by its name or a pattern).
+    `pattern` names the parts of a path, "{domain}/{category}/{file}" (see `files/patterns.py`); `folder` is where
+    it begins in the archive. Fields: `fields` (the part of each field; by default each part is a field), `maps` (a
+    field's value for each text; a list of texts whose indices are the values; or "sorted", for the indices in the
+    sorted list of all texts in the files that are read), `constants` (fields with one value), `path` (the field of
+    the path). Which files: those with one of `suffixes` (in any case), except hidden files, those that fit `ignore`
+    (patterns of names, paths or folders) and those whose path is a line of the file `ignore_list`; `where` and
+    `without` ({ part = text or texts }); `each` (other options for one archive of several, by its name or a
+    pattern).
 
     Raises `BadData` for files that neither fit `pattern` nor `ignore`, and for files that are cut off, damaged or not
     images; files that fit `accept` (patterns as in `ignore`) are not checked.
@@ -77,6 +78,7 @@ class FolderOptions(ReaderOptions, BaseModel):
     path: str = ""
     suffixes: list[str] = []
     ignore: list[str] = []
+    ignore_list: str = ""
     accept: list[str] = []
     where: dict[str, str | list[str]] = {}
     without: dict[str, str | list[str]] = {}
@@ -107,7 +109,7 @@ def read_folder_tables(
     of its path. `problem` returns what is wrong with a file's bytes, or ""."""
     wrong: list[_Damaged] = []
     with ExitStack() as stack:
-        folders = [_Folder(name, where, options, suffixes, stack) for name, where in files.items()]
+        folders = _open_folders(files, options, suffixes, stack)
         every = [parts for folder in folders for parts in folder.parts.values()]
         for folder in folders:
             yield from iterate_file_tables(folder.iterate_rows(every, field, problem, wrong))
@@ -120,8 +122,19 @@ def list_folder_parts(
 ) -> list[Parts]:
     """Return the parts of the path of each file that would be read."""
     with ExitStack() as stack:
-        folders = [_Folder(name, where, options, suffixes, stack) for name, where in files.items()]
+        folders = _open_folders(files, options, suffixes, stack)
         return [parts for folder in folders for parts in folder.parts.values()]
+
+
+def _open_folders(
+    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str], stack: ExitStack
+) -> list[_Folder]:
+    archives = {name: where for name, where in files.items() if name != options.ignore_list}
+    listed = files.get(options.ignore_list)
+    if options.ignore_list and not isinstance(listed, Path):
+        raise BadDefinition(f"ignore_list: the distribution has no file {options.ignore_list}")
+    left_out = set(read_utf8_lines(options.ignore_list, listed)) if isinstance(listed, Path) else set()
+    return [_Folder(name, where, options, suffixes, left_out, stack) for name, where in archives.items()]
 
 
 class _Folder:
@@ -133,6 +146,7 @@ class _Folder:
         where: Path | ArchiveFiles,
         options: FolderOptions,
         suffixes: Sequence[str],
+        left_out: set[str],
         stack: ExitStack,
     ) -> None:
         self.options = options.of_file(name)
@@ -149,15 +163,15 @@ class _Folder:
                 f"the pattern {self.options.pattern!r} has no part {{{unknown[0]}}} (it has {parts}): add it where "
                 "the paths have it, or give the field another part"
             )
-        self.parts = self._select_files(self.options.suffixes or suffixes)
+        self.parts = self._select_files(self.options.suffixes or suffixes, left_out)
 
-    def _select_files(self, suffixes: Sequence[str]) -> dict[str, Parts]:
+    def _select_files(self, suffixes: Sequence[str], left_out: set[str]) -> dict[str, Parts]:
         """Return the files to read, with the parts of their paths. Raises `BadData` for files that neither fit nor are
         to be ignored."""
         pattern, names, where = self.options.pattern, self.archive.names(), self.archive.where
         endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
         with_suffix = f"{pattern!r} with the suffix {' or '.join(sorted(endings))}"
-        ignored = choose_paths(names, self.options.ignore)
+        ignored = choose_paths(names, self.options.ignore) | left_out
         paths = PathPattern(escape_literal_folders(pattern, names))
         every = {
             path: paths.fits(path) if PurePosixPath(path).suffix.lower() in endings else None

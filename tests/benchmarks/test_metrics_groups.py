@@ -164,3 +164,12 @@ def test_a_metric_that_only_the_shifted_rows_have_is_told_with_its_ood_value(run
     assert not hasattr(only.metrics[signature].id, "value")
     assert f"{signature}: id n/a" in str(only)
     assert f"ood {only.metrics[signature].ood.value:.3f}" in str(only)
+
+
+def test_shape_bias_is_the_share_of_shape_decisions_among_shape_and_texture_decisions():
+    task = Task("classification", ("image",), "shape", 4, names=("bear", "cat", "dog", "oven"))
+    texture = np.array(["cat", "cat", "cat", "dog", "bear", "none", "cat"], object)
+    truth, given = np.array([0, 0, 0, 0, 0, 0, 1]), np.array([0, 1, 3, 0, 0, 0, 1])
+    measure = find_metric("shape_bias", options={"against": "texture"})
+    # Two shapes and a texture decide; a third class, an agreeing texture and none do not count.
+    assert measure.value(Answers.all_given(given), truth, task, {"texture": texture}) == pytest.approx(2 / 3)

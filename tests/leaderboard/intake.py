@@ -117,16 +117,9 @@ class ScoredHere:
         self.board, self.settings = board, settings
 
     def ask(self, job: Any, file: Path) -> None:
-        from farshift.leaderboard.server.worker import answer_request
+        from farshift.leaderboard.server.worker import answer_request, describe_job
 
-        request = {
-            "board": str(self.board),
-            "file": str(file),
-            "team": job.team,
-            "team_key": job.team_key,
-            "token": job.token,
-        }
-        self._found = answer_request(request)
+        self._found = answer_request({"board": str(self.board), "file": str(file), **describe_job(job)})
 
     def hear(self, seconds: float) -> dict[str, Any]:
         return self._found

@@ -43,11 +43,16 @@ def test_labels_that_people_gave_are_not_rates_of_one_rule():
 
 
 def test_a_family_is_of_one_source_kind_and_rule():
-    result = {item["family"]: (item["source"], item["kind"]) for item in RECORDS}
+    """A later version of a split may have a source of its own, named by the version."""
+
+    def traits(item: dict) -> tuple[str, str]:
+        return item["source"].removesuffix(f"_v{item['version']}"), item["kind"]
+
+    result = {item["family"]: traits(item) for item in RECORDS}
     rules: dict[str, set[str]] = {}
     for item in list_manifests():
         rules.setdefault(get_family(item.definition), set()).add(item.definition.rule)
-    assert all((item["source"], item["kind"]) == result[item["family"]] for item in RECORDS)
+    assert all(traits(item) == result[item["family"]] for item in RECORDS)
     assert {name: of for name, of in rules.items() if len(of) > 1} == {}
 
 

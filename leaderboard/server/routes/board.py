@@ -7,13 +7,19 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import HTTPException
 
-from ....core.errors import FarshiftError, get_first_line
+from ....core.errors import FarshiftError
 from ....core.settings import get_version
 from ...entries import Entry
 from ...sealed.results import make_window_results
 from ...sealed.window import Window, WindowPaths, get_utc_time
 from ...teams import identify_team, make_team_labels
-from ..answers import FOREVER, make_body_response, make_error_response, make_file_response, to_json_body
+from ..answers import (
+    FOREVER,
+    make_body_response,
+    make_error_response,
+    make_file_response,
+    to_json_body,
+)
 from ..models import Health, Ledger, Start, Teams, WindowFound, Windows, describe_refusals
 from ..served_board import Served, make_head_record
 
@@ -68,8 +74,8 @@ def readyz(request: Request) -> Response:
     published = request.app.state.published
     try:
         history = published.history()
-    except FarshiftError as error:
-        return make_error_response(503, get_first_line(error), {"Retry-After": "10"})
+    except FarshiftError:
+        return make_error_response(503, "the ledger cannot be read: the server's log says why", {"Retry-After": "10"})
     if published.ready is None:
         return make_error_response(503, published.problem or "the tables are being computed", {"Retry-After": "5"})
     behind = history.size - published.ready.history.size
@@ -173,7 +179,7 @@ def draw(request: Request, window: str, name: Literal["draw.toml", "inputs.parqu
     digest = board.history().file(path)
     if state not in SEEN or digest is None:
         raise HTTPException(404, f"window {match.name} is {state}: its test set is published at {match.terms.opens}")
-    file = board.file(path)
+    file = board.file(path, digest)
     if file is None:
         raise HTTPException(404, f"{path} is not on this server")
     return make_file_response(request, file, digest, name)

@@ -11,8 +11,8 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
-from threading import BoundedSemaphore
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Annotated, Any, BinaryIO
 
 from anyio import CapacityLimiter, to_thread
@@ -25,23 +25,22 @@ from ....core.durable import ADVICE
 from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ....core.files import translate_os_errors
 from ...board import Board
-from ...sealed.receipt import Receipt
-from ...sealed.submit import submit_answers
-from ...sealed.window import find_window
+from ...sealed.submit import find_receipt
+from ...sealed.window import find_window, get_utc_time, make_answers_owner, require_open
 from ...settings import ServerSettings, read_server_settings
-from ...submission.validate import Submission, read_benchmark_names
+from ...submission.validate import read_benchmark_names
 from ...validation.archive import CARD
 from ...validation.problem import Problems, to_problem_records
-from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender, require_team
+from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender
 from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
-from ..queue import ENDED, Job, Queue
+from ..queue import ENDED, ENTERED, FAILED, REFUSED, Job, Queue
 from ..scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
 
 ZIP = "application/zip"
 AT_ONCE = 2
-"""How many sealed-window answers one server process checks at once, and the cards of how many submissions."""
+"""How many submissions' cards one server process reads at once, and how many threads wait for the board's lock."""
 
 _POLL = 1
 """Retry-After in seconds for a job that has not ended."""
@@ -78,8 +77,8 @@ class State:
     files: UploadFiles
     accounts: Accounts
     settings: ServerSettings
-    checking: BoundedSemaphore = field(default_factory=lambda: BoundedSemaphore(AT_ONCE))
     reading: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
+    locking: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
 
 
 def open_state(path: os.PathLike[str] | str) -> State:
@@ -124,9 +123,15 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
 
 def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
     state.files.finish(id)
+    return _enqueue(state, sender, id, digest, size)
+
+
+def _enqueue(
+    state: State, sender: Sender, id: str, digest: str, size: int, created: float | None = None
+) -> tuple[Job, bool]:
     team = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}
     try:
-        job, new = state.queue.enqueue(id, sender.owner, digest, size, **team)
+        job, new = state.queue.enqueue(id, sender.owner, digest, size, **team, created=created)
     except QuotaExceeded as error:
         state.files.drop(id)
         state.accounts.refused(sender, "quota-exceeded", str(error))
@@ -153,78 +158,82 @@ def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
 
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
 def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
-    """Return the state of a submission, with its position in the queue, entries, or problems."""
+    """Return the state of a submission, with its position in the queue, entries, problems, or receipt."""
     state = _require_state(request)
     state.accounts.admit(_get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
         raise HTTPProblem.make(404, "no submission has this id")
-    return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
+    return _make_response(200, _describe_job(state, job), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
+
+
+def _describe_job(state: State, job: Job) -> dict[str, Any]:
+    """Return the public state of a job; of answers that the board accepted, with their receipt."""
+    record = job.record()
+    if job.window and job.state == ENTERED:
+        receipt = find_receipt(state.board, job.window, job.digest)
+        record["receipt"] = None if receipt is None else receipt.record()
+    return record
 
 
 @router.post(
     "/windows/{window}/answers",
-    status_code=201,
+    status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
-    """Submit answers to an open sealed window, signed by the team's key. Returns 201 with the board's receipt, or 200
-    with the same receipt if these answers were submitted before. No score is available before the window closes."""
+    """Submit answers to an open sealed window, signed by the team's key. Returns 202 with the address of their state,
+    or 200 if these answers were submitted before. What arrives before the window closes counts, also if it is checked
+    later. The state has the board's `receipt` once they are checked; no score is available before the window closes."""
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
-        await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))
-        owner = f"{sender.owner}, sealed answers"
-        async with _receive_body(request, state, sender, owner, content_digest) as (id, _, size):
-            try:
-                receipt = await run_in_threadpool(_accept_answers, state, sender, window, id, size)
-            finally:
-                state.files.clear(id)
-        return _make_response(201 if receipt.new else 200, receipt.record() | {"new": receipt.new}, {})
+        name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
+        owned = replace(sender, owner=make_answers_owner(name, sender.owner))
+        async with _receive_body(request, state, owned, owned.owner, content_digest) as (id, digest, size):
+            given = (state, owned, name, id, digest, size, get_utc_time())
+            job, new = await to_thread.run_sync(_enqueue_answers, *given, limiter=state.locking)
+        location = {"Location": f"../../submissions/{job.id}"}
+        return _make_response(202 if new else 200, await run_in_threadpool(_describe_job, state, job), location)
 
     return await _drain_if_refused(request, accept)
 
 
-def _accept_answers(state: State, sender: Sender, window: str, id: str, size: int) -> Receipt:
-    """Check answers and return their receipt at once: in a queue they might wait until the window has closed."""
-
-    def allowed(submission: Submission) -> None:
-        if sender.token:
-            require_team(submission, sender.team, sender.team_key)
-
-    def describe(error: FarshiftError) -> str:
-        return str(error).replace(f"{id}.zip", "the answers")
-
-    if not state.checking.acquire(blocking=False):
-        raise HTTPProblem.make(503, "other answers are being checked: try again in a few seconds", 2)
+def _enqueue_answers(
+    state: State, sender: Sender, window: str, id: str, digest: str, size: int, arrived: datetime
+) -> tuple[Job, bool]:
+    """Queue answers to a window, which is not closed meanwhile. The time of arrival counts, that of the first arrival
+    if the board failed to check the same bytes before."""
+    state.files.finish(id)
     try:
-        state.queue.charge(f"{sender.owner}, sealed answers", size, id)
-        state.files.settle(id)
-        return submit_answers(state.board, window, state.files.complete_path(id), allowed=allowed)
-    except QuotaExceeded as error:
-        state.accounts.refused(sender, "quota-exceeded", str(error))
-        raise
-    except BadSubmission as error:
-        raise HTTPProblem.make(422, describe(error), problems=to_problem_records(error)) from error
+        with state.board.locked():
+            known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
+            if known is not None and known.state == FAILED:
+                created = min(created, known.created)
+            if known is None or known.state in (REFUSED, FAILED):
+                opened = find_window(state.board.ledger.records(), window)
+                require_open(opened, datetime.fromtimestamp(created, UTC))
+            return _enqueue(state, sender, id, digest, size, created)
     except SubmissionRejected as error:
-        raise HTTPProblem.make(409, describe(error)) from error
-    finally:
-        state.checking.release()
+        state.files.drop(id)
+        raise HTTPProblem.make(409, str(error)) from error
 
 
 def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> None:
-    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, or if the disk may
-    become full when all that is arriving has arrived."""
+    """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, if the disk may
+    become full when all that is arriving has arrived, or if its owner would use more than half of the free disk."""
     measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
     try:
         state.queue.reserve(owner, size, id)
     except QuotaExceeded as error:
         state.accounts.refused(sender, "quota-exceeded", str(error))
         raise
-    if not state.files.has_room(measure_arriving(state.queue, state.files)):
+    coming = measure_arriving(state.queue, state.files)
+    half_of_free = coming[owner] + state.queue.measure_owned(owner)  # of what is free without its files
+    if not state.files.has_room(max(coming.total(), half_of_free)):
         raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
 

@@ -4,10 +4,13 @@ and predictions.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from itertools import islice
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import HTTPException
+from starlette.concurrency import run_in_threadpool
 
 from ....core.errors import FarshiftError, UnknownName
 from ...entries import Entry, get_submission_path
@@ -16,16 +19,14 @@ from ...publish.compare import make_compare_page
 from ...publish.site import Site
 from ...tables.table_view import TableView
 from ..accounts import HTTPProblem
-from ..answers import ResponseBody, detect_media, make_body_response, make_file_response, to_json_body
+from ..answers import JSON, ResponseBody, detect_media, make_body_response, make_file_response, to_json, to_json_body
 from ..models import Benchmarks, Entries, EntryFound, Standings, TableFound, Tables, describe_refusals
 from ..served_board import (
     History,
     Rendered,
     RenderedBoard,
     Served,
-    find_entry,
-    get_team_names,
-    make_entry_item,
+    ServedBoard,
     make_head_record,
 )
 
@@ -152,7 +153,7 @@ MOST = 500
 
 
 @router.get("/entries", response_model=Entries)
-def entries(
+async def entries(
     request: Request,
     board: Served,
     benchmark: Annotated[str, Query(description="Only of this benchmark.", examples=["scan/length"])] = "",
@@ -163,45 +164,46 @@ def entries(
     limit: Annotated[int, Query(ge=1, le=MOST)] = 100,
 ) -> Response:
     """List entries in the ledger's order, including withdrawn and removed ones."""
-    history = board.history()
-    every = list(history.entries.values())
-    first = 0
+    history = await board.read_history()
     if cursor:
-        find_entry(history, cursor)
-        first = 1 + next(index for index, item in enumerate(every) if item.entry == cursor)
-    matches: list[Entry] = []
-    more = False
-    for item in every[first:]:
-        if not item.scores or not _matches_filters(history, item, benchmark, team, model):
-            continue
-        if kind and board.standing(history, item).score.kind != kind:
-            continue
-        if len(matches) == limit:
-            more = True
-            break
-        matches.append(item)
-    following = matches[-1].entry if more else None
+        _find_scored_entry(history, cursor)
+    following = history.scored[history.positions[cursor] + 1 if cursor else 0 :]
+
+    def choose() -> list[Entry]:
+        chosen = (item for item in following if _matches_filters(board, history, item, benchmark, kind, team, model))
+        return list(islice(chosen, limit + 1))
+
+    filtered = benchmark or kind or team or model
+    chosen = await run_in_threadpool(choose) if filtered else following[: limit + 1]
+    page, after = chosen[:limit], chosen[limit - 1].entry if len(chosen) > limit else None
+    items = await board.encode_entries(history, page)
     answer = {
         "head": make_head_record(history.head),
-        "entries": [make_entry_item(board, history, item) for item in matches],
-        "next": following,
+        "damaged": [entry.entry for entry, item in zip(page, items, strict=True) if item is None],
+        "next": after,
     }
-    link = {"Link": f'<{request.url.include_query_params(cursor=following)}>; rel="next"'} if following else {}
-    return make_body_response(request, to_json_body(answer), headers=link)
+    listed = ",".join(item for item in items if item is not None)
+    body = ResponseBody(f'{to_json(answer)[:-1]},"entries":[{listed}]}}'.encode(), JSON)
+    # Relative: the Host header of a request is not to be trusted, and a proxy may publish the board below a prefix.
+    link = {"Link": f'<?{request.url.include_query_params(cursor=after).query}>; rel="next"'} if after else {}
+    return make_body_response(request, body, headers=link)
 
 
 @router.get("/entries/{entry}", response_model=EntryFound)
-def entry(request: Request, entry: str, board: Served) -> Response:
+async def entry(request: Request, entry: str, board: Served) -> Response:
     """Return an entry with its row of the table and its scores."""
-    history = board.history()
+    history = await board.read_history()
     match = _find_scored_entry(history, entry)
+    (item,) = await board.encode_entries(history, [match])
+    if item is None:
+        raise HTTPException(500, f"the file of the score of entry {entry} is missing or was changed")
     shown = board.ready
-    rows = [row for view in shown.snapshot.views for row in view.rows if row.standing.entry == entry] if shown else []
+    row = shown.rows.get(entry) if shown else None
     answer = {
         "head": make_head_record(history.head),
-        "entry": make_entry_item(board, history, match),
-        "row": rows[0].record() if rows else None,
-        "table_head": make_head_record(shown.snapshot.head) if shown and rows else None,
+        "entry": json.loads(item),
+        "row": row.record() if row else None,
+        "table_head": make_head_record(shown.snapshot.head) if shown and row else None,
         "scores": [
             {"scorer": item.scorer, "entry_identity": item.entry_identity, "path": item.path, "sha256": item.digest}
             for item in match.scores
@@ -239,13 +241,13 @@ def score(
 )
 def submission(request: Request, entry: str, board: Served) -> Response:
     """Return the zip of an entry's submission: predictions and cards. Supports range requests."""
-    match = find_entry(board.history(), entry)
+    match = _find_entry(board.history(), entry)
     return _make_file_response(request, board, get_submission_path(match.submission), f"{match.submission[:16]}.zip")
 
 
 def _make_file_response(request: Request, board: Served, path: str, name: str = "", lasting: bool = True) -> Response:
     digest = board.history().file(path)
-    file = board.file(path) if digest is not None else None
+    file = board.file(path, digest) if digest is not None else None
     if digest is None or file is None:
         raise HTTPException(404, f"{path} is not on this server")
     answer = make_file_response(request, file, digest, name)
@@ -254,17 +256,26 @@ def _make_file_response(request: Request, board: Served, path: str, name: str = 
     return answer
 
 
+def _find_entry(history: History, name: str) -> Entry:
+    if name not in history.entries:
+        raise HTTPException(404, f"entry {name[:40]} is not on this board")
+    return history.entries[name]
+
+
 def _find_scored_entry(history: History, name: str) -> Entry:
-    match = find_entry(history, name)
+    match = _find_entry(history, name)
     if not match.scores:
         raise HTTPException(404, f"entry {name} has no score yet")
     return match
 
 
-def _matches_filters(history: History, item: Entry, benchmark: str, team: str, model: str) -> bool:
-    shown: Any = get_team_names(history)[item.team, item.team_key]
-    return (
-        benchmark in ("", item.benchmark)
-        and model in ("", item.model)
-        and team in ("", item.team, shown, item.team_key)
-    )
+def _matches_filters(
+    board: ServedBoard, history: History, entry: Entry, benchmark: str, kind: str, team: str, model: str
+) -> bool:
+    shown = history.team_names[entry.team, entry.team_key]
+    if benchmark not in ("", entry.benchmark) or model not in ("", entry.model):
+        return False
+    if team not in ("", entry.team, shown, entry.team_key):
+        return False
+    item = board.encode_entry(history, entry) if kind else None
+    return item is None or json.loads(item)["kind"] == kind

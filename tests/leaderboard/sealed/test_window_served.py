@@ -20,11 +20,15 @@ from farshift.leaderboard.sealed.published import export_draw
 from farshift.leaderboard.sealed.receipt import find_receipt_problems
 from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import submit_to_board
+from farshift.leaderboard.server.routes.submissions import open_state
 from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.server.worker import Worker
 from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
+from intake import Intake, ScoredHere, working
 from running import Running, running
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
@@ -50,7 +54,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def site(board: Board) -> Iterator[Running]:
     result = running(board.path)
-    yield result
+    state = open_state(board.path)
+    worker = Worker(board, state.queue)
+    worker._scorer = ScoredHere(board.path, state.settings)  # by the clock of these tests
+    with working(Intake(board, state, worker=worker)):
+        yield result
     result.stop()
 
 

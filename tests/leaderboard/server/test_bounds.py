@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import farshift as fs
 import httpx2
 import pytest
+from farshift.leaderboard.server.files import SPARE
 from farshift.leaderboard.server.tokens import create_token
 from fuzz.packing import Parts
 
@@ -113,7 +115,7 @@ def test_a_body_counts_for_its_team_while_it_arrives_and_no_longer(board):
             wait_until(lambda: len(queue.arriving()) == 2)
             begin(intake, stack, "Transfer-Encoding: chunked")
             wait_until(lambda: len(queue.arriving()) == 3)
-            assert sorted(queue.arriving().values()) == [1000, 1000, 2000], "it may become as long as any"
+            assert sorted(size for _, size in queue.arriving().values()) == [1000, 1000, 2000], "it may become long"
             lines[0].sendall(b"x" * 1000)
             assert lines[0].recv(1000).startswith(b"HTTP/1.1 202")
         wait_until(lambda: not queue.arriving())
@@ -122,18 +124,20 @@ def test_a_body_counts_for_its_team_while_it_arrives_and_no_longer(board):
 
 
 @pytest.mark.attack("entrant", "request bodies that together fill the disk")
-def test_what_is_still_to_arrive_needs_room_on_the_disk(board, monkeypatch):
+def test_what_is_still_to_arrive_needs_room_on_the_disk_and_half_of_it_is_for_others(board, monkeypatch):
     with taking_in(board, ScoredHere) as intake, ExitStack() as stack:
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=SPARE + 3000))
         begin(intake, stack)
         wait_until(lambda: intake.state.queue.arriving())
-        free = iter([1500, 1500])
-
-        def has_room(size: int) -> bool:
-            return size <= next(free)
-
-        monkeypatch.setattr(intake.state.files, "has_room", has_room)
-        assert submit(intake, b"x" * 501).status_code == 507
+        assert submit(intake, b"x" * 501).status_code == 507, "1501 of 3000"
         assert submit(intake, b"x" * 500).status_code == 202
+        others = create_token(board.ledger.store, "them")[0]
+        assert submit(intake, b"x" * 1501, others).status_code == 507
+        assert submit(intake, b"x" * 1500, others).status_code == 202
+        third = create_token(board.ledger.store, "third")[0]
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=SPARE + 1500))
+        assert submit(intake, b"x" * 501, third).status_code == 507, "1000 are still to arrive"
+        assert submit(intake, b"x" * 500, third).status_code == 202
 
 
 @pytest.mark.attack("disk", "kill -9 of a server that receives submissions")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from farshift.core.errors import BadData
+from farshift.core.errors import BadData, Unavailable
 from twins import laid, picture, pulled, tar, twin, values, zipped
 
 
@@ -97,16 +97,32 @@ def test_terra_incognita_may_also_be_the_folders_of_domainbeds_script(place, tmp
     assert values(split, "ood_test", "category") == list(range(10))
 
 
-def test_domain_net_is_a_zip_for_each_domain(place, tmp_path):
+def domain_net(folder):
+    """A zip for each domain, with five pictures of two things."""
     domains = ["clipart", "infograph", "painting", "quickdraw", "real", "sketch"]
     files = folders(domains, ["aircraft_carrier", "zigzag"])
     for domain in domains:
         inside = {name: content for name, content in files.items() if name.startswith(f"{domain}/")}
-        laid(tmp_path / "data", {f"{domain}.zip": zipped(inside)})
+        laid(folder, {f"{domain}.zip": zipped(inside)})
+    return files
+
+
+def test_domain_net_is_a_zip_for_each_domain(place, tmp_path):
+    domain_net(tmp_path / "data")
     split, parts = pulled(twin("domain_net/sketch", place), tmp_path / "data")
     assert parts == {"train": 40, "id_val": 5, "id_test": 5, "ood_test": 10}
     assert set(values(split, "ood_test", "domain")) == {"sketch"}
     assert values(split, "ood_test", "category") == [0] * 5 + [1] * 5
+
+
+def test_listed_duplicates_of_domain_net_are_left_out(place, tmp_path):
+    listed = sorted(name for name in domain_net(tmp_path / "data") if name.startswith("sketch/"))[:3]
+    split = twin("domain_net/sketch@2", place)
+    with pytest.raises(Unavailable, match="domain_net_duplicates.txt is not available"):
+        pulled(split, tmp_path / "data")
+    laid(tmp_path / "data", {"domain_net_duplicates.txt": "\n".join([*listed, "real/zigzag/absent.jpg", ""]).encode()})
+    _, parts = pulled(split, tmp_path / "data")
+    assert parts == {"train": 40, "id_val": 5, "id_test": 5, "ood_test": 7}
 
 
 def test_sviro_is_a_zip_of_ten_cars(place, tmp_path):

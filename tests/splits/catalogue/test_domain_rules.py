@@ -39,6 +39,25 @@ def test_a_domain_that_no_row_has_or_that_is_named_twice_is_refused(domains, com
         hold_out(COUNTRIES, field="country", **domains)
 
 
+def test_what_several_rows_are_made_of_does_not_train_and_test():
+    photographs = [f"dog{number}" for number in range(20)]
+    kinds = pa.table(
+        {
+            "row_id": np.arange(60, dtype=np.uint64),
+            "kind": ["edges"] * 20 + ["silhouettes"] * 20 + ["textured"] * 20,
+            "photograph": photographs * 3,
+        }
+    )
+    result = hold_out(kinds, field="kind", ood=["textured"], id_val=0.1, id_test=0.4, seed="s", apart="photograph")
+    of_part = {part: {photographs[row % 20] for row in np.flatnonzero(result.part == part)} for part in result.part}
+    assert {part: len(names) for part, names in of_part.items()} == {
+        "train": 10, "id_val": 2, "id_test": 8, "ood_test": 10, "": 10,
+    }  # fmt: skip
+    assert of_part["ood_test"] == of_part["id_val"] | of_part["id_test"]
+    assert of_part["train"] == of_part[""]
+    assert set(np.flatnonzero(result.part == "train") // 20) == {0, 1}
+
+
 @pytest.mark.parametrize("ood", [[2018, 2019], ["2018", "2019"]])
 def test_domains_may_be_whole_numbers_such_as_years_or_hospitals(ood):
     years = pa.table({"row_id": np.arange(4, dtype=np.uint64), "year": [2016, 2018, 2019, 2018]})
