@@ -28,6 +28,7 @@ def board_init(
     name: str = "Farshift board",
     store: str | None = None,
     files: str | None = None,
+    kind: str = "public",
     new_key: bool = False,
     reason: str = "",
     json: bool = False,
@@ -38,6 +39,7 @@ def board_init(
     --name: Board title.
     --store URL: PostgreSQL database for the ledger (default: an SQLite file in DIR).
     --files URL: Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR).
+    --kind: public (one entry a team is ranked; the default), or experiments (every entry is ranked).
     --new-key: Rotate the key of an existing board; the old key signs the new one.
     --reason: With --new-key: reason, shown on the board.
     """
@@ -47,10 +49,10 @@ def board_init(
         return _rotate_key(folder, reason, json)
     if reason:
         raise FarshiftError("init: --reason goes with --new-key")
-    board = Board.init(folder, name, store, files)
+    board = Board.init(folder, name, store, files, kind)
     key = f"Its private key is {get_key_path(board.path)}: back it up, keep it secret"
-    record = {"board": str(board.path), "name": board.name, "key": board.ledger.key}
-    print_result(json, record, f"{board.path}: a new board, {name!r}. {key}")
+    record = {"board": str(board.path), "name": board.name, "kind": board.kind, "key": board.ledger.key}
+    print_result(json, record, f"{board.path}: a new {board.kind} board, {name!r}. {key}")
 
 
 @command(app, "site")
@@ -104,7 +106,8 @@ def board_verify(
     else:
         state = [f"{verification.verified} verified"] if not verification.differences else []
         state += [format_count(len(verification.differences), "difference")] if verification.differences else []
-        state += [f"{len(verification.not_recomputed)} not recomputed"] if verification.not_recomputed else []
+        not_recomputed = verification.entries_not_recomputed or len(verification.not_recomputed)
+        state += [f"{not_recomputed} not recomputed"] if not_recomputed else []
         print_line(f"{location}: {format_count(verification.entries, 'entry', 'entries')}: {', '.join(state)}")
         for text in (*verification.differences, *(f"not recomputed: {why}" for why in verification.not_recomputed)):
             print_line(f"  {text}")

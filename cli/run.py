@@ -238,6 +238,7 @@ def evaluate(
     option: list[str] | None = None,
     time_limit: Annotated[float | None, typer.Option(min=0)] = None,
     limit: OptionalCount = None,
+    deterministic: bool = False,
     no_score: bool = False,
     json: bool = False,
 ) -> None:
@@ -251,6 +252,7 @@ def evaluate(
     --time-limit SECONDS: Time limit per batch in seconds; 0 for none (default: 600; openai: and cmd: models use
         their own time limit).
     --limit N: Predict only N rows of each part, as a trial; boards do not accept such a run.
+    --deterministic: Predictions depend on no seed: one seed is complete. Checked by predicting some rows twice.
     --no-score: Score later, with farshift score (scoring reads the test labels).
     """
     from ..benchmarks.harness.evaluate import evaluate as go
@@ -268,6 +270,7 @@ def evaluate(
         "settings": read_settings(settings),
         "time_limit": time_limit,
         "limit": limit,
+        "deterministic": deterministic,
     }
     with show_progress():
         loaded_model, code = find_model(model, read_options(option or []))

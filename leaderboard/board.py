@@ -25,15 +25,15 @@ import tomli_w
 from ..core.canonical import compute_identity
 from ..core.documents import read_toml
 from ..core.durable import ADVICE, read_private, write_private
-from ..core.errors import FarshiftError
+from ..core.errors import FarshiftError, UnknownName
 from ..core.files import get_lock_path, hold_lock, write_atomically
 from ..core.settings import read_settings
-from .board_view import BoardView, get_derived_folder, is_writable
+from .board_view import KINDS, PUBLIC, BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record
 from .ledger.book import Event
 from .ledger.keys import SigningKey, create_key
 from .ledger.store import Store
-from .settings import read_baselines
+from .settings import is_open, read_baselines
 from .storage.board_files import (
     INCOMING,
     find_path_problem,
@@ -59,14 +59,18 @@ class Board(BoardView):
         self._mutex, self._lock_depth = RLock(), 0
 
     @classmethod
-    def init(cls, path: Path | str, name: str, store: str | None = None, files: str | None = None) -> Board:
+    def init(
+        cls, path: Path | str, name: str, store: str | None = None, files: str | None = None, kind: str = PUBLIC
+    ) -> Board:
         """Create a new, empty board; refuse a folder that holds anything else. An interrupted `init` can be repeated.
 
         store: the URL of a PostgreSQL database for this ledger alone (`postgresql+psycopg://USER@HOST/DATABASE`);
         SQLite in the folder by default. files: the URL of an empty folder in an object store (`s3://BUCKET/FOLDER`) for
-        submissions and scores; the board's folder by default.
+        submissions and scores; the board's folder by default. kind: `public`, or `experiments` to rank every entry.
         """
         path = Path(path)
+        if kind not in KINDS:
+            raise UnknownName("kind of board", kind, KINDS)
         if files is not None:
             objects = ObjectStore(files)
             if paths := objects.paths({"submissions", "scores", "challenges", "sealed"}):
@@ -85,7 +89,7 @@ class Board(BoardView):
             from .ledger.store import migrate_store
 
             migrate_store(where)
-            opened = _append_opening(Ledger(where, signing, signing.public), name)
+            opened = _append_opening(Ledger(where, signing, signing.public), name, kind)
             card = {
                 "format": FORMAT,
                 "name": name,
@@ -123,6 +127,9 @@ class Board(BoardView):
 
     def baselines(self) -> dict[str, str]:
         return read_baselines(self.path)
+
+    def is_open(self) -> bool:
+        return is_open(self.path)
 
     @property
     def private(self) -> Path:
@@ -218,11 +225,12 @@ def _read_card(path: Path) -> dict[str, Any]:
     return card
 
 
-def _append_opening(ledger: Ledger, name: str) -> Record:
+def _append_opening(ledger: Ledger, name: str, kind: str) -> Record:
     """Append the record `opened`, unless an interrupted `init` already did. Returns the record."""
     records = ledger.store.records()
+    body = {"name": name, "key": ledger.key} | ({} if kind == PUBLIC else {"kind": kind})
     if not records:
-        records = ledger.append([("opened", {"name": name, "key": ledger.key})])
-    elif len(records) > 1 or records[0].body != {"name": name, "key": ledger.key}:
+        records = ledger.append([("opened", body)])
+    elif len(records) > 1 or records[0].body != body:
         raise FarshiftError(f"{ledger.store.name} holds another board's ledger: use a separate database for this board")
     return records[0]

@@ -23,6 +23,8 @@ from .teams import identify_team
 if TYPE_CHECKING:
     from .storage.readers import BoardReader
 
+PUBLIC, EXPERIMENTS = KINDS = ("public", "experiments")
+
 
 class BoardView(ABC):
     """A board for reading. path: the folder of its files; card: the content of board.toml; location: its name in
@@ -59,8 +61,17 @@ class BoardView(ABC):
         """The time when the board was opened, from the ledger."""
         return self.records()[0].time
 
+    @property
+    def kind(self) -> str:
+        """`public`, which ranks one entry a team, or `experiments`, which ranks all; from the ledger."""
+        return str(self.records()[0].body.get("kind", PUBLIC))
+
+    def is_open(self) -> bool:
+        """Whether anybody may submit without a token, from an export's card."""
+        return self.card.get("open") is True
+
     def baselines(self) -> dict[str, str]:
-        """For each benchmark the model that its entries are compared with, from an export's card."""
+        """For each benchmark the plain baseline, which its entries are compared with, from an export's card."""
         baselines = self.card.get("baselines", {})
         return (
             baselines

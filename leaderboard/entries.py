@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..benchmarks.scoring.record import Score
 from ..core.errors import FarshiftError
 from .ledger import Record
+from .teams import compute_fingerprint
 
 Hex16 = Field(pattern=r"^[0-9a-f]{16}$")
 Hex64 = Field(pattern=r"^[0-9a-f]{64}$")
@@ -123,6 +124,11 @@ class Entry:
     reference: bool = False
     scores: tuple[ScoreRecord, ...] = ()
     left: Removal | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the team's key, empty if unsigned."""
+        return compute_fingerprint(self.team_key) if self.team_key else ""
 
     def __str__(self) -> str:
         return f"entry {self.entry} ({self.model} on {self.benchmark})"

@@ -43,6 +43,12 @@ def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
     write_atomically(board / FILE, tomli_w.dumps(settings).encode(), ADVICE)
 
 
+def is_open(board: Path) -> bool:
+    """Whether submissions without a token are accepted, whatever else the table has."""
+    server = _read(board).get("server")
+    return isinstance(server, dict) and server.get("open") is True
+
+
 def _read(board: Path) -> dict[str, Any]:
     return read_toml(board / FILE) if (board / FILE).is_file() else {}
 

@@ -11,6 +11,7 @@ from attacks.table import WHO
 from claim_pages import name_papers
 from generate import DOCS, FOLDERS, build_pages, find_outdated_pages, main
 from markdown_text import format_table
+from support import ROOT
 
 OWN_RULE = '"""Own rules."""\n\n\ndef first(table):\n    """A rule of the user."""\n'
 
@@ -101,3 +102,16 @@ def test_attacks_are_read_from_marks_as_pytest_reads_them(tmp_path):
     (tmp_path / "tests" / "test_b.py").write_text('import pytest\n\npytestmark = pytest.mark.attack("moon", "d")\n')
     with pytest.raises(ValueError, match="'moon' is none of entrant"):
         list_marked_attacks(tmp_path / "tests")
+
+
+def test_every_guarantee_names_tests_that_attack_it():
+    attacked = {file for files in list_marked_attacks(ROOT / "tests").values() for file in files}
+    text = (ROOT / "docs" / "security.md").read_text("utf-8")
+    tables = text[text.index("## The entrant") : text.index("## A model in a container")]
+    rows = [line.strip("|").split("|") for line in tables.splitlines() if line.startswith("| ")]
+    guarantees = [row for row in rows if row[0].strip() != "guarantee"]
+    assert len(rows) - len(guarantees) == 5
+    for guarantee, _, files in guarantees:
+        named = {f"tests/{name}" for name in re.findall("`(.+?)`", files)}
+        assert named, guarantee
+        assert named <= attacked, (guarantee, named - attacked)

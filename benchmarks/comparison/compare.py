@@ -140,6 +140,8 @@ def compare_sides(left: Side, right: Side) -> dict[str, Any]:
     clusters = describe_clusters({"ID": x[0].clustering, "OOD": x[1].clustering})
     single = has_single_seed(left, right)
     over = "rows only (a single seed: no training noise)" if single else "rows and the training seeds of both"
+    if not single and any(side.run.card.model.deterministic for side in (left, right)):
+        over = "rows and training seeds (a deterministic model has no training noise)"
     return {
         "benchmark": left.run.benchmark,
         "left": left.run.model,
@@ -155,8 +157,8 @@ def compare_sides(left: Side, right: Side) -> dict[str, Any]:
 
 
 def has_single_seed(left: Side, right: Side) -> bool:
-    """Return whether one of the runs has a single seed, so that intervals do not cover training noise."""
-    return min(len(left.run.seeds), len(right.run.seeds)) == 1
+    """Return whether one of the runs has a single seed and training noise, which intervals then do not cover."""
+    return any(len(side.run.seeds) == 1 and not side.run.card.model.deterministic for side in (left, right))
 
 
 def judge_difference(estimate: Estimate, single: bool) -> dict[str, Any]:

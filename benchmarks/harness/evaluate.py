@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import FarshiftError
+from ...core.errors import FarshiftError, shorten_list
 from ...core.progress import log_message
 from ...core.settings import get_version
 from ...core.text import format_count
@@ -52,6 +52,7 @@ def evaluate(
     time_limit: float | None = None,
     code: str | None = None,
     limit: int | None = None,
+    deterministic: bool = False,
     on_hang: Callable[[], None] | None = None,
     model_inputs: ModelInputs | None = None,
 ) -> Run:
@@ -71,6 +72,8 @@ def evaluate(
       commands). on_hang: called if native code does not return (time_limit.py).
     model_inputs: the model inputs; by default those of the benchmark.
     limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
+    deterministic: the predictions depend on no seed, as a model declares by an attribute `deterministic = True`: one
+      seed is complete. Checked first: another model, made with another seed, must predict some rows alike.
     code: a digest of the model's code; computed from its source by default. An unfinished run is resumed only with the
       same digest.
 
@@ -94,7 +97,12 @@ def evaluate(
     batch_size = _to_positive_integer("batch_size", batch_size)
     steps = None if steps is None else _to_positive_integer("steps", steps)
     check_device(device)
-    chosen = list_seeds(seeds, benchmark, budget)
+    deterministic = deterministic or getattr(model, "deterministic", None) is True
+    chosen = list_seeds(1 if deterministic and seeds is None else seeds, benchmark, budget)
+    if deterministic and chosen != [0]:
+        raise FarshiftError(
+            f"seeds {shorten_list([*map(str, chosen)])}: a deterministic model has one, 0: leave out --seeds"
+        )
     spend = Budget(budget, steps, device)
     named = check_settings(settings)
     together = get_world()
@@ -109,6 +117,8 @@ def evaluate(
         }
         if pretrained := _list_pretrained_weights(model):
             card["pretrained"] = pretrained
+    if deterministic:
+        card["deterministic"] = True
     if limit is not None:
         card["limit"] = _check_limit(limit, benchmark, selection)
     if left_out := [] if settings else _list_left_out_parts(model, benchmark, selection):

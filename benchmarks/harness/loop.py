@@ -17,6 +17,7 @@ from ...core.errors import FarshiftError, ModelError
 from ...core.label_access import hide_labels
 from ...core.progress import log_message
 from ...loaders.batching.input_format import InputFormat
+from ..answers import Answers
 from ..benchmark import Benchmark
 from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
@@ -26,6 +27,7 @@ from ..runs.coverage import list_predicted_parts, read_limit, select_limited_row
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
 from ..settings import Settings, clean_remarks
+from .checked_model import find_differences
 from .predictor import Predictor
 from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
 
@@ -123,13 +125,36 @@ class Evaluation:
                     if isinstance(models, FarshiftError):
                         raise models
                     assert models is not None
+                    sample = self._predict_sample(models, seed, setting, training_run)
                     with models.trained(seed, self.settings[setting]) as trained:
+                        self._require_repetition(trained.model, sample, training_run)
                         self._ask(trained, jobs[seed, setting], setting, training_run)
                     self._check_candidates(seed, jobs)
             except FarshiftError as error:
                 yield seed, error
             else:
                 yield seed, None
+
+    def _predict_sample(
+        self, models: TrainedModels, seed: int, setting: str, training_run: TrainingRun
+    ) -> list[Answers] | None:
+        """The predictions of some rows by a model of another seed; None unless the model is declared deterministic."""
+        if training_run.fold or not self.folder.plan["model"].get("deterministic"):
+            return None
+        with models.trained(seed + 1, self.settings[setting]) as other:
+            if getattr(other.model, "reset", None) is not None:
+                raise ModelError("a model with reset() depends on the rows before: do not declare it deterministic")
+            return [self.query.predict_sample(other.model, inputs) for inputs in training_run.parts]
+
+    def _require_repetition(self, model: Any, sample: list[Answers] | None, training_run: TrainingRun) -> None:
+        """Raise `ModelError` if a model does not predict the rows of `sample` alike."""
+        for inputs, before in zip(training_run.parts, sample, strict=True) if sample else ():
+            again = self.query.predict_sample(model, inputs)
+            if different := int(find_differences(before, again, self.benchmark.task).sum()):
+                raise ModelError(
+                    f"{self.benchmark.name}: the model is declared deterministic, but predicts {different} of "
+                    f"{len(before)} rows of {inputs.name} differently when they are predicted again with another seed"
+                )
 
     def _ask(self, trained: FittedModel, jobs: list[Job], setting: str, training_run: TrainingRun) -> None:
         """Predict a training run's parts with each checkpoint, and finish the job, the last of `jobs`."""

@@ -32,6 +32,9 @@ BATCH = 512
 TIME_LIMIT = 600.0
 """Rows per batch, and seconds allowed for one, by default."""
 
+SAMPLE = 32
+"""Rows of each part that a model that is declared deterministic predicts twice."""
+
 ANNOUNCE = "farshift_announce"
 """An optional method of models that prepares the encoded files of a part before they are predicted batch by batch; it
 receives all their columns by name."""
@@ -92,6 +95,14 @@ class Predictor:
                 _iterate_adaptation_steps(inputs, self.adaptation),
                 Shard(job, candidate, inputs, in_one=True),
                 label,
+            )
+
+    def predict_sample(self, model: Any, inputs: ModelRows) -> Answers:
+        """Predict a few rows of `inputs`, the same each time; the predictions are not stored."""
+        rows = draw_permutation(f"sample/{inputs.name}", inputs.row_ids)[:SAMPLE]
+        with self.limit.watching():
+            return self._answers(
+                model, inputs, Step(0, 0, len(rows), rows), BatchLocation(inputs.name, 0, inputs.row_ids[rows])
             )
 
     def _plain(self, covered: NDArray[np.bool_]) -> Iterator[Step]:

@@ -36,6 +36,11 @@ class ModelTable:
         return str(self.extra.get("kind", ""))
 
     @property
+    def deterministic(self) -> bool:
+        """Whether its predictions are declared not to depend on a seed."""
+        return self.extra.get("deterministic") is True
+
+    @property
     def code(self) -> str:
         """The digest of the model's code."""
         return str(self.extra.get("code", ""))

@@ -149,6 +149,7 @@ class Score(Record):
     steps: int | None
     seeds: Sequence[int]
     protocol_seeds: int
+    deterministic: bool = False
     selection: str
     candidates: int = 1
     metric: str
@@ -178,7 +179,8 @@ class Score(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: the reproducible score only, as stored by boards."""
-        return {name: item for name, item in super().to_dict().items() if name not in ("spent", "remarks")}
+        left_out = {"spent", "remarks"} | (set() if self.deterministic else {"deterministic"})
+        return {name: item for name, item in super().to_dict().items() if name not in left_out}
 
     def report(self) -> dict[str, Any]:
         """Plain JSON: the score, the usage and the remarks."""

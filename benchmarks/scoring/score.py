@@ -105,7 +105,8 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
         budget=run.budget,
         steps=run.steps,
         seeds=run.seeds,
-        protocol_seeds=benchmark.seeds(run.budget),
+        protocol_seeds=1 if run.card.model.deterministic else benchmark.seeds(run.budget),
+        deterministic=run.card.model.deterministic,
         selection=rule.name,
         candidates=len(run.candidates),
         metric=primary.signature,
@@ -129,7 +130,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
         composition=compute_composition(scored, views, primary),
         touched=run.card.spent.touched,
         variation={name: estimate_variation(samples[name]) for name in ("id", "ood")},
-        interval=_describe_interval(len(run.seeds), primary, estimates) + _describe_limit(benchmark),
+        interval=_describe_interval(run, primary, estimates) + _describe_limit(benchmark),
         spent=_sum_usage(run.card),
         remarks=run.card.spent.by_seed,
     ).rounded()
@@ -196,9 +197,12 @@ _COUNTED = {
 _ROWS_BY = {True: "a delete-a-group jackknife", False: "balanced half-samples"}
 
 
-def _describe_interval(seeds: int, metric: Metric, estimates: dict[str, Estimate]) -> str:
+def _describe_interval(run: RunLike, metric: Metric, estimates: dict[str, Estimate]) -> str:
+    seeds = len(run.seeds)
     headline = {name.upper(): estimates[name] for name in ("id", "ood")}
     over = f"rows and {seeds} training seeds" if seeds > 1 else "rows only (one seed: training noise is not in it)"
+    if run.card.model.deterministic:
+        over = "rows (a deterministic model: no training noise)"
     if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline.values()):
         over += " that scored alike (trained once and asked again, they say nothing of training noise)"
     how = "" if metric.per_row is not None else f", rows by {_ROWS_BY[metric.smooth]}"

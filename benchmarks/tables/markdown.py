@@ -84,6 +84,8 @@ def _format_cells(record: Score, entry: str) -> dict[str, str]:
 
 def format_seeds(record: Score) -> str:
     """Format the number of seeds of a score, and the number that the protocol requires if that is larger."""
+    if record.deterministic:
+        return "1 (deterministic)"
     available, required = len(record.seeds), record.protocol_seeds
     return f"{available} of {required}" if available < required else str(available)
 

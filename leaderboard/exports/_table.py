@@ -49,6 +49,8 @@ def _make_cells(table_view: TableView, row: Row) -> dict[str, str]:
         "worst group": f"{format_interval(row.worst, percent)} {row.worst['group']}" if row.worst else "",
         "seeds": format_seeds(score),
         "attempts": _format_attempts(row, percent),
+        "entered": row.standing.time[:10],
+        "key": row.standing.fingerprint,
     }
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..board_view import BoardView
 
 PUBLIC = ("format", "name", "opened", "key")
-"""The keys of board.toml that are public. The baselines of its tables are added to them."""
+"""The keys of board.toml that are public. Settings on which its tables depend are added to them."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> 
 def make_public_card(board: BoardView) -> dict[str, object]:
     """The content of an export's board.toml."""
     card = {name: board.card[name] for name in PUBLIC}
+    if board.is_open():
+        card["open"] = True
     if baselines := board.baselines():
         card["baselines"] = dict(sorted(baselines.items()))
     return card

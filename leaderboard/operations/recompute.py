@@ -21,13 +21,14 @@ from ...benchmarks.scoring.record import Score
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.documents import parse_json, read_json
 from ...core.engines import Needs, map_jobs
-from ...core.errors import BadSubmission, FarshiftError, Unavailable, UnknownName
+from ...core.errors import BadSubmission, FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.plugins import list_plugin_folders
 from ...core.progress import report_progress
 from ..board_view import get_derived_folder
 from ..entries import Entry, RescoreRecord, get_submission_path
 from ..submission.validate import validate_submission
+from ..tables.standings import OWN, explain_unknown
 from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
 
 MANY = 4
@@ -157,13 +158,13 @@ def explain_older(known: Mapping[str, Benchmark], entry: Entry) -> str:
     newest = entry.scores[-1]
     try:
         if entry.benchmark not in known:
-            raise UnknownName("benchmark", entry.benchmark, known)
+            return explain_unknown(entry.benchmark)
         benchmark = known[entry.benchmark]
         if benchmark.identity(entry.budget, entry.steps, entry.selection) == newest.entry_identity:
             return ""
         scorer = benchmark.made_under(newest.entry_identity, entry.budget, entry.steps, entry.selection)
     except FarshiftError as error:
-        return f"{error} (if it is your own, set FARSHIFT_PATH to the folder that defines it)"
+        return f"{error} ({OWN})"
     if scorer is not None:
         return f"scored by scorer {scorer}: run farshift board rescore for this version's"
     return "it has an older identity, which this version does not score"

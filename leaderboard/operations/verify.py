@@ -15,6 +15,7 @@ from typing import Any
 from ...benchmarks.benchmark import load_benchmarks
 from ...core.errors import BadData, FarshiftError, Unavailable, get_first_line
 from ...core.files import compute_file_sha256, write_atomically
+from ...core.text import format_count
 from ..board import Board
 from ..entries import Entry, read_entries
 from ..ledger import HISTORY, Record
@@ -38,8 +39,8 @@ from .recompute import explain_older, find_differences, find_inconsistencies, re
 
 @dataclass
 class Verification:
-    """The results of a verification: entries, how many of them are `verified`, every difference, and what could not be
-    recomputed here, with the reason.
+    """The results of a verification: entries, how many of them are `verified` and how many could not be recomputed
+    here, every difference, and each reason why something could not be recomputed.
 
     records, head: the number of records, and the hash of the last one: with this hash a later verification detects
     removed records. key: the board's public key. notes: information that is not a difference; before: the number of
@@ -47,6 +48,7 @@ class Verification:
 
     entries: int = 0
     verified: int = 0
+    entries_not_recomputed: int = 0
     records: int = 0
     head: str = ""
     key: str = ""
@@ -166,19 +168,24 @@ def _verify_entries(
     known = load_benchmarks()
     recomputed = recompute_entries(entries, known, files, workers, fresh)
     result.before = sum(computed.before for computed in recomputed.values())
+    unavailable: dict[str, list[Entry]] = {}
     for entry in entries:
         problems = find_inconsistencies(entry, files)
         computed = recomputed.get(entry.submission)
         if entry.scores and (why := explain_older(known, entry)):
-            result.not_recomputed.append(f"{entry}: {why}")
+            unavailable.setdefault(why, []).append(entry)
         elif entry.scores and computed is not None and computed.unavailable:
-            result.not_recomputed.append(f"{entry}: {computed.unavailable}")
+            unavailable.setdefault(computed.unavailable, []).append(entry)
         elif entry.scores and computed is not None and computed.invalid:
             problems.append(f"its submission is no longer valid: {computed.invalid}")
         elif entry.scores and computed is not None:  # None: its submission is missing or was changed, reported above
             problems += find_differences(entry, computed)
             result.verified += not problems
         result.differences += [f"{entry}: {problem}" for problem in problems]
+    for why, those in unavailable.items():
+        more = f" and {format_count(len(those) - 1, 'other entry', 'other entries')}" if len(those) > 1 else ""
+        result.not_recomputed.append(f"{those[0]}{more}: {why}")
+        result.entries_not_recomputed += len(those)
 
 
 def _verify_windows(records: Sequence[Record], files: dict[str, Path], result: Verification) -> None:
@@ -229,7 +236,7 @@ class FolderReader:
 
     def __init__(self, board: Board) -> None:
         self.location, self.folder, self._board = board.location, board.path, board
-        self.card: dict[str, Any] = board.card | {"baselines": board.baselines()}
+        self.card: dict[str, Any] = board.card | {"baselines": board.baselines(), "open": board.is_open()}
 
     def read(self) -> tuple[list[Record], list[str]]:
         # Complete or roll back unfinished commits first, unless the chain is broken.

@@ -9,6 +9,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from ...benchmarks.scoring.record import Score
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
 from ..sealed.window import read_windows
 from ..tables.snapshot import Snapshot
@@ -64,7 +65,7 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
     declared = card.get("declared", {})
     lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
-        ("Seeds", f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"),
+        ("Seeds", "one: the model is declared deterministic" if score.deterministic else _format_seeds(score)),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data used besides training", ", ".join(score.touched) or "none"),
         ("Declared training data", _join_names(declared.get("training_data"))),
@@ -81,6 +82,10 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
         ("Contact", declared.get("contact", "")),
     ]
     return [(name, value) for name, value in lines if value]
+
+
+def _format_seeds(score: Score) -> str:
+    return f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
 
 
 def _join_names(names: Sequence[str] | None) -> str:

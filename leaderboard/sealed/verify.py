@@ -17,6 +17,7 @@ from ...benchmarks.benchmark import SCORER
 from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
+from ..tables.standings import OWN
 from .drawing import CIPHER, draw_sealed_rows
 from .published import (
     PublishedDraw,
@@ -98,7 +99,7 @@ def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list
     try:
         find_window_benchmark(window.terms)
     except FarshiftError as error:
-        not_recomputed.append(f"window {window.name}: {error}")
+        not_recomputed.append(f"window {window.name}: {error} ({OWN})")
         return problems
     if window.terms.cipher != CIPHER:
         problems.append(f"its cipher {window.terms.cipher[:40]!r} is unknown")

@@ -260,7 +260,7 @@ class ServedBoard:
     def _refresh(self) -> None:
         history = self.history()
         view = self.view(history)
-        marker = (history.head.hash, json.dumps(view.baselines(), sort_keys=True))
+        marker = (history.head.hash, json.dumps([view.baselines(), view.is_open()], sort_keys=True))
         if self._shown is not None and self._shown.marker == marker:
             return
         watch = Stopwatch()

@@ -28,7 +28,8 @@ class Answer:
     def json(self) -> dict[str, Any]:
         """The JSON object in the body. Raises `FarshiftError` if there is none."""
         try:
-            return parse_json(self.content, dict)
+            content: dict[str, Any] = parse_json(self.content, dict)
+            return content
         except ValueError as error:
             raise self.odd(str(error)) from error
 

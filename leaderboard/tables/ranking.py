@@ -5,14 +5,17 @@ An entry is ranked, that is, rank sets are computed over it, if
 1. it has no protocol violation (`EntryRows.odd`);
 2. its seeds are those of the protocol, 0 to n - 1 (further seeds in that order are permitted);
 3. every seed is better on ID than the best constant prediction (`EntryRows.floor`): none failed;
-4. it is its team's only one: of a team's entries that satisfy 1 to 3, the newest whose card says `choose`, else the
+4. it is not below the plain baseline that the board declares: worse on ID beyond doubt (p < 0.001), and not better on
+   OOD beyond doubt (a model may trade ID score for robustness);
+5. on a board that accepts submissions without a token, its team has a key;
+6. it is its team's only one: of a team's entries that satisfy 1 to 5, the newest whose card says `choose`, else the
    first.
 
-All others are listed unranked, with the reason. None of this depends on an OOD score. Rules 1 to 3 use cards and ID
-rows, rule 4 the order of submission and a choice declared before scoring. So rank sets are as valid as over a set of
-entries that was fixed beforehand (docs/statistics.md has simulations with adversarial entries), and entries that are
-left out do not widen any rank set. Reference entries, which the board's operator declares in the ledger
-(operations/reference.py), are always ranked.
+All others are listed unranked, with the reason, and widen no rank set. No rule compares entrants with each other: 1 to
+3 use cards and ID rows, 4 an entry that the operator declared, 6 the order of submission and a choice declared before
+scoring. So rank sets are as valid as over a set of entries that was fixed beforehand (docs/statistics.md has
+simulations with adversarial entries). Reference entries, which the board's operator declares in the ledger
+(operations/manage.py), are always ranked, and so is every entry of a board of experiments.
 
 All statistics use the joint, cluster-robust covariance of the entries' scores on the same rows
 (benchmarks/statistics/joint_covariance.py); none depends on the order of submission.
@@ -34,34 +37,63 @@ from ...benchmarks.statistics.interval import estimate_paired_difference
 from ...benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from ...benchmarks.statistics.paired_test import adjust_by_holm, run_paired_t
 from ...benchmarks.statistics.ranks import Better, compute_rank_sets, find_tie_groups, format_group_letters
-from ...benchmarks.statistics.variance_estimate import LEVEL
+from ...benchmarks.statistics.sample import Sample
+from ...benchmarks.statistics.variance_estimate import LEVEL, compute_average
 from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
 from .standings import Table
 
+DOUBT = 0.001
+"""The p-value below which an entry differs from the plain baseline beyond doubt. A level that depends on the number of
+entries would let some remove others."""
 
-def find_unranked_entries(table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int]) -> dict[str, str]:
+ONE_A_TEAM = "its team is ranked by entry "
+
+
+def find_unranked_entries(
+    table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int], baseline: str = "", signed: bool = False
+) -> dict[str, str]:
     """The entries of a table that are not ranked, each with the reason. rows: the row scores of its entries; entries
-    without row scores are not ranked either; arrived: each entry's position in the ledger."""
+    without row scores are not ranked either; arrived: each entry's position in the ledger; baseline: the model that the
+    board declares as the plain baseline; signed: whether only teams with a key are ranked."""
     scored_rows = sorted(
         (standing for standing in table.rows if standing.entry in rows), key=lambda standing: arrived[standing.entry]
     )
     left_out: dict[str, str] = {}
     teams: dict[str, list[ScoredEntry]] = {}
+    # Only a reference: anybody may name a model like the baseline.
+    plain = next((rows[item.entry] for item in scored_rows if item.reference and item.score.model == baseline), None)
     for standing in scored_rows:
         if standing.reference:
             continue
-        if why := _find_violation(standing, rows[standing.entry], table.better):
+        this = rows[standing.entry]
+        if why := _find_violation(standing, this, table.better):
             left_out[standing.entry] = why
+        elif plain is not None and _is_below(this, plain, table.better):
+            left_out[standing.entry] = f"it is below the plain baseline, {baseline}"
+        elif signed and not standing.team_key:
+            left_out[standing.entry] = (
+                "its team has no key, and anybody may submit to this board (pack with --key FILE)"
+            )
         else:
             teams.setdefault(identify_team(standing), []).append(standing)
     for entries in teams.values():
         chosen = next((standing for standing in reversed(entries) if standing.choose), entries[0])
         for standing in entries:
             if standing is not chosen:
-                left_out[standing.entry] = f"its team is ranked by entry {chosen.entry}"
+                left_out[standing.entry] = f"{ONE_A_TEAM}{chosen.entry}"
     return left_out
+
+
+def _is_below(rows: EntryRows, plain: EntryRows, better: Better) -> bool:
+    """Whether an entry is worse on ID than the plain baseline, and not better on OOD, each beyond doubt."""
+    return _leads(plain.id, rows.id, better) and not _leads(rows.ood, plain.ood, better)
+
+
+def _leads(this: Sample, other: Sample, better: Better) -> bool:
+    difference = compute_average(this.per_seed) - compute_average(other.per_seed)
+    return (difference > 0) == (better == "higher") and run_paired_t(this, other)[0] < DOUBT
 
 
 def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> str:
@@ -70,7 +102,8 @@ def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> s
         return "; ".join(rows.odd)
     seeds, due = sorted(standing.score.seeds), standing.score.protocol_seeds
     if len(seeds) < due:
-        return f"it has {len(seeds)} of the protocol's {due} seeds"
+        cure = " (a deterministic model needs one: farshift evaluate --deterministic)" if len(seeds) == 1 else ""
+        return f"it has {len(seeds)} of the protocol's {due} seeds{cure}"
     if seeds != list(range(len(seeds))):
         seed_list = ", ".join(map(str, seeds[:10])) + (" .." if len(seeds) > 10 else "")
         return f"its seeds are {seed_list}; the protocol's are 0 to {due - 1}"

@@ -10,7 +10,7 @@ from ...benchmarks.scoring.record import format_estimate
 from ...benchmarks.statistics.aggregate import Summary, summarise_sample
 from ...core.errors import UnknownName
 from ...core.listings import render_table, to_data_frame
-from ..board_view import BoardView
+from ..board_view import EXPERIMENTS, BoardView
 from ..entries import ScoredEntry
 from ..ledger import Record
 from ..sealed.results import list_window_results
@@ -106,6 +106,7 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     windows = [{name: value for name, value in item.items() if name != "state"} for item in list_window_results(board)]
     records = board.records()
     tried = board.attempts()
+    ranks_all = board.kind == EXPERIMENTS
     arrived = {item.entry: index for index, item in enumerate(standings)}
     names = make_display_names([*standings, *apart])
     views: list[TableView] = []
@@ -113,7 +114,9 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     for table in make_tables([replace(item, team=names[item.team, item.team_key]) for item in standings]):
         rows, without = read_entry_rows(board, table.rows)
         named = baseline or against.get(table.benchmark, "")
-        views.append(make_table_view(table, rows, without, tried, named, find_unranked_entries(table, rows, arrived)))
+        plain, signed = against.get(table.benchmark, ""), board.is_open()
+        unranked = {} if ranks_all else find_unranked_entries(table, rows, arrived, plain, signed)
+        views.append(make_table_view(table, rows, without, tried, named, unranked))
         summaries |= {entry: summarise_sample(entry_rows.ood) for entry, entry_rows in rows.items()}
     return Snapshot(
         board.name,

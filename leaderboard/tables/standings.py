@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.statistics.ranks import Better
-from ...core.errors import FarshiftError, UnknownName
+from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
 from ..entries import ScoredEntry
 
@@ -40,7 +40,7 @@ class Table:
         parts = [] if self.budget == "full" else [f"{self.budget} budget"]
         parts += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
         parts += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
-        return ", ".join([*parts, *([] if self.current else [f"older identity {self.identity[:8]}"])])
+        return ", ".join([*parts, *([] if self.current else [f"identity {self.identity[:8]}, not of this version"])])
 
     @property
     def heading(self) -> str:
@@ -83,6 +83,14 @@ def _make_table(identity: str, rows: list[ScoredEntry], benchmark: Benchmark | N
     )
 
 
+OWN = "if it is your own, set FARSHIFT_PATH to the folder that defines it"
+
+
+def explain_unknown(benchmark: str) -> str:
+    """Why nothing can be computed of entries on a benchmark that this installation does not know."""
+    return f"benchmark {benchmark} is not defined here ({OWN})"
+
+
 def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
     """The entries whose identity this version of Farshift does not score, each with the reason."""
     known = load_benchmarks()
@@ -92,7 +100,7 @@ def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
         if (name, identity) in of_identity:
             continue
         if name not in known:
-            of_identity[name, identity] = str(UnknownName("benchmark", name, known))
+            of_identity[name, identity] = explain_unknown(name)
         elif not _is_current(known[name], standing):
             of_identity[name, identity] = "it has an older identity, which this version does not score"
         else:

@@ -11,7 +11,7 @@ from ...benchmarks.statistics.detectable import Detectable, measure_detectable
 from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
-from .ranking import Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
+from .ranking import ONE_A_TEAM, Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
 from .standings import Table
 
 
@@ -42,6 +42,7 @@ class Row(Placement):
         standing, score = self.standing, self.standing.score
         return {
             "entry": standing.entry,
+            "entered": standing.time,
             "model": score.model,
             "team": standing.team,
             "team_key": standing.team_key,
@@ -108,8 +109,9 @@ def make_table_view(
     entries = [standing.entry for standing in table.rows]
     ranking = rank_entries(table.identity, table.better, rows, [entry for entry in entries if entry not in left_out])
     reasons = {**left_out, **without, **ranking.left_out}
-    baselines = (standing.entry for standing in table.rows if standing.score.model == baseline)
-    base = next((entry for entry in baselines if entry in ranking.places), "")
+    # An entry of another team may have the same model name: references first.
+    named = sorted((row for row in table.rows if row.score.model == baseline), key=lambda row: not row.reference)
+    base = next((row.entry for row in named if row.entry in ranking.places), "")
     baseline = baseline if base else ""
     comparisons = compare_with_baseline(ranking, base, table.better, rows) if base else {}
     teams: dict[str, list[str]] = {}
@@ -189,12 +191,19 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
             f"{MARK}: a seed is no better on ID than a constant prediction, or less than half way from there to the "
             "best ID score while the shift lowers the entry's score. Its OOD score does not measure the shift."
         )
-    single = sum(len(row.score.seeds) == 1 for row in table.rows)
+    single = sum(len(row.score.seeds) == 1 and not row.score.deterministic for row in table.rows)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: their intervals and ranks leave out training noise.")
+    if exact := sorted(row.score.model for row in table.rows if row.score.deterministic):
+        notes.append(f"Declared deterministic, so that there is no training noise: {', '.join(exact)}.")
     models: dict[str, list[str]] = {}
     for row in rows:
         if row.unranked:
             models.setdefault(row.unranked, []).append(row.standing.score.model)
     notes += [f"No rank set for {', '.join(sorted(models[why]))}: {why}." for why in sorted(models)]
+    if any(why.startswith(ONE_A_TEAM) for why in models):
+        notes.append(
+            "A public board ranks one entry a team; a board of one's own experiments ranks all (farshift board init "
+            "DIR --kind experiments), and so it does with entries of farshift submit --reference."
+        )
     return tuple(notes)

@@ -210,6 +210,8 @@ def iterate_value_problems(card: dict[str, Any]) -> Iterator[tuple[str, str]]:
     checked."""
     budget, model, benchmark, spent = card["budget"], card["model"], card["benchmark"], card["spent"]
     yield from _iterate_budget_problems(budget)
+    if model.get("deterministic", True) is not True or ("deterministic" in model and budget.get("seeds") != [0]):
+        yield "model.deterministic", "a deterministic model states deterministic = true and has the seed 0 alone"
     if problem := find_name_problem(model.get("name")):
         yield "model.name", problem
     for key in ("name", "entry_identity", "selection"):

@@ -59,7 +59,7 @@ def word_problems(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table
     rows = []
     for name, meaning in origin.items():
         as_json, content = name.endswith(".json"), files[name].read_bytes()
-        records = parse_json(content, name, list) if as_json else csv.DictReader(read_utf8_lines(name, content))
+        records = parse_json(content, list, name) if as_json else csv.DictReader(read_utf8_lines(name, content))
         for number, record in enumerate(records, 1):
             with refuse_malformed(f"{name}: problem {number} is not one"):
                 rows.append(

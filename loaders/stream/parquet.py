@@ -68,11 +68,12 @@ class ParquetFiles:
         if len(self.files) != 1:
             return {}
         try:
-            return parse_json((self.footers[0].metadata or {}).get(b"farshift", b"{}"), dict)
+            record: dict[str, Any] = parse_json((self.footers[0].metadata or {}).get(b"farshift", b"{}"), dict)
         except ValueError as error:
             raise BadData(
                 f"{self.files[0].name}: the record of its export is damaged: {get_first_line(error)}"
             ) from error
+        return record
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:

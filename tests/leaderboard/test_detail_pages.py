@@ -83,6 +83,7 @@ def hostile(text: str) -> Site:
     return Site(replace(shown, head=records[-1]), Ledger(records))
 
 
+@pytest.mark.attack("visitor", "scripts, links and invisible characters in names and notes of others, on every page")
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].encode("unicode_escape").decode())
 def test_text_of_strangers_is_written_out_on_every_page(text):
     site = hostile(text)

@@ -12,6 +12,9 @@ import pytest
 from farshift.benchmarks.statistics.sample import RowScores
 from farshift.core.errors import UnknownName
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.board_view import BoardView
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.locations import open_board_view
 from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
@@ -49,13 +52,14 @@ def made(name: str, given: np.ndarray, team: str = "", on_id: np.ndarray | None 
     return replace(standing, score=replace(standing.score, ood=value, protocol_seeds=5)), rows
 
 
-def shown(field_entries, fixed: bool = True) -> TableView:
+def shown(field_entries, fixed: bool = True, baseline: str = "", signed: bool = False) -> TableView:
     """The table of some entries, which came in this order; `fixed`: over the field, else over all of them."""
     rows = {item.entry: stored for item, stored in field_entries}
     assert len(rows) == len(field_entries)
     (table,) = make_tables([item for item, _ in field_entries])
     arrived = {item.entry: position for position, (item, _) in enumerate(field_entries)}
-    return make_table_view(table, rows, {}, {}, left_out=find_unranked_entries(table, rows, arrived) if fixed else None)
+    left_out = find_unranked_entries(table, rows, arrived, baseline, signed) if fixed else None
+    return make_table_view(table, rows, {}, {}, baseline, left_out)
 
 
 def ranks(view: TableView) -> dict[str, tuple[int, int] | None]:
@@ -100,6 +104,71 @@ def test_hostile_entries_leave_the_rank_sets_of_all_others_as_they_were(attack):
     left_out = [row for row in view.rows if row.standing.score.model not in alone]
     assert all(row.rank is None and row.unranked for row in left_out)
     assert all(row.record()["unranked"] == row.unranked for row in left_out)
+
+
+def above_a_constant():
+    """Better than a constant by a few rows on ID, at chance on OOD; each under a key of its own."""
+    source = np.random.default_rng(4)
+    for k in range(26):
+        on_id = np.where(HARD[None, :] < 0.05 + 0.01 * k, TRUTH, np.full((5, ROWS), k % CLASSES))
+        item, rows = made(f"chance {k}", source.integers(0, CLASSES, (5, ROWS)), on_id=on_id)
+        yield replace(item, team_key=f"{k:064x}"), rows
+
+
+def reference(name: str, given: np.ndarray, on_id: np.ndarray | None = None):
+    item, rows = made(name, given, on_id=on_id)
+    return replace(item, reference=True), rows
+
+
+ACCURATE = answers(0.9), answers(0.897)
+PLAIN = reference("plain", answers(0.5))
+PLAIN_AT_CHANCE = reference("plain", SOURCE.integers(0, CLASSES, (5, ROWS)), answers(0.5))
+
+
+@pytest.mark.attack("entrant", "entries just above a constant prediction under keys of their own, to widen rank sets")
+@pytest.mark.parametrize("plain", [PLAIN, PLAIN_AT_CHANCE], ids=["shift is learnt", "shift is not learnt"])
+def test_entries_below_the_plain_baseline_leave_the_rank_sets_of_all_others_as_they_were(plain):
+    alone = ranks(shown([plain, *honest()], baseline="plain"))
+    assert alone == {"a": (1, 1), "b": (2, 2), "c": (3, 3), "d": (4, 4), "plain": (5, 5)}
+    attacked = [plain, *honest(), *above_a_constant()]
+    before = ranks(shown(attacked))
+    assert any(before[name] != alone[name] for name in alone), "the attack succeeds where no baseline is declared"
+    view = shown(attacked, baseline="plain")
+    assert {name: ranks(view)[name] for name in alone} == alone
+    assert {row.unranked for row in view.rows} == {"", "it is below the plain baseline, plain"}
+
+
+def test_a_model_that_trades_id_score_for_robustness_is_ranked_and_so_is_one_about_as_good_as_the_plain_baseline():
+    plain = reference("plain", answers(0.5), on_id=ACCURATE[0])
+    robust = made("robust", answers(0.7), on_id=answers(0.6))
+    weak = made("weak", answers(0.5), on_id=answers(0.6))
+    alike = made("alike", answers(0.45), on_id=ACCURATE[1])
+    view = shown([plain, robust, weak, alike], baseline="plain")
+    assert {name for name, rank in ranks(view).items() if rank} == {"plain", "robust", "alike"}
+
+
+@pytest.mark.attack("entrant", "an entry under the model name of the plain baseline, to rise above others by it")
+def test_only_a_reference_is_the_plain_baseline():
+    perfect = made("plain", answers(0.99), team="impostors")
+    view = shown([perfect, PLAIN, *honest()], baseline="plain")
+    assert view.ranked == 6
+    against = {row.standing.score.model: row.against for row in view.rows if row.standing.team != "impostors"}
+    assert {name: comparison and comparison["verdict"] for name, comparison in against.items()} == {
+        "plain": None,
+        **dict.fromkeys("abcd", "better"),
+    }
+    assert shown([perfect, *honest()], baseline="plain").ranked == 5, "without a reference no entry is below it"
+
+
+@pytest.mark.attack("entrant", "many names without a key on a board that anybody may submit to")
+def test_on_an_open_board_names_without_a_key_are_shown_unranked():
+    signed = [(replace(item, team_key=f"{k:064x}"), rows) for k, (item, rows) in enumerate(honest())]
+    alone = ranks(shown(signed, signed=True))
+    copies = [made(f"copy {k}", HONEST["b"], team=f"name {k}") for k in range(20)]
+    view = shown([*copies, *signed], signed=True)
+    assert {name: ranks(view)[name] for name in alone} == alone
+    assert view.ranked == 4
+    assert "pack with --key FILE" in next(row.unranked for row in view.rows if row.standing.team == "name 3")
 
 
 @pytest.mark.attack("entrant", "twenty submissions of one team")
@@ -169,12 +238,36 @@ def quick(tmp_path_factory) -> dict[str, Path]:
     return {name: base / name for name in ("good", "fair", "poor")}
 
 
-def unranked(board: Board) -> dict[str, str]:
+def unranked(board: BoardView) -> dict[str, str]:
     return {
         row.standing.score.model: "" if row.rank else row.unranked
         for view in take_snapshot(board).views
         for row in view.rows
     }
+
+
+def test_the_tables_of_an_open_board_and_of_its_export_rank_no_name_without_a_key(quick, board, tmp_path):
+    submit_runs(board, pack_runs([quick["good"]], tmp_path / "good.zip", team="us"))
+    assert unranked(board) == {"good": ""}
+    (board.path / "settings.toml").write_text("[server]\nopen = true\n")
+    assert "its team has no key" in unranked(board)["good"]
+    with open_board_view(str(export_board(board, tmp_path / "export").out)) as export:
+        assert unranked(export) == unranked(board)
+
+
+def test_a_board_of_experiments_ranks_every_entry_and_a_public_one_says_how(quick, board, tmp_path):
+    own = Board.init(tmp_path / "own", "Mine", kind="experiments")
+    for at in (board, own):
+        submit_runs(at, pack_runs(list(quick.values()), tmp_path / f"{at.path.name}.zip", team="us"))
+    assert set(unranked(own).values()) == {""}
+    assert Board(own.path).kind == "experiments"
+    assert "kind" not in board.records()[0].body
+    assert verify_board(own).is_complete
+    (view,) = take_snapshot(board).views
+    assert view.ranked == 1
+    assert any("farshift board init DIR --kind experiments" in note for note in view.notes)
+    with pytest.raises(UnknownName, match="no kind of board named 'mine'"):
+        Board.init(tmp_path / "other", "Mine", kind="mine")
 
 
 def test_a_team_s_choice_is_in_its_card_and_in_the_ledger(quick, board, remembered, tmp_path):

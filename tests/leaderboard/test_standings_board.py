@@ -209,7 +209,7 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
     result = take_snapshot(board)
     ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in result.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
-    assert any("no benchmark named" in note for table_view in result.views for note in table_view.notes)
+    assert any("set FARSHIFT_PATH" in note for table_view in result.views for note in table_view.notes)
 
 
 def test_what_was_withdrawn_is_in_no_table_and_still_counts_as_an_attempt(board):

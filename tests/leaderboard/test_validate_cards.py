@@ -47,6 +47,7 @@ def test_what_is_not_declared_is_unknown():
     assert parse_submission_card(GOOD, "submission.toml", Problems()).model == ModelCard(("unknown",), ("unknown",))
 
 
+@pytest.mark.attack("entrant", "a score, weights or other keys stated in a submission's card")
 @pytest.mark.parametrize(
     ("change", "expected"),
     [

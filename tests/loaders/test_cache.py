@@ -65,6 +65,7 @@ def test_a_copied_cache_is_hashed_once_and_accepted(cache):
     assert is_intact(path), "same bytes, new inode: verified by its sha256"
 
 
+@pytest.mark.attack("disk", "a full disk while data are decoded")
 def test_a_full_disk_is_one_clear_line_and_leaves_no_half_file(cache, monkeypatch):
     real = os.fsync
 

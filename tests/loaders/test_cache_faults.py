@@ -91,6 +91,7 @@ def test_a_flipped_bit_anywhere_is_found_when_a_process_first_opens_the_file_and
     assert [item.state for item in verify_cache()] == ["changed"]
 
 
+@pytest.mark.attack("disk", "a file of the cache that was cut off")
 def test_a_file_that_was_cut_off_is_found_by_its_size_without_reading_it(table, monkeypatch):
     monkeypatch.setattr(store, "compute_file_sha256", lambda path: pytest.fail("read"))
     monkeypatch.setenv("FARSHIFT_VERIFY", "never")

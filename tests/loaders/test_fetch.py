@@ -103,6 +103,7 @@ def test_a_full_disk_during_a_download_is_said_as_such(cache, monkeypatch):
         assert fetch_file(pin(https(site))).read_bytes() == BODY
 
 
+@pytest.mark.attack("host", "a mirror that gives other bytes")
 def test_a_file_with_a_wrong_digest_is_named_removed_and_the_next_mirror_tried(cache):
     heard = Heard()
     with web(**{"data.bin": BODY, "good.bin": BODY}) as site, report_to(heard):

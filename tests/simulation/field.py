@@ -76,8 +76,8 @@ def hostile(source: np.random.Generator, truth: Truth) -> Iterator[Made]:
         yield Made(short.name, short.id[:2], short.ood[:2])
 
 
-def in_field(truth: Truth, entries: list[Made]) -> list[Made]:
-    """The entries of the field, by the rules of the board."""
+def in_field(truth: Truth, entries: list[Made], plain: str = "") -> list[Made]:
+    """The entries of the field, by the rules of a board with this plain baseline."""
     rows, table = {}, []
     floor = float(np.bincount(truth.labels[0]).max() / ROWS)
     for item in entries:
@@ -85,12 +85,12 @@ def in_field(truth: Truth, entries: list[Made]) -> list[Made]:
             (given == labels).astype(float) for given, labels in zip((item.id, item.ood), truth.labels, strict=True)
         )
         rows[item.name] = EntryRows(RowScores(on_id), RowScores(on_ood), floor=floor)
-        score = SimpleNamespace(seeds=range(len(item.ood)), protocol_seeds=SEEDS)
-        output = {"team": item.team or item.name, "team_key": "", "choose": False, "reference": False}
+        score = SimpleNamespace(seeds=range(len(item.ood)), protocol_seeds=SEEDS, model=item.name)
+        output = {"team": item.team or item.name, "team_key": "", "choose": False, "reference": item.name == plain}
         table.append(SimpleNamespace(entry=item.name, score=score, **output))
     arrived = {item.name: position for position, item in enumerate(entries)}
     result: Any = SimpleNamespace(rows=table, better="higher")
-    left_out = find_unranked_entries(result, rows, arrived)
+    left_out = find_unranked_entries(result, rows, arrived, plain)
     return [item for item in entries if item.name not in left_out]
 
 
@@ -140,6 +140,25 @@ def near_the_floor(source: np.random.Generator) -> tuple[bool, ...]:
     return (len(field) < 2 or holds(field, sets(truth, field), {item.name for item in field}),)
 
 
+def below_the_baseline(source: np.random.Generator) -> tuple[bool, bool]:
+    """Whether rank sets are right, and the same as without them, in a field with many entries that have learnt a little
+    and are at chance on OOD, as the plain baseline is, so that chance puts half of them before it."""
+    truth = Truth.of(source)
+
+    def made(name: str, on_id: float, on_ood: float) -> Made:
+        seeds = 0.02 * source.standard_normal(SEEDS)
+        return Made(
+            name, *(truth.answers(source, view, share, seeds) for view, share in enumerate((on_id, on_ood))), on_ood
+        )
+
+    plain, weak = made("plain", 0.6, 0.25), [made(f"weak {k}", 0.35, 0.25) for k in range(26)]
+    honest = [made(f"honest {k}", 0.6, 0.25 + 0.03 * k) for k in range(4)]
+    honest.append(made("robust", 0.5, 0.5))
+    field = in_field(truth, [plain, *weak, *honest], "plain")
+    alone = [plain, *honest]
+    return holds(field, sets(truth, field), {item.name for item in alone}), sets(truth, field) == sets(truth, alone)
+
+
 RANKS, SAME = (0.94, 1.0), (0.98, 1.0)
 Trial = Callable[[np.random.Generator], tuple[bool, ...]]
 
@@ -154,6 +173,12 @@ def trials_of() -> Iterator[tuple[tuple[str, ...], str, tuple[tuple[float, float
                 (RANKS, SAME),
                 lambda source, v=levels, sd=seed_sd: attacked(v, sd, source),
             )
+    yield (
+        ("rank sets, honest entries", "the same rank sets as without the weak entries"),
+        "6 entries, of them the plain baseline; 26 weak ones, as good on OOD",
+        (RANKS, SAME),
+        below_the_baseline,
+    )
     yield (("rank sets of those above the floor",), "37 entries, 30 of them at the floor", (RANKS,), near_the_floor)
 
 

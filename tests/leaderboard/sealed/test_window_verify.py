@@ -162,6 +162,7 @@ def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, mo
     assert differences == []
     assert len(not_recomputed) == 1
     assert "no benchmark named 'coins/longer'" in not_recomputed[0]
+    assert "set FARSHIFT_PATH" in not_recomputed[0]
 
 
 @pytest.mark.attack("disk", "a flipped byte in the scores of a sealed window")
