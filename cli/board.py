@@ -360,7 +360,7 @@ def build_board(
 ) -> BuildReport:
     """Build, or go on with, the board of all recorded results, or of those of a suite, of some benchmarks, of some
     baselines. Entries are compared with the baseline that has the role plain on a benchmark, else with the multi-layer
-    perceptron.
+    perceptron, or with plain training on the features of a pretrained network.
 
     Raises `UnknownName` for a benchmark or a baseline without a recorded result."""
     from ..baselines.recipe import load_recipes
@@ -379,9 +379,17 @@ def build_board(
     if not chosen:
         raise FarshiftError(f"no baseline has a recorded result on {', '.join(sorted(members))}")
     jobs = [Job(digest_result(on, name), on, name, name) for on, name in chosen]
-    plain = {on: "mlp" for on in sorted({on for on, _ in chosen})}
+    plain = {
+        on: _choose_plain([name for other, name in chosen if other == on]) for on in sorted({on for on, _ in chosen})
+    }
     plain |= {on: recipe.name for recipe in load_recipes().values() for on in plain if recipe.role_on(on) == "plain"}
     return build(folder, "Farshift baselines", "Farshift", jobs, find_recorded_run, plain, workers)
+
+
+def _choose_plain(recorded: list[str]) -> str:
+    """The plain baseline among the recorded ones of a benchmark that gives none that role."""
+    on_features = sorted(name for name in recorded if name.startswith("erm ("))
+    return next((name for name in ("mlp", *on_features) if name in recorded), "mlp")
 
 
 @command(app, "probe")

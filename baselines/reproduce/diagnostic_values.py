@@ -20,7 +20,7 @@ from ...core.documents import read_json
 from ...core.errors import BadRun, UnknownName, get_first_line
 from ..recipe import find_recipe
 from ..running.recorded_scores import RecordedScore, read_recorded_scores
-from ..running.results import HOME, digest_result, get_result_path
+from ..running.results import HOME, digest_result, get_recipe_name, get_result_path
 
 Values = Mapping[str, Mapping[int, float]]
 """By baseline, by seed."""
@@ -61,7 +61,7 @@ def _read_values(diagnostic: str, benchmark: str, scores: Mapping[str, RecordedS
             for name, recorded_score in scores.items()
         }
     if diagnostic in DISAGREEMENT:
-        networks = [name for name in scores if find_recipe(name).estimator is None]
+        networks = [name for name in scores if find_recipe(get_recipe_name(name)).estimator is None]
         return {name: _compute_disagreement(benchmark, name, DISAGREEMENT[diagnostic], home) for name in networks}
     inside = read_diagnostics(benchmark, home)
     known = {what for seeds in inside.values() for values in seeds.values() for what in values}

@@ -14,7 +14,7 @@ from ...loaders.listing import check_known_name
 from ...splits.manifest import KINDS
 from ..compatibility import list_required_data, list_tasks
 from ..recipe import Recipe, find_plugin_files, load_recipes, read_literal, read_settings, resolve_settings
-from .results import list_results
+from .results import get_recipe_name, list_results
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def baselines(
     check_known_name("kind of shift", kind, ("any", *KINDS))
     check_known_name("network", network, find_plugin_files("networks"))
     check_known_name("algorithm", algorithm, find_plugin_files("algorithms"))
-    recorded = None if on is None else {name for benchmark, name in list_results() if benchmark == on}
+    recorded = None if on is None else {get_recipe_name(name) for benchmark, name in list_results() if benchmark == on}
     entries = []
     for recipe in load_recipes().values():
         made_of = (recipe.network or "", recipe.algorithm or "", recipe.estimator or "")

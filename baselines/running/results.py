@@ -58,6 +58,11 @@ def list_results(home: Path = HOME) -> list[tuple[str, str]]:
     return sorted((path.parent.name.replace("__", "/"), path.stem) for path in home.glob("*/*.parquet"))
 
 
+def get_recipe_name(name: str) -> str:
+    """The recipe of a recorded result: `erm` of `erm (efficientnet-lite0)`, which names its pretrained network."""
+    return name.partition(" (")[0]
+
+
 def digest_result(benchmark: str, name: str, home: Path = HOME) -> str:
     """sha256 of the file of a recorded result: it changes whenever the result does."""
     return compute_file_sha256(get_result_path(home, benchmark, name))
