@@ -27,8 +27,8 @@ CONTENT = (
 )
 
 GOALS = {"lines": 65_000, "files": 600, "engine lines": 32_000, "calls": 15, "call files": 8}
-# 94,600, 846 and 66,500 before pretrained networks by name, bounds on files of others and on connections, sealed answers
-# that are checked after their arrival, and the rows that a language model was shown.
+# 94,600, 846 and 66,500 before pretrained networks by name, bounds on files of others and on connections, sealed
+# answers that are checked after their arrival, and the rows that a language model was shown.
 BOUNDS = {"lines": 96_800, "files": 860, "engine lines": 68_300, "calls": 15, "call files": 8}
 
 
