@@ -71,7 +71,7 @@ _EXTRAS = {
     "train": ("torch", "scikit-learn", "pillow"),
     "stream": ("datasets",),
     "board": _BOARD,
-    "server": (*_BOARD, "fastapi", "starlette", "uvicorn"),
+    "server": (*_BOARD, "anyio", "fastapi", "starlette", "uvicorn"),
     "postgres": ("psycopg",),
     "s3": ("s3fs",),
     "plot": ("matplotlib",),

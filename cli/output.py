@@ -98,10 +98,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.console import Console
 
     text, wide = StringIO(), count_terminal_columns()
-    if None in _compute_minimum_widths(columns, rows):
-        write_text("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide)]))
+    styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    if not _compute_minimum_widths(columns, rows):
+        write_text("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide, styled)]))
     else:
-        styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         console = Console(file=text, width=wide, force_terminal=styled, no_color=not styled)
         console.print(_make_grid(title, columns, rows))
         write_text("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
@@ -109,12 +109,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         write_text("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
 
 
-def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int) -> Iterator[str]:
-    """Each row as a line of its names and, below it, its other cells with their headings; numbers are not broken."""
+def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int, styled: bool) -> Iterator[str]:
+    """Each row as a line of its names, bold if `styled`, and its other cells below, with headings; numbers are not
+    broken."""
     names = min(2, len(columns) - 1)
     for row in rows:
         cells = [_format_cell(cell) for cell in row]
-        yield from wrap("  ".join(cells[:names]), wide, subsequent_indent="    ", break_on_hyphens=False)
+        for line in wrap("  ".join(cells[:names]), wide, subsequent_indent="    ", break_on_hyphens=False):
+            yield f"\x1b[1m{line}\x1b[0m" if styled else line
         pairs = [(column, cell) for column, cell in zip(columns[names:], cells[names:], strict=True) if cell]
         numbers = [(f"{column} {cell}", re.search("[a-z]", cell) is None) for column, cell in pairs]
         text = "; ".join(pair.replace(" ", _UNBROKEN) if unbroken else pair for pair, unbroken in numbers)
@@ -129,6 +131,8 @@ def _format_cell(cell: Any) -> str:
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _WORD = 10
 """Columns of a table's cell within which no word is broken; a number is never broken."""
+_NARROWEST = 20
+"""Columns of a table to which the names of a row may be broken."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
@@ -195,25 +199,37 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     for number, name in enumerate(columns):
         cells = [row[number] for row in rows]
         numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        # The first two columns are names that people type and copy: never broken. The last of two is text.
+        # The first two columns are names that people type and copy: broken only where they are very long. The last of
+        # two is text.
         is_name = number < min(2, len(columns) - 1)
+        is_long = is_name and least[number] < max(len(str(cell)) for cell in [name, *cells])
         justify: Literal["left", "right"] = "right" if numeric else "left"
         heading = Text(escape_untrusted(str(name)))
-        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_name, min_width=least[number])
+        most = least[number] if is_long else None
+        unbroken = is_name and not is_long
+        grid.add_column(
+            heading, justify=justify, overflow="fold", no_wrap=unbroken, min_width=least[number], max_width=most
+        )
     for row in rows:
         grid.add_row(*(Text(_format_cell(cell)) for cell in row))
     return grid
 
 
-def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int | None]:
-    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long; None for
-    all where there is no room for that."""
+def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long; names are
+    broken only if they take more than their share of the terminal. Empty where there is no room for that."""
     texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
-    names = texts[: min(2, len(columns) - 1)]
-    minimums = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts]
-    name_width = sum(max(map(len, column)) for column in names) + sum(minimums[len(names) :])
-    fits = name_width + 3 * (len(columns) - 1) + 2 <= count_terminal_columns()
-    return [each if fits else None for each in minimums]
+    count = min(2, len(columns) - 1)
+    others = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]]
+    room = count_terminal_columns() - sum(others) - 3 * (len(columns) - 1) - 2
+    names = [max(map(len, column)) for column in texts[:count]]
+    if sum(names) > room:
+        others = [max(map(len, column)) for column in texts[count:]]
+        room = count_terminal_columns() - sum(others) - 3 * (len(columns) - 1) - 2
+        if room < _NARROWEST * count:
+            return []
+        names = [min(width, max(room // count, room - (sum(names) - width))) for width in names]
+    return [*names, *others]
 
 
 def _count_unbroken(word: str) -> int:
@@ -225,7 +241,7 @@ def choose_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare:
     `spare` ones, in their order, as must go."""
     numbers = list(range(len(columns)))
     for name in spare:
-        if None not in _compute_minimum_widths(
+        if _compute_minimum_widths(
             [columns[number] for number in numbers], [[row[number] for number in numbers] for row in rows]
         ):
             break

@@ -68,11 +68,13 @@ def read_json(path: Path, kind: type = object, where: str = "") -> Any:
 
 
 def _read_content(path: Path) -> bytes:
+    content = bytearray()
     with path.open("rb") as file:
-        content = file.read(DOCUMENT_BYTES + 1)
+        while len(content) <= DOCUMENT_BYTES and (piece := file.read(1 << 16)):  # `read` takes what it is asked for
+            content += piece
     if len(content) > DOCUMENT_BYTES:
         raise BadDocument(f"it has over {DOCUMENT_BYTES:,} bytes")
-    return content
+    return bytes(content)
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -210,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         digest = sha256(content).hexdigest()
         output |= {"X-Linked-Size": str(len(content)), "X-Linked-ETag": f'"{digest}"', "Content-Length": "0"}
         if self.hub.xet:
-            token = f"{self.hub.url}{_API}/xet-read-token/{commit}"
+            token = f"{self.hub.url}/api/datasets/{REPOSITORY}/xet-read-token/{commit}"
             output |= {"X-Xet-Hash": digest, "Link": f'<{token}>; rel="xet-auth"'}
         self.head(302, output | {"Location": f"{elsewhere}/large/{digest}/{quote(path)}"})
 

@@ -43,7 +43,7 @@ def format_brief_row(forecast: Forecast) -> list[str | int]:
         forecast.replicas,
         forecast.steps or "until done",
         format_size(forecast.bytes("memory") + forecast.bytes("device memory")) if forecast.probes else "not known",
-        format_size(forecast.bytes("disk")) if "train" in forecast.rows else "not known",
+        format_size(forecast.bytes("disk")) if forecast.probes or forecast.bytes("disk") else "not known",
         time,
     ]
 
@@ -92,7 +92,7 @@ def _describe_resource(forecast: Forecast, resource: str) -> str:
         f"{need.what} {format_size(need.bytes)}" for need in forecast.needs if need.resource == resource and need.bytes
     ]
     parts = f" ({', '.join(some)})" if some else ""
-    if not some and (forecast.probe is None if resource != "disk" else "train" not in forecast.rows):
+    if not some and forecast.probe is None:
         return f"not known until the data are in the cache; {format_size(forecast.free[resource])} are free"
     return f"{format_size(forecast.bytes(resource))}{parts}; {format_size(forecast.free[resource])} are free"
 

@@ -97,7 +97,8 @@ def evaluate(
     batch_size = _to_positive_integer("batch_size", batch_size)
     steps = None if steps is None else _to_positive_integer("steps", steps)
     check_device(device)
-    deterministic = deterministic or getattr(model, "deterministic", None) is True
+    with wrap_user_errors(f"reading the model, a {type(model).__name__},"):
+        deterministic = deterministic or getattr(model, "deterministic", None) is True
     chosen = list_seeds(1 if deterministic and seeds is None else seeds, benchmark, budget)
     if deterministic and chosen != [0]:
         raise FarshiftError(

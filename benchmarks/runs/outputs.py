@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ...core.documents import parse_json
 from ...core.files import translate_os_errors
 
 OUTPUTS = "farshift_outputs"
@@ -34,7 +35,7 @@ def read_outputs(run: Path, part: str, seed: int, candidate: str) -> dict[int, s
         return texts
     for line in lines:
         try:
-            record = json.loads(line)
+            record = parse_json(line, dict, surrogates=True)
             if (record["part"], record["seed"], record["candidate"]) == (part, seed, candidate):
                 texts[int(record["row_id"])] = str(record["output"])
         except (ValueError, KeyError, TypeError):

@@ -11,6 +11,7 @@ from farshift.baselines.recipe import find_plugin_files, find_recipe
 from farshift.baselines.running.listing import baselines, list_algorithms, list_networks
 from farshift.baselines.running.plan import compute_code_digest
 from farshift.baselines.training.algorithm import TOUCHABLE
+from farshift.loaders.acquire.pretrained import load_pretrained_networks
 
 PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 
@@ -19,7 +20,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
 def test_a_listing_command_prints_one_record_for_each_file(command, listed, function):
     result: list[dict[str, Any]] = json.loads(command("baselines", listed, "--json").stdout)
     assert result == json.loads(json.dumps(function()))
-    assert [item["name"] for item in result] == sorted(find_plugin_files(listed))
+    pretrained = sorted(load_pretrained_networks()) if listed == "networks" else []
+    assert [item["name"] for item in result] == [*sorted(find_plugin_files(listed)), *pretrained]
     assert all(item["title"] for item in result)
 
 

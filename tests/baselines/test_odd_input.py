@@ -77,11 +77,11 @@ def test_a_scratchpad_reads_a_task_of_characters_word_by_word() -> None:
     ("name", "value", "told"),
     [
         ("batch_size", -3, "use 0 or more"),
-        ("candidates", 0, "use 1 or more"),
+        ("candidates", 0, "use a number from 1 to 1048576"),
         ("warmup_percent", 200, "use a number from 0 to 100"),
         ("lr", -0.1, "use 0 or more"),
         ("lr", float("inf"), "use a finite number"),
-        ("width", 0, "use 1 or more"),
+        ("width", 0, "use a number from 1 to 1048576"),
         ("precision", "half", "use auto, float32 or bfloat16"),
     ],
 )

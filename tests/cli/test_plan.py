@@ -159,14 +159,10 @@ def refused(farshift, home, tmp_path, *arguments, **more) -> str:
 
 
 @pytest.mark.slow
-def test_texts_as_more_numbers_than_memory_holds_are_refused(farshift, home, tmp_path):
+def test_texts_as_more_numbers_than_a_network_reads_are_refused(farshift, home, tmp_path):
     (tmp_path / "wide.toml").write_text("[wide]\nbuckets = 1_000_000_000_000\n")
     line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", "--settings", tmp_path / "wide.toml")
-    assert re.fullmatch(
-        r"mlp on reviews/long does not fit: it takes [\d.]+ TB of memory \(the rows as 1,000,000,000,000 numbers each: "
-        r"[\d.]+ TB\), and N are free: lower the setting buckets",
-        line,
-    )
+    assert line.endswith("recipe mlp on reviews/long: buckets = 1000000000000: use a number from 1 to 1048576")
 
 
 @pytest.mark.slow
@@ -241,7 +237,7 @@ def test_what_a_definition_that_was_never_pulled_takes_is_not_known(command, mon
     done = command("run", *baselines, "--on", "wilds_camelyon17/official", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "run farshift splits pull wilds_camelyon17/official" in done.stdout
-    assert done.stdout.count("not known") >= 4 and "0 bytes" not in done.stdout
+    assert done.stdout.count("not known") >= 2 and "0 bytes" not in done.stdout
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 from farshift.benchmarks.scoring.score import Score
@@ -15,14 +16,14 @@ from farshift.leaderboard.submission import validate
 _USERS = ("operations.submit", "operations.recompute")
 _check, _scored = validate.validate_submission, submitting.score_entry
 
-_checked: dict[tuple[str, frozenset[int] | None], validate.Submission] = {}
+_checked: dict[tuple[str, frozenset[int] | None, bool], validate.Submission] = {}
 _scores: dict[tuple[str, str], Score] = {}
 
 
-def check(path: Path, only: set[int] | None = None, known: object = None) -> validate.Submission:
-    key = (compute_file_sha256(path), None if only is None else frozenset(only))
+def check(path: Path, only: set[int] | None = None, known: Any = None) -> validate.Submission:
+    key = (compute_file_sha256(path), None if only is None else frozenset(only), known is None)
     if key not in _checked:
-        _checked[key] = _check(path, only)
+        _checked[key] = _check(path, only, known=known)
     return _checked[key]
 
 

@@ -106,7 +106,7 @@ def test_a_file_server_with_a_lasting_fault_is_one_error_and_the_next_call_works
     monkeypatch.setattr(https, "_TRIES", len(faults) if Stall(0) in faults else https._TRIES)
     plan(hub, *faults)
     expected = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
-    with pytest.raises(Unavailable, match=rf"^rows\.tar is not available: .*{reason}.*--mirror") as refused:
+    with pytest.raises(Unavailable, match=rf"^rows\.tar is not available: .*{reason}.*FARSHIFT_MIRRORS") as refused:
         fetch_file(expected)
     assert "\n" not in str(refused.value)
     assert hub.faults.left == 0

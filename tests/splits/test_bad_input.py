@@ -129,7 +129,7 @@ def test_a_parquet_file_that_was_damaged_inside_is_no_source(home, build):
     pq.write_table(table(), sink)
     content = sink.getvalue()
     (home / "rows.parquet").write_bytes(content[:200] + bytes(100) + content[300:])
-    assert "rows.parquet: row groups 0 to 0 cannot be read" in one_line_error(build())
+    assert "rows.parquet cannot be read: " in one_line_error(build())
     assert not (home / "loaders").exists()
     assert unfinished() == []
 
