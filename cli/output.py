@@ -215,9 +215,9 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     return grid
 
 
-def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
-    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long; names are
-    broken only if they take more than their share of the terminal. Empty where there is no room for that."""
+def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], breaks: bool = True) -> list[int]:
+    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long. `breaks`:
+    names may be broken that take more than their share of the terminal. Empty where there is no room for that."""
     texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
     count = min(2, len(columns) - 1)
     others = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]]
@@ -226,7 +226,7 @@ def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]
     if sum(names) > room:
         others = [max(map(len, column)) for column in texts[count:]]
         room = count_terminal_columns() - sum(others) - 3 * (len(columns) - 1) - 2
-        if room < _NARROWEST * count:
+        if not breaks or room < _NARROWEST * count:
             return []
         names = [min(width, max(room // count, room - (sum(names) - width))) for width in names]
     return [*names, *others]
@@ -242,7 +242,7 @@ def choose_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare:
     numbers = list(range(len(columns)))
     for name in spare:
         if _compute_minimum_widths(
-            [columns[number] for number in numbers], [[row[number] for number in numbers] for row in rows]
+            [columns[number] for number in numbers], [[row[number] for number in numbers] for row in rows], breaks=False
         ):
             break
         numbers.remove(columns.index(name))
