@@ -249,9 +249,10 @@ class ServedBoard:
             try:
                 self._refresh()
                 self.problem = ""
-            except Exception:  # bad files must not stop the server: it shows the previous tables
+            except Exception as error:  # bad files must not stop the server: it shows the previous tables
                 self.problem = "the tables cannot be computed: the server's log says why"
-                log.exception("the tables of %s could not be computed", self.location)
+                unexpected = not isinstance(error, FarshiftError)
+                log.error("the tables of %s could not be computed: %s", self.location, error, exc_info=unexpected)
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)

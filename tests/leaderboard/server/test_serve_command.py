@@ -143,7 +143,7 @@ def test_a_page_is_shown_beside_more_silent_connections_than_open_files(own, com
         for _ in range(400):
             stack.enter_context(connect(served))
         assert served.get("healthz").status_code == 200
-    assert len(served.log.read_text().splitlines()) < 100, "not a line for each refused connection"
+    assert len(served.log.read_text().splitlines()) < 20
 
 
 @pytest.mark.slow
