@@ -50,11 +50,19 @@ def log_message(text: str) -> None:
 @contextmanager
 def repeat_message(describe: Callable[[float], str]) -> Iterator[None]:
     """While the context lasts, report a line each minute: what `describe` makes of the seconds since it began."""
-    ended, began = Event(), time.monotonic()
+    began = time.monotonic()
+    with run_every(MINUTE, lambda: log_message(describe(time.monotonic() - began))):
+        yield
+
+
+@contextmanager
+def run_every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """While the context lasts, call `act` again and again in a thread, `seconds` after it returned."""
+    ended = Event()
 
     def repeat() -> None:
-        while not ended.wait(MINUTE):
-            log_message(describe(time.monotonic() - began))
+        while not ended.wait(seconds):
+            act()
 
     thread = Thread(target=repeat, daemon=True)
     thread.start()

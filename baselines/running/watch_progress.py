@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 from ...benchmarks.runs.fit_progress import read_fit_progress
-from ...core.progress import report_progress
+from ...core.progress import report_progress, run_every
 
 _SECONDS = 0.5
 
@@ -16,21 +15,14 @@ _SECONDS = 0.5
 @contextmanager
 def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
     """Report the progress of trainings while the context lasts. files: by label, each process's file and its steps."""
-    ended = Event()
     done_by_path: dict[Path, int] = {}
 
     def follow() -> None:
-        while not ended.wait(_SECONDS):
-            for label, steps in files.items():
-                report_file_progress(label, steps, done_by_path)
+        for label, steps in files.items():
+            report_file_progress(label, steps, done_by_path)
 
-    thread = Thread(target=follow, daemon=True)
-    thread.start()
-    try:
+    with run_every(_SECONDS, follow):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 def report_file_progress(label: str, steps: Mapping[Path, int], done_by_path: dict[Path, int]) -> None:
