@@ -17,6 +17,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,8 @@ def lived(work: Callable[[Tell], None], seconds: float, after: int = 0) -> tuple
         try:
             work(lambda said: os.write(into, json.dumps(said).encode() + b"\n"))
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     os.close(into)
@@ -184,8 +187,8 @@ def kill_steps(folder: Path, files: Path, lives: int, seed: int) -> dict[str, in
 
 
 def _told(step: Callable[..., Any], tell: Tell) -> Callable[..., Any]:
-    def done(*arguments: Any) -> Any:
-        result = step(*arguments)
+    def done(*arguments: Any, **named: Any) -> Any:
+        result = step(*arguments, **named)
         tell([])
         return result
 
