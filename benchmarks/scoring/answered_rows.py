@@ -23,7 +23,6 @@ from ...core.errors import BadRun
 from ...loaders.part import Part
 from ..answers import FAILED, Answers
 from ..benchmark import Benchmark
-from ..boxes import read_boxes, write_boxes
 from ..metrics import NO_COLUMNS, Metric, State
 from ..model import Columns, Task
 from ..runs.predictions import read_answers, sort_by_row_id
@@ -49,9 +48,6 @@ if TYPE_CHECKING:
 
 KINDS = 25
 """Maximum number of classes or groups whose rows are tried; if there are more, these are a sample."""
-
-TRIED = 5
-"""Number of rows tried if all rows are of one kind; they are a sample."""
 
 Chosen = dict[int, str]
 """The selected candidate of each seed."""
@@ -286,65 +282,36 @@ def _compute_boundary_changes(
     rows: AnsweredRows, metric: Metric, states: Sequence[Sequence[State]], groups: NDArray[np.str_] | None
 ) -> NDArray[np.float64] | None:
     """Return how much one more wholly wrong, and one more wholly right row of each kind would change a metric of these
-    rows, (seeds, 2, kinds); None for a metric without finite bounds.
+    rows, (seeds, 2, kinds); as much as a mean, if they are not of classes. None for a metric without finite bounds.
 
     states: the metric's states for each seed; groups: the rows' groups, (n, K), for a metric over groups."""
-    if not has_finite_ends(metric.bounds) or not len(rows.truth):
+    count = len(rows.truth)
+    if not has_finite_ends(metric.bounds) or not count:
         return None
-    at = _choose_rows(rows, groups)
-    given = rows.answers[0].scores
-    right = _make_right_answers(rows.truth[at], rows.task, None if given is None else given.shape[1])
-    wrong = _make_wrong_answers(rows.truth, at, rows.task, right, metric.needs == "prediction")
-    moved = np.zeros((len(states), 2, len(at)))
-    for seed, parts in enumerate(states):
-        full_state = reduce(metric.merge, parts)
-        value = metric.compute(full_state)
-        for end, answers in enumerate((wrong, right)):
-            for number in range(len(at)):
-                row = at[number : number + 1]
-                columns: Columns = {name: values[row] for name, values in rows.columns.items()}
-                added = metric.update(answers[number : number + 1], rows.truth[row], rows.task, columns)
-                moved[seed, end, number] = metric.compute(metric.merge(full_state, added)) - value
-    return np.nan_to_num(moved, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _choose_rows(rows: AnsweredRows, groups: NDArray[np.str_] | None) -> NDArray[np.int64]:
-    """Return the indices of the rows to try: one of each kind, of a sample of KINDS if there are more."""
+    full_states = [reduce(metric.merge, parts) for parts in states]
+    values = np.array([metric.compute(state) for state in full_states])[:, None, None]
+    if rows.task.type != "classification":
+        return np.nan_to_num((np.array(metric.bounds)[None, :, None] - values) / (count + 1))
     order = draw_permutation("ends", rows.row_ids)
-    if groups is not None:
-        first = np.unique(groups[order], axis=0, return_index=True)[1]
-    elif rows.task.type == "classification":
-        first = np.unique(np.asarray(rows.truth)[order], return_index=True)[1]
-    else:
-        return order[:TRIED]
-    return order[np.sort(first)[:KINDS]]
+    kinds = rows.truth[order, None] if groups is None else groups[order]
+    at = order[np.sort(np.unique(kinds, axis=0, return_index=True)[1])[:KINDS]]
+    moved = np.zeros((len(states), 2, len(at)))
+    for end, answers in enumerate(_make_end_answers(rows, at, metric.needs == "prediction")):
+        for number in range(len(at)):
+            row = at[number : number + 1]
+            columns: Columns = {name: column[row] for name, column in rows.columns.items()}
+            added = metric.update(answers[number : number + 1], rows.truth[row], rows.task, columns)
+            moved[:, end, number] = [metric.compute(metric.merge(state, added)) for state in full_states]
+    return np.nan_to_num(moved - values, nan=0.0, posinf=0.0, neginf=0.0)
 
 
-def _make_right_answers(truth: NDArray[Any], task: Task, scored: int | None) -> Answers:
-    """Return wholly right predictions for n rows."""
-    if task.type == "classification":
-        classes = truth.astype(np.int64)
-        return Answers.all_given(classes, None if scored is None else np.eye(scored, dtype=np.float32)[classes])
-    if task.type == "multilabel":  # scores of both signs, within the range of float32
-        likely = np.where(np.asarray(truth) > 0, np.inf, -np.inf).astype(np.float32)
-        return Answers.all_given((likely > 0).sum(axis=1), likely)
-    if task.type == "detection":
-        return Answers.all_given(np.array([_make_certain_boxes(boxes) for boxes in truth.tolist()], object))
-    return Answers.all_given(truth)
-
-
-def _make_certain_boxes(boxes: str) -> str:
-    """Return the true boxes as a prediction with full confidence."""
-    true = read_boxes(boxes, scored=False)
-    return write_boxes(np.column_stack([true.corners, np.ones(len(true)), true.classes]))
-
-
-def _make_wrong_answers(truth: NDArray[Any], at: NDArray[np.int64], task: Task, right: Answers, named: bool) -> Answers:
-    """Return wholly wrong predictions for the rows `at`: numbers mirrored at the middle of all true ones; another class
-    if one is `named`, which costs that class as well; else no prediction."""
-    if task.type == "regression":
-        return Answers.all_given(truth.min() + truth.max() - truth[at])
-    if task.type == "classification" and named and (task.classes or 0) > 1:
-        return Answers.all_given((right.prediction + 1) % task.classes)
+def _make_end_answers(rows: AnsweredRows, at: NDArray[np.int64], named: bool) -> tuple[Answers, Answers]:
+    """Return wholly wrong and wholly right predictions for the rows `at` of classes. A wrong one is another class if
+    one is `named`, which costs that class as well; else there is no prediction."""
+    classes, given = rows.truth[at].astype(np.int64), rows.answers[0].scores
+    scores = None if given is None else np.eye(given.shape[1], dtype=np.float32)[classes]
+    right = Answers.all_given(classes, scores)
+    if named and (rows.task.classes or 0) > 1:
+        return Answers.all_given((classes + 1) % rows.task.classes), right
     status = np.full(len(at), FAILED, np.int8)
-    return Answers(right.prediction, status, right.scores).fill_missing(truth[at], task)
+    return Answers(classes, status, scores).fill_missing(classes, rows.task), right

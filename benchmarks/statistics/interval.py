@@ -30,7 +30,7 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .clusters import INDEPENDENT, Clustering
-from .sample import Replicates, Sample, subtract_bounds
+from .sample import Replicates, RowScores, Sample, subtract_bounds
 from .variance_estimate import (
     VarianceEstimate,
     compute_average,
@@ -317,10 +317,8 @@ def _make_estimate(
 ) -> Estimate:
     """Make an estimate from values per seed, with the row variance of all `samples` and the seeds of `trained`."""
     value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
-    interaction, bias = (
-        fsum(sample.interaction() for sample in trained),
-        samples[0].bias - fsum(part.bias for part in samples[1:]),
-    )
+    interaction = fsum(sample.interaction() for sample in trained)
+    bias = samples[0].bias - fsum(sample.bias for sample in samples[1:])
     count = sum(sample.rows for sample in samples)
     low, high, row_se, seed_se = compute_interval(
         value, rows, seeds, bounds, interaction, count if logit else 0, shift, bias
@@ -346,10 +344,11 @@ def _make_estimate(
 
 def estimate_mean(sample: Sample) -> Estimate:
     """Estimate the value of a sample: the mean over its seeds."""
+    shift = sample.shift() if isinstance(sample, RowScores) else 0.0
     is_skewed = sample.clustering.treated == "random" or isinstance(sample, Replicates)
     logit = is_skewed and has_finite_ends(sample.bounds) and not sample.bias  # without its bias, it can be at the end
     seeds = [estimate_bounded_seed_variance(sample.per_seed, sample.bounds)]
-    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
+    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, shift)
 
 
 def estimate_gap(left: Sample, right: Sample) -> Estimate:
@@ -365,27 +364,27 @@ def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
     """Estimate left - right of *different* models on the same rows.
 
     Rows are paired: the row variance is that of the row-wise differences. Seeds of different models are independent."""
-    seeds = [estimate_bounded_seed_variance(sample.per_seed, sample.bounds) for sample in (left, right)]
     rows, values = [left.pooled().minus(right.pooled())], [left.per_seed, right.per_seed]
-    return _estimate_difference(rows, values, seeds, subtract_bounds(left.bounds, right.bounds), [left, right])
+    return _estimate_difference(rows, values, (left.bounds, right.bounds), [left, right])
 
 
 def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
     """Estimate (ID - OOD of one model) - (ID - OOD of another), with rows paired within ID and within OOD."""
     rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
-    low, high = subtract_bounds(left[0].bounds, left[1].bounds)
-    seeds = [estimate_bounded_seed_variance(gap, (low, high)) for gap in gaps]
-    return _estimate_difference(rows, gaps, seeds, (low - high, high - low), [*left, *right])
+    bounds = subtract_bounds(left[0].bounds, left[1].bounds)
+    return _estimate_difference(rows, gaps, (bounds, bounds), [*left, *right])
 
 
 def _estimate_difference(
     rows: list[Sample],
     values: list[list[float]],
-    seeds: list[VarianceEstimate | None],
-    bounds: tuple[float, float],
+    bounds: tuple[tuple[float, float], tuple[float, float]],
     trained: Sequence[Sample],
 ) -> Estimate:
-    """Estimate the difference of two models' values with independent seeds; `rows`: the row-wise differences."""
+    """Estimate the difference of two models' values, each with its bounds, with independent seeds; `rows`: the row-wise
+    differences."""
     value = compute_average(values[0]) - compute_average(values[1])
-    return replace(_make_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())
+    seeds = [estimate_bounded_seed_variance(*side) for side in zip(values, bounds, strict=True)]
+    estimate = _make_estimate([value], rows, seeds, subtract_bounds(*bounds), trained)
+    return replace(estimate, seeds=min(map(len, values)), per_seed=())

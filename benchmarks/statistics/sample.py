@@ -148,9 +148,6 @@ class Replicates:
             return VarianceEstimate(nan, 0)
         return estimate_jackknife_variance(compute_average(self.per_seed), self.without.mean(axis=0), self.sizes)
 
-    def shift(self) -> float:
-        return 0.0
-
     def interaction(self) -> float:
         if len(self.per_seed) < 2 or len(self.sizes) < 2:
             return 0.0
