@@ -26,7 +26,7 @@ Source = np.random.Generator
 OPTIONS = {"worst_group_accuracy": {"by": ["group"]}, "mean_corruption_error": {"corruption": "group"}}
 REGRESSION = Task("regression", ("a",), "label")
 POPULATION = np.tile(np.arange(4, 37), 60)
-COVERS, WIDEST = (0.93, 1.0), 1.5
+COVERS = (0.93, 1.0)
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,11 @@ def measure(world: World, trials: int) -> Iterator[dict[str, Any]]:
     yield from _tell(f"a difference of {name}", world, apart, 0.0)
 
 
+def _limit_width(world: World) -> float:
+    """The goal: 1.5 times the ideal, but more for the ECE, whose interval includes the bias."""
+    return 1.75 if world.metric == "ece" else 1.5
+
+
 def _tell(what: str, world: World, estimates: list[Estimate], truth: float) -> Iterator[dict[str, Any]]:
     """The coverage of these estimates' intervals, and their mean width relative to the ideal."""
     share = sum(estimate.low <= truth <= estimate.high for estimate in estimates) / len(estimates)
@@ -158,6 +163,6 @@ def _tell(what: str, world: World, estimates: list[Estimate], truth: float) -> I
     width = float(np.mean([estimate.high - estimate.low for estimate in estimates])) / ideal if ideal else 0.0
     for name, value, error, goal in (
         (what, share, sqrt(share * (1 - share) / len(estimates)), COVERS),
-        (f"width of {what}, of the ideal", width, width / sqrt(2 * len(estimates)), (0.0, WIDEST)),
+        (f"width of {what}, of the ideal", width, width / sqrt(2 * len(estimates)), (0.0, _limit_width(world))),
     ):
         yield {"what": name, "setting": str(world), "coverage": value, "mc_se": error, "goal": goal}
