@@ -28,7 +28,7 @@ from ..model import Columns, Task
 from ..runs.predictions import read_answers, sort_by_row_id
 from ..runs.run import RunLike
 from ..selection import Rule, SelectionData
-from ..statistics.clusters import FEW, Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
+from ..statistics.clusters import Clustering, Codes, choose_cluster_treatment, encode_clusters, make_clustering
 from ..statistics.sample import (
     HALVED,
     Replicates,
@@ -144,14 +144,11 @@ class AnsweredRows:
 
 
 def _has_enough_clusters(groups: NDArray[np.str_], clusters: Codes | None) -> bool:
-    """Whether the rows of each group of a metric, `groups` (n, K), come from enough clusters to generalise to others:
-    FEW or more, counted as the effective number (the inverse of the sum of squared shares, Kish 1965)."""
+    """Whether the rows of each group of a metric, `groups` (n, K), come from enough clusters to generalise to
+    others."""
     assert clusters is not None
-    for name in sorted(set(groups[groups != ""].tolist())):
-        sizes = np.bincount(clusters[(groups == name).any(axis=1)])
-        if sizes.sum() ** 2 / (sizes**2).sum() < FEW:
-            return False
-    return True
+    names = sorted(set(groups[groups != ""].tolist()))
+    return all(choose_cluster_treatment(clusters[(groups == name).any(axis=1)]) == "random" for name in names)
 
 
 def get_cluster_names(part: Part, kind: str) -> NDArray[Any] | None:
