@@ -66,6 +66,7 @@ API = {
     "Errors": ("FarshiftError",),
 }
 """The Python interface by topic: public names, and the paths of what they return or accept."""
+HEADINGS = {"loaders.part.Part": "Part", "benchmarks.model": "The protocol of a model"}
 
 KEYS: dict[str, type[BaseModel]] = {
     "A benchmark": BenchmarkDefinition,
@@ -251,9 +252,9 @@ def build_api_pages() -> dict[str, str]:
     pages = {}
     for topic, names in API.items():
         file = f"api-{topic.lower().replace(' ', '-')}.md"
-        links = [f"[`{name.rpartition('.')[2]}`]({file}#farshift.{paths.get(name, name)})" for name in names]
+        links = [f"[{HEADINGS.get(name, name)}]({file}#farshift.{paths.get(name, name)})" for name in names]
         overview.append(f"| [{topic}]({file}) | {', '.join(links)} |")
-        sections = [f"::: farshift.{paths.get(name, name)}{format_heading(name, paths)}" for name in names]
+        sections = [f"::: farshift.{paths.get(name, name)}{format_heading(name)}" for name in names]
         pages[file] = "\n\n".join([f"# {topic}", *sections])
     return {"api.md": "\n".join(overview)} | pages
 
@@ -265,9 +266,9 @@ def find_public_paths() -> dict[str, str]:
     return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in imports for alias in node.names}
 
 
-def format_heading(name: str, paths: Mapping[str, str]) -> str:
-    """The option that heads a section with the public name, where the code calls it otherwise."""
-    heading = f"fs.{name}" if name in paths else name.rpartition(".")[2]
+def format_heading(name: str) -> str:
+    """The option that heads a section with the public name."""
+    heading = HEADINGS.get(name) or f"fs.{name}"
     return f"\n    options:\n      heading: {heading}\n      toc_label: {heading}"
 
 
