@@ -12,15 +12,17 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from claim_order import CLAIMS, ROOT
 from farshift.baselines.reproduce.experiment import load_recorded_runs
 from farshift.baselines.reproduce.reproduce import judge_evidence
-from farshift.benchmarks.claims.claim import load_claim
+from farshift.benchmarks.claims.claim import CLAIMS_FOLDER, load_claim
 from farshift.benchmarks.claims.outcome import HOME, Outcome, get_outcome_path, write_outcome
 from farshift.core.clock import Stopwatch
 from farshift.core.documents import read_json
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def run_git(*arguments: str) -> str:
@@ -35,7 +37,7 @@ def read_trained_runs(text: str) -> dict[str, Any]:
 
 def judge_anew(name: str) -> Outcome:
     """The new outcome of a claim, with the record of the trained runs from the recorded one."""
-    claim, file = load_claim(name), f"{CLAIMS}/{name}.toml"
+    claim, file = load_claim(name), f"{CLAIMS_FOLDER}/{name}.toml"
     if run_git("status", "--porcelain", "--", file):
         sys.exit(f"{name}: commit {file} first")
     recorded = get_outcome_path(name, HOME)
