@@ -271,7 +271,7 @@ def make_half_replicates(
     half-samples around h: it exceeds 1 by the part of this variance that a sum over groups does not explain.
 
     The noise of rows biases such a statistic by an amount proportional to 1 / sqrt(rows) at most, so that the halves
-    show it: bias = (h - t) / (sqrt(2) - 1) (the generalised jackknife of Schucany, Gray and Owen, JASA 1971)."""
+    show it: bias = (h - t) / (sqrt(2) - 1) (the generalised jackknife of Schucany et al., JASA 1971)."""
     if len(sizes) < 2:
         return make_replicates(states, merge, compute, sizes, bounds, clustering)
     halves = make_balanced_halves(len(sizes))
