@@ -242,18 +242,23 @@ def compute_interval(
     logit: int = 0,
     shift: float = 0.0,
     bias: float = 0.0,
+    per_seed: Sequence[float] = (),
 ) -> tuple[float, float, float, float | None]:
     """Compute (low, high, row_se, seed_se) of the t interval around `value`, clipped to `bounds`; NaN if undefined.
 
     interaction: the variance included in both `rows` and `seeds`. logit: the number of rows if the interval is to be
     symmetric in the logit of the value's position between finite `bounds`, else 0. shift: the offset of the interval's
     centre from the value; the interval always contains the value. bias: that of the value; the interval is then that
-    around the value together with that around the value without it."""
+    around the value together with that around the value without it. per_seed: the seeds' values; if some learn and
+    others fail, the interval is their range, widened by the interval of the rows."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
+    if has_split_seeds(per_seed, bounds):
+        reach = compute_reach(sum_variances(rows))
+        return max(bounds[0], min(per_seed) - reach), min(bounds[1], max(per_seed) + reach), row_se, seed_se
     reach = compute_reach(combine_crossed_variances(rows, known, interaction))
     ends = [value]
     for centre in {value, value - bias}:
@@ -283,9 +288,8 @@ def combine_crossed_variances(
 def has_split_seeds(per_seed: Sequence[float], bounds: tuple[float, float]) -> bool:
     """Return whether some seeds learn and others fail: between their values is a gap of more than a quarter of the
     scale, if its `bounds` are finite, and of more than the seeds on either side of it differ in total."""
-    values = sorted(per_seed)
-    gap = max((after - before for before, after in pairwise(values)), default=0.0)
-    return gap > max((bounds[1] - bounds[0]) / 4, (values[-1] - values[0]) / 2)
+    gaps = [after - before for before, after in pairwise(sorted(per_seed))]
+    return max(gaps, default=0.0) > max((bounds[1] - bounds[0]) / 4, sum(gaps) / 2)
 
 
 def estimate_bounded_seed_variance(per_seed: Sequence[float], bounds: tuple[float, float]) -> VarianceEstimate | None:
@@ -321,11 +325,8 @@ def _make_estimate(
     bias = samples[0].bias - fsum(sample.bias for sample in samples[1:])
     count = sum(sample.rows for sample in samples)
     low, high, row_se, seed_se = compute_interval(
-        value, rows, seeds, bounds, interaction, count if logit else 0, shift, bias
+        value, rows, seeds, bounds, interaction, count if logit else 0, shift, bias, per_seed
     )
-    if isfinite(low) and has_split_seeds(per_seed, bounds):
-        reach = compute_reach(sum_variances(rows))
-        low, high = max(bounds[0], min(per_seed) - reach), min(bounds[1], max(per_seed) + reach)
     return Estimate(
         value,
         low,
