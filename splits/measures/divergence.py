@@ -80,7 +80,7 @@ def _compare_parts(train: list[Any], test: list[Any], parts: Parts, alpha: float
     known, met = (Counter(part for text in texts for part in parts(text)) for texts in (train, test))
     for name, count in (("training", known), ("test", met)):
         if not count:
-            raise FarshiftError(f"divergence: the {name} texts hold no {what}")
+            raise FarshiftError(f"divergence: the {name} texts contain no {what}")
     kinds = list(known | met)
     coefficient = chernoff_coefficient([known[kind] for kind in kinds], [met[kind] for kind in kinds], alpha)
     return 1 - coefficient, len(met.keys() - known.keys())
