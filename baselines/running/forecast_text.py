@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...core.clock import format_duration
 from ...core.text import format_count
 from ...core.threads import describe_busy_cores
-from ...loaders.cache.limit import format_size
+from ...loaders.cache.entries import format_size
 from .forecast import Forecast
 from .probe import Probe
 

@@ -13,9 +13,10 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.core.errors import BadData
-from farshift.leaderboard.contamination import duplicates as corpus_module
-from farshift.leaderboard.contamination.duplicates import Corpus, count_duplicate_rows
+from farshift.leaderboard.contamination import probing as corpus_module
 from farshift.leaderboard.contamination.probing import (
+    Corpus,
+    count_duplicate_rows,
     describe_record,
     has_findings,
     list_declared_overlaps,
