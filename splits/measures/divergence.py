@@ -40,7 +40,7 @@ def chernoff_coefficient(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
             f"chernoff: p and q must be two lists of equal length, not of shapes {first.shape} and {second.shape}"
         )
     if not 0 < alpha < 1:
-        raise FarshiftError(f"chernoff: alpha = {alpha}: it lies between 0 and 1")
+        raise FarshiftError(f"chernoff: alpha = {alpha}: must be between 0 and 1")
     for weights in (first, second):
         if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
             raise FarshiftError("chernoff: p and q must be counts or probabilities: none negative, not all zero")
