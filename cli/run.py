@@ -244,7 +244,7 @@ def evaluate(
 ) -> None:
     """Evaluate your own model on a benchmark and score it.
 
-    model MODEL: Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL,
+    model MODEL: Model: file.py:factory, package.module:attribute, hf:MODEL, clip:MODEL, openai:MODEL@URL,
         torch:WEIGHTS@FILE.py:FACTORY or cmd:COMMAND.
     --out DIR: Run folder to write; an unfinished run is resumed.
     --name: Model name on the run card (default: derived from the model).
@@ -252,7 +252,7 @@ def evaluate(
     --time-limit SECONDS: Time limit per batch in seconds; 0 for none (default: 600; openai: and cmd: models use
         their own time limit).
     --limit N: Predict only N rows of each part, as a trial; boards do not accept such a run.
-    --deterministic: Predictions depend on no seed: one seed is complete. Checked by predicting some rows twice.
+    --deterministic: The predictions do not depend on the seed, so one seed is enough. Checked on some rows.
     --no-score: Score later, with farshift score (scoring reads the test labels).
     """
     from ..benchmarks.harness.evaluate import evaluate as go

@@ -121,7 +121,7 @@ def test_what_is_no_time_is_named_with_its_line(home):
 def test_a_time_is_no_input_and_no_label_and_says_what_to_do(home, role):
     write_parquet(home / "utc.parquet", pa.array(TIMES, UTC))
     changes = {"inputs": ["x"], "labels": ["y"], "meta": []} | {role: ["when"]}
-    with pytest.raises(BadDefinition, match=r"'when' is a timestamp, and no .* for a model: make it meta .* text"):
+    with pytest.raises(BadDefinition, match=r"'when' is a timestamp, which cannot be of role .*: make it meta .* text"):
         pinned(home, "utc.parquet", **changes)
     stored = pinned(home, "utc.parquet", **changes, types={"when": "string"})
     assert stored.schema["when"].type == "string"
