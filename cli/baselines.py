@@ -91,7 +91,7 @@ def baselines_algorithms(json: bool = False) -> None:
 def baselines_networks(json: bool = False) -> None:
     """List the networks, and the pretrained networks (for --encoder and --fine-tune) with licence and size."""
     from ..baselines.running.listing import list_networks
-    from ..loaders.cache.limit import format_size
+    from ..loaders.cache.entries import format_size
 
     def describe(record: dict[str, Any]) -> str:
         if "licence" not in record:

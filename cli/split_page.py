@@ -11,7 +11,7 @@ from ..benchmarks.benchmark import load_benchmarks
 from ..core.errors import FarshiftError, UnknownName, shorten_list
 from ..core.text import format_count
 from ..loaders.acquire.source import Distribution, find_source
-from ..loaders.cache.limit import format_size
+from ..loaders.cache.entries import format_size
 from ..loaders.listing import has_local_rows
 from ..loaders.mirrors import load_mirror
 from ..loaders.split import open_split
