@@ -154,11 +154,11 @@ def _make_declared_record(benchmark: Benchmark, field: str, name: str) -> dict[s
 
 def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
     if name == UNKNOWN:
-        return "unknown", "the card does not say what it was", None
+        return "unknown", "the card does not name it", None
     own = find_source(benchmark.manifest.definition.source.name)
     plain_name = normalise_name(name)
     if plain_name in (normalise_name(own.name), normalise_name(own.definition.title)):
-        return "source", f"declares training on {own.name}: the split's test rows lie there", None
+        return "source", f"declares training on {own.name}, which contains the split's test rows", None
     if plain_name in (
         normalise_name(benchmark.name),
         normalise_name(benchmark.manifest.name),
@@ -174,10 +174,10 @@ def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None
         ):
             return (
                 "related",
-                f"declares training on {other.name}, which {shared} as {own.name}, where the test lies",
+                f"declares training on {other.name}, which {shared} as {own.name}, the source of the test rows",
                 None,
             )
-    return "none", f"{name} is not a source or split that the test rows of {benchmark.name} are known to lie in", 0
+    return "none", f"{name} is not a source or split that is known to contain test rows of {benchmark.name}", 0
 
 
 def normalise_name(name: str) -> str:
@@ -209,7 +209,7 @@ def _find_split_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int 
         train = split.part("train").row_ids
         test = np.concatenate([benchmark.view(view)[0].row_ids for view in _VIEWS])
     except Unavailable as error:
-        return "none", f"the rows of {name} cannot be had here: {error}", None
+        return "none", f"the rows of {name} are not available here: {error}", None
     count = int(np.isin(test, train).sum())
     if not count:
         return "none", f"no test row of {benchmark.name} is among the training rows of {name}", 0
@@ -222,8 +222,8 @@ def describe_relation(first: Source, second: Source) -> str:
     known."""
     first_origins, second_origins = (_list_origins(source.definition.distributions) for source in (first, second))
     if first_origins[0] & second_origins[0]:
-        return "is made of the same files"
-    return "is drawn by the same generator and seed" if first_origins[1] & second_origins[1] else ""
+        return "is read from the same files"
+    return "is generated with the same generator and seed" if first_origins[1] & second_origins[1] else ""
 
 
 def _list_origins(distributions: Sequence[Any]) -> tuple[set[str], set[tuple[str, str]]]:
