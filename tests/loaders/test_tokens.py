@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bench.padding import compute_padding_share
 from farshift import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
@@ -22,7 +23,6 @@ from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermu
 from farshift.loaders.batching.tokens import (
     BucketedOrder,
     Tokens,
-    compute_padding_share,
     load_tokenizer,
     tokenise_texts,
 )
