@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
@@ -125,25 +125,39 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     }
 
 
+_PARAMETER = re.compile(r"`(\w+)(?:\[(\d)\])?`")
+_LONGEST = 80
+"""Maximum length of a parameter's value in the description of a rule."""
+
+
 def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the first sentence of a rule's description with the values of its short parameters, to be placed after a
-    colon; empty for an unknown rule."""
-    title = _read_rule_title(name)
+    """Return the first sentence of a rule's description, and the second if the first names no parameter, with the
+    values of its parameters, to be placed after a colon; empty for an unknown rule. Clauses about optional parameters
+    that are not set are left out."""
+    try:
+        rule = find_rule(name)
+    except FarshiftError:
+        return ""
+    unset = {item.name for item in rule.parameters if item.default and item.name not in parameters}
+
+    def is_left_out(clause: str) -> bool:
+        names = set(re.findall(r"`(\w+)`", clause))
+        return bool(names & unset) and clause.count("(") == clause.count(")")
 
     def substitute(match: re.Match[str]) -> str:
         value = parameters.get(match[1])
-        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= 40 else match[1]
+        if match[2] and isinstance(value, list) and int(match[2]) < len(value):
+            value = value[int(match[2])]
+        if isinstance(value, list):
+            text = ", ".join(map(str, value))
+            return text if len(text) <= _LONGEST else f"{', '.join(map(str, value[:3]))} and {len(value) - 3} others"
+        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST else match[0]
 
-    sentence = re.sub(r"`(\w+)`", substitute, title).replace("`", "")
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
-
-
-@cache
-def _read_rule_title(name: str) -> str:
-    try:
-        return find_rule(name).title
-    except FarshiftError:
-        return ""
+    chosen = rule.sentences[: 1 if "`" in rule.title else 2]
+    clauses = ". ".join(chosen).replace("drawn by `seed`", "drawn at random").split(", ")
+    kept = [clause for clause in clauses if not is_left_out(clause)]
+    text = re.sub("[`*]", "", _PARAMETER.sub(substitute, ", ".join(kept)))
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
