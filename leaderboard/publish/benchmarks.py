@@ -14,6 +14,7 @@ from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
 from ..tables.table_view import TableView
 from .display import describe_axis, format_interval, format_score
+from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
 from .figures import make_audit_figures, make_table_figures
 from .page import Page, SiteData
@@ -55,8 +56,9 @@ def _make_index_context(tables: Mapping[str, Sequence[TableView]]) -> dict[str, 
 def _make_index_row(benchmark: Benchmark | None, views: Sequence[TableView]) -> dict[str, Any]:
     """Return a benchmark's row in the index, from its first current table."""
     view = next((table_view for table_view in views if table_view.table.current), views[0])
-    first = [row.standing.score.model for row in view.rows if row.rank is not None and row.rank[0] == 1]
-    best = view.rows[0].standing.score
+    learnt = [row for row in view.rows if not is_naive(row)]
+    first = [row.standing.score.model for row in learnt if row.rank is not None and row.rank[0] == 1]
+    best = (learnt or view.rows)[0].standing.score
     named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
     return {
         "name": view.table.benchmark,

@@ -23,6 +23,7 @@ from typing import Any
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.chance import make_scale
 from ...benchmarks.scoring.record import Score
+from ...benchmarks.statistics.aggregate import Scale
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
@@ -131,10 +132,10 @@ def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
             before = entries.get(view.table.identity)
             if before is None or _get_preference(row) > _get_preference(before[1]):
                 entries[view.table.identity] = view, row
-    scales = {
-        view.table.benchmark: _Scale.of(known[view.table.benchmark]) for view in snapshot.views if view.table.current
-    }
-    rows = [_make_row(model[2:], entries, tables[model[2:]], scales) for model, entries in models.items()]
+    current = {view.table.benchmark: known[view.table.benchmark] for view in snapshot.views if view.table.current}
+    scales = {name: make_scale(benchmark) for name, benchmark in current.items()}
+    fields = {name: classify_inputs(benchmark) for name, benchmark in current.items()}
+    rows = [_make_row(model[2:], entries, tables[model[2:]], scales, fields) for model, entries in models.items()]
     return sorted(rows, key=lambda row: row.sort_key)
 
 
@@ -150,24 +151,16 @@ def _get_preference(row: Row) -> tuple[bool, str, str]:
     return row.rank is not None, row.standing.time, row.standing.entry
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """Chance score of a benchmark and the distance from it to the best possible score, None if its metric has no chance
-    level; field: the data type of its inputs."""
-
-    chance: float | None
-    span: float
-    field: str
-
-    @classmethod
-    def of(cls, benchmark: Benchmark) -> _Scale:
-        scale = make_scale(benchmark)
-        chance, span = (None, 1.0) if scale is None else (scale.chance, scale.span)
-        return cls(chance, span, classify_inputs(benchmark))
+Scales = Mapping[str, Scale | None]
+"""The chance score of each benchmark and its distance from the best possible one; None if it has no chance level."""
 
 
 def _make_row(
-    protocol: tuple[str, str], entries: Entries, kinds: Mapping[str, Sequence[TableView]], scales: Mapping[str, _Scale]
+    protocol: tuple[str, str],
+    entries: Entries,
+    kinds: Mapping[str, Sequence[TableView]],
+    scales: Scales,
+    fields: Mapping[str, str],
 ) -> ModelRow:
     newest = max((row for _, row in entries.values()), key=lambda row: (row.standing.time, row.standing.entry))
     cells = {}
@@ -181,7 +174,7 @@ def _make_row(
         budget=protocol[0],
         protocol=protocol[1],
         cells=cells,
-        fields=sorted({scales[view.table.benchmark].field for view, _ in entries.values()}),
+        fields=sorted({fields[view.table.benchmark] for view, _ in entries.values()}),
         extra=_summarise_declaration(newest, "training_data"),
         pretraining=_summarise_declaration(newest, "pretraining"),
         parameters=newest.card.get("parameters"),
@@ -195,7 +188,7 @@ def _summarise_declaration(row: Row, name: str) -> str:
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
 
-def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[str, _Scale]) -> Cell:
+def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Scales) -> Cell:
     rows = [entries[view.table.identity][1] if view.table.identity in entries else None for view in tables]
     known = [row for row in rows if row is not None]
     first = [row for row in known if row.rank is not None and row.rank[0] == 1]
@@ -203,7 +196,7 @@ def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[st
     unlearnt = sum(bool(row.not_learnt) for row in known)
     curves = [curve for row in known if (curve := list_severity_shares(row.standing.score))]
     chosen = [(row, scales[view.table.benchmark]) for view, row in zip(tables, rows, strict=True)]
-    scored = [(row.standing.score, scale) for row, scale in chosen if row is not None and scale.chance is not None]
+    scored = [(row.standing.score, scale) for row, scale in chosen if row is not None and scale is not None]
     means = {name: _compute_mean(name, scored) for name in ("ood", "id", "gap")} if scored else {}
     point = (means["id"].value, means["ood"].value) if means else None
     if len(tables) == 1:
@@ -213,7 +206,7 @@ def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[st
     return Cell(
         *counts,
         unlearnt,
-        means={} if any(row is None and scale.chance is not None for row, scale in chosen) else means,
+        means={} if any(row is None and scale is not None for row, scale in chosen) else means,
         point=point,
         spark=draw_outline([sum(at) / len(curves) for at in zip(*thinned, strict=True)]),
         bars="".join(
@@ -222,12 +215,12 @@ def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[st
     )
 
 
-def _compute_mean(name: str, scores: Sequence[tuple[Score, _Scale]]) -> Interval:
+def _compute_mean(name: str, scores: Sequence[tuple[Score, Scale]]) -> Interval:
     """Return the mean of the normalised ID or OOD scores or gaps."""
     values, squares, least, most = [], [], 0.0, 0.0
     for score, scale in scores:
         estimate: Estimate = getattr(score, name)
-        chance = 0.0 if name == "gap" else scale.chance or 0.0
+        chance = 0.0 if name == "gap" else scale.chance
         values.append((estimate.value - chance) / scale.span)
         squares.append(((estimate.high - estimate.low) / 2 / scale.span) ** 2)
         low, high = score.bounds or (float("-inf"), float("inf"))
