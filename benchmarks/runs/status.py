@@ -52,7 +52,7 @@ class Status:
 def list_statuses(folders: Sequence[Path]) -> list[Status]:
     """List the status of every run in these folders, by path. Raises `FarshiftError` if there is none, `BadRun` if one
     cannot be read."""
-    by_path = {path: _read_status(path) for folder in folders for path in _list_run_folders(folder)}
+    by_path = {path: read_status(path) for folder in folders for path in _list_run_folders(folder)}
     if not by_path:
         raise FarshiftError(f"no run in {', '.join(map(str, folders))}: give run folders, or folders with runs")
     return [by_path[path] for path in sorted(by_path)]
@@ -65,7 +65,8 @@ def _list_run_folders(folder: Path) -> list[Path]:
     return sorted({Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
 
-def _read_status(path: Path) -> Status:
+def read_status(path: Path) -> Status:
+    """Read the status of a run folder. Raises `BadRun` if it cannot be read."""
     try:
         if (path / "run.toml").exists():
             return _describe_finished(path)
