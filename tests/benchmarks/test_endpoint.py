@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from farshift import Failed, FarshiftError
-from farshift.benchmarks.adapters import _endpoint_client, openai_endpoint
-from farshift.benchmarks.adapters._endpoint_client import RateLimiter
+from farshift.benchmarks.adapters import openai_endpoint
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.harness.model_spec import find_model
@@ -139,10 +138,10 @@ def test_no_more_requests_a_minute_are_sent_than_allowed(server, monkeypatch):
     async def wait(seconds):
         waits.append(seconds)
 
-    monkeypatch.setattr(_endpoint_client, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    monkeypatch.setattr(openai_endpoint, "RateLimiter", lambda per_minute, _: RateLimiter(per_minute, wait))
+    monkeypatch.setattr(openai_endpoint, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    monkeypatch.setattr(openai_endpoint, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": wait}))
     assert model(server, requests_per_minute="600").predict(words(*"abcd")) == [*"abcd"]
-    assert sorted(waits) == pytest.approx([0.1, 0.2, 0.3])
+    assert sorted(waits) == pytest.approx([0.0, 0.1, 0.2, 0.3])
 
 
 def test_a_model_can_be_asked_where_an_event_loop_runs_already(server):
