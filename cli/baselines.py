@@ -176,12 +176,12 @@ def baselines_results(
     """
     from ..baselines.running.recorded_scores import (
         RecordedScore,
+        find_undertrained,
         read_recorded_scores,
         rescore_recorded,
         sort_best_first,
     )
     from ..baselines.running.results import get_results_home, list_results
-    from ..baselines.running.undertrained import find_undertrained
     from ..core.errors import UnknownName
     from ..core.progress import log_message, report_progress
 

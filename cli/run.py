@@ -25,8 +25,8 @@ from .output import (
 from .progress import show_progress
 
 if TYPE_CHECKING:
-    from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.plan import Plan
+    from ..baselines.running.published import RecipeOverrides
     from ..benchmarks.model import Budget
 
 app = typer.Typer()
@@ -92,7 +92,7 @@ def run(
         machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into memory or on the
         disk.
     """
-    from ..baselines.running.changes import RecipeOverrides
+    from ..baselines.running.published import RecipeOverrides
     from ..baselines.running.resources import prepare_data
     from ..baselines.running.suite import make_suite_plans
     from ..baselines.running.sweep import make_budget, raise_first_failure, require_extras, run_all

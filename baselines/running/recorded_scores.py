@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import SCORER, find_benchmark
+from ...benchmarks.scoring.chance import compute_chance
 from ...benchmarks.scoring.record import Score, format_estimate
 from ...benchmarks.scoring.score import score
+from ...benchmarks.scoring.trained_check import TrainedCheck
 from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import to_canonical_json
 from ...core.documents import read_json
@@ -180,3 +182,25 @@ def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
     path = _get_scores_path(benchmark, home)
     records: dict[str, dict[str, Any]] = read_json(path, dict, str(path)) if path.is_file() else {}
     return records
+
+
+CONSTANT = "most-frequent"
+
+
+def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
+    """The rule on a benchmark, from its recorded results; None if no constant answer's score is known, or if no
+    baseline is better than it."""
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
+    about = find_benchmark(benchmark)
+    metric = about.metrics[0]
+    constant = scores[CONSTANT].id.value if CONSTANT in scores else None
+    return TrainedCheck.of(
+        (compute_chance(metric, about.task), constant), (score.id.value for score in scores.values()), metric.better
+    )
+
+
+def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+    """The marked recorded results of a benchmark, by baseline, each with the reason."""
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
+    rule = make_trained_check(benchmark, scores)
+    return {} if rule is None else {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}

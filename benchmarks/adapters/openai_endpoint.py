@@ -6,10 +6,12 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
@@ -23,12 +25,12 @@ from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import MediaPart, Part, Prompt, to_digest_form
 from ._endpoint_client import EndpointClient, MissingResponse
-from ._event_loop import run_coroutine
 from ._options import Options, read_options
 from ._responses import Response, cache_response, compute_response_key, read_cached_response
 
 if TYPE_CHECKING:
     import openai
+
 
 SCHEME = "openai"
 
@@ -294,3 +296,31 @@ class EndpointModel:
         self._counts["extraction_failures"] += 1
         cut = outcome.finish_reason == "length"
         return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
+
+
+T = TypeVar("T")
+
+
+def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in an event loop in its own thread, since the caller may already run a loop (in a
+    notebook). An interrupt reaches the caller at once and cancels the coroutine."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    ended = Event()  # after an interrupted `Thread.join` the thread counts as ended
+
+    def run() -> None:
+        with closing(loop):
+            loop.run_until_complete(asyncio.wait({task}))
+            loop.run_until_complete(loop.shutdown_default_executor())
+        ended.set()
+
+    Thread(target=run, daemon=True).start()
+    try:
+        ended.wait()
+    except BaseException:
+        with suppress(RuntimeError):  # it has ended in the meantime
+            loop.call_soon_threadsafe(task.cancel)
+        ended.wait()
+        raise
+    return task.result()

@@ -69,7 +69,7 @@ def evaluate(
     selection: the selection rule, one that the protocol permits; its first by default.
     settings: named values for the factory (or for an estimator's parameters); each is trained and yields candidates.
     time_limit: seconds for one batch, 0 for none; 600 by default, none for models with their own timeout (endpoints,
-      commands). on_hang: called if native code does not return (time_limit.py).
+      commands). on_hang: called if native code does not return (`TimeLimit`).
     model_inputs: the model inputs; by default those of the benchmark.
     limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
     deterministic: the predictions depend on no seed, as a model declares by an attribute `deterministic = True`: one

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.fit_seconds import FitSeconds
+from farshift.baselines.training.trained_group import FitSeconds
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
@@ -33,7 +33,7 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         def seconds(self) -> float:
             return clock[0] - self.start
 
-    for module in ("fit_seconds", "trainer", "replica_group"):
+    for module in ("trained_group", "trainer", "replica_group"):
         monkeypatch.setattr(f"farshift.baselines.training.{module}.Stopwatch", Watch)
 
     def spent(seconds: float) -> None:

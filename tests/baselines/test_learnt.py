@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores
-from farshift.baselines.running.undertrained import find_undertrained, make_trained_check
+from farshift.baselines.running.recorded_scores import (
+    RecordedScore,
+    find_undertrained,
+    make_trained_check,
+    read_recorded_scores,
+)
 
 ON = "scan/length"
 

@@ -9,7 +9,7 @@ from typing import Any
 import picture_split
 import pytest
 from farshift import FarshiftError, load, score
-from farshift.baselines.running.changes import RecipeOverrides
+from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, make_plans, run_baseline
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
