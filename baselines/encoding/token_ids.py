@@ -19,8 +19,7 @@ from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import BadData, FarshiftError, ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
-from ...loaders.batching.tokenizer import load_tokenizer
-from ...loaders.batching.tokens import tokenise_texts
+from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
 from .feature_store import DIGEST, FeatureStore

@@ -23,7 +23,7 @@ from ...core.text import format_count
 from ...core.threads import limit_threads, use_free_cores
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size
 from ...loaders.batching.images import decode_images
-from ...loaders.cache.limit import format_size
+from ...loaders.cache.entries import format_size
 from ..compatibility import list_required_data
 from ..encoding.images import is_encoded
 from ..encoding.log_mel import is_audio_task

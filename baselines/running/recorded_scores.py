@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ def read_recorded_scores(benchmark: str, home: Path = HOME) -> dict[str, Recorde
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadRun(
-            f"{_get_scores_path(benchmark, home)} holds no scores of recorded results: {get_first_line(error)}"
+            f"{_get_scores_path(benchmark, home)} cannot be read as scores of recorded results: {get_first_line(error)}"
         ) from error
     identify = lru_cache(find_benchmark(benchmark).identity)  # of few protocols, and it reads every selection rule
     return {
@@ -185,6 +185,8 @@ def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
 
 
 CONSTANT = "most-frequent"
+SMOKE = "smoke run"
+"""What the reason of a result begins with that is left out of tables."""
 
 
 def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
@@ -200,7 +202,14 @@ def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore]
 
 
 def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
-    """The marked recorded results of a benchmark, by baseline, each with the reason."""
+    """The marked recorded results of a benchmark, by baseline, each with the reason. If the best is less than half way
+    from a constant prediction to a perfect score, all are smoke runs: the training was too short for the task."""
     scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
     rule = make_trained_check(benchmark, scores)
-    return {} if rule is None else {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}
+    if rule is None:
+        return {}
+    perfect, sign = (replace(rule, best=1.0), 1) if rule.better == "higher" else (replace(rule, best=0.0), -1)
+    if find_benchmark(benchmark).metrics[0].bounds == (0, 1) and sign * rule.best < sign * perfect.least:
+        why = f"no recorded ID score is half way from a constant prediction to a perfect one ({perfect.least:.3g})"
+        return dict.fromkeys(sorted(scores), f"{SMOKE}: {why}")
+    return {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}

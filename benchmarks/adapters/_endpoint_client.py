@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.documents import parse_json
 from ...core.errors import ModelError
-from ...loaders.batching.one_image import open_image
+from ...loaders.batching.images import open_image
 from ...loaders.decoders._upright import is_plain
 from ..prompting.prompt import MediaPart, Part
 from ._responses import Response
