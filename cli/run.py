@@ -160,13 +160,11 @@ def _make_plans(
     """The plans of baselines on one benchmark, each in its own folder of `out`; a single run uses `out` itself."""
     from ..baselines.recipe import find_recipe
     from ..baselines.running.search import draw_settings
-    from ..baselines.running.sweep import make_plan, make_plans
+    from ..baselines.running.sweep import make_plan
     from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
 
     if len(names) > 1 and (settings or diagnose):
         raise FarshiftError("run: --settings and --diagnose go with one baseline")
-    if len(names) > 1 and not search:
-        return make_plans(names, on, out, budget, seeds, stack, selection, changes)
     plans = []
     for name in dict.fromkeys(names):
         chosen = read_settings(settings)

@@ -327,33 +327,6 @@ def make_plan(
     return plan
 
 
-def make_plans(
-    names: Sequence[str],
-    on: str,
-    out: Path,
-    budget: Budget,
-    seeds: int | Sequence[int] | None = None,
-    stack: int = 0,
-    selection: str | None = None,
-    changes: RecipeOverrides = NOTHING,
-) -> list[Plan]:
-    """Make plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
-    data."""
-    benchmark = find_streamed_benchmark(on, changes.stream)
-    recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]
-    numbers = list_seeds(seeds, benchmark, budget.name)
-    plans = [
-        Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)
-        for recipe in recipes
-    ]
-    for plan in plans:
-        plan.check_stream()
-    return plans
-
-
-_SECONDS = 0.5
-
-
 @contextmanager
 def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
     """Report the progress of trainings while the context lasts. files: by label, each process's file and its steps."""
@@ -363,7 +336,7 @@ def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[No
         for label, steps in files.items():
             report_file_progress(label, steps, done_by_path)
 
-    with run_every(_SECONDS, follow):
+    with run_every(0.5, follow):
         yield
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ...core.clock import format_duration
 from ...core.documents import read_json
 from ...core.errors import BadRun, FarshiftError
 from .fit_progress import list_fit_files, read_fit_progress
@@ -43,7 +44,7 @@ class Status:
     def cells(self) -> list[str]:
         """Return the cells of a printed table."""
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
-        left = "" if self.left is None else _format_duration(self.left)
+        left = "" if self.left is None else format_duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
         trained = f"{self.steps / self.of_steps:.0%}" if self.of_steps else ""
         return [self.run, self.benchmark, self.model, self.state, seeds, trained, f"{self.answers:,}", rate, left]
@@ -127,9 +128,3 @@ def _describe_finished(path: Path) -> Status:
     seconds = sum(seed.get("predict_seconds", 0) for seed in card.spent.by_seed.values())
     rate = answers / seconds if seconds else None
     return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, 0, 0, answers, rate, 0.0)
-
-
-def _format_duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
