@@ -59,8 +59,9 @@ class EndpointClient:
     timeout: float
     _limit_name: str = "max_tokens"
 
-    async def ask(self, parts: Sequence[Part]) -> Response | MissingResponse:
-        """Return the response to one prompt, or why there is none.
+    async def ask(self, parts: Sequence[Part], tries: int = 0) -> Response | MissingResponse:
+        """Return the response to one prompt, or why there is none. tries: how often more it is sent where the body of
+        the response cannot be read.
 
         Raises `ModelError` if no prompt would get a response: the key is rejected, the model does not exist, the quota
         is spent, there is no connection, or the endpoint refuses the rate of requests.
@@ -75,7 +76,7 @@ class EndpointClient:
             if limit == "max_tokens" and "unsupported" in words.lower() and "max_completion_tokens" in words:
                 # Newer OpenAI models accept the limit under this name only.
                 self._limit_name = "max_completion_tokens"
-                return await self.ask(parts)
+                return await self.ask(parts, tries)
             return self._refused(error, words)
         except openai.APIConnectionError as error:
             if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
@@ -83,7 +84,10 @@ class EndpointClient:
             late = isinstance(error, openai.APITimeoutError)
             reason = f"no response within {self.timeout:g} s" if late else "the connection broke"
             return MissingResponse(reason, by_endpoint=True)
-        return self._read(raw.http_response.content)
+        outcome = self._read(raw.http_response.content)
+        if tries > 0 and isinstance(outcome, MissingResponse) and outcome.by_endpoint:  # a body that cannot be read
+            return await self.ask(parts, tries - 1)
+        return outcome
 
     def _body(self, parts: Sequence[Part], limit: str) -> dict[str, Any]:
         body = dict(self.request)

@@ -236,7 +236,7 @@ class EndpointModel:
 
         async def work() -> None:
             for key in pending:
-                responses[key] = outcome = await asker.ask(prompts[key])
+                responses[key] = outcome = await asker.ask(prompts[key], options.retries)
                 if isinstance(outcome, Response) and options.cache == "on":
                     await asyncio.to_thread(cache_response, key, outcome)
                 elif isinstance(outcome, MissingResponse):

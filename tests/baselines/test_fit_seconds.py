@@ -47,17 +47,6 @@ def each_step_takes(seconds: float, spend: Callable[[float], None], monkeypatch:
     monkeypatch.setattr(Training, "step", lambda self: (spend(seconds), step(self))[1])
 
 
-def test_seconds_are_shared_out_by_steps_and_what_is_nobodys_evenly(spend: Callable[[float], None]) -> None:
-    result = FitSeconds(["a", "b", "c"])
-    spend(20.0)
-    result.add(8.0, {"a": 3, "b": 1})
-    result.add(6.0, {"c": 0}, before=4.0)
-    spend(1.0)
-    result.close()
-    even = (21.0 - 8.0 - 2.0) / 3
-    assert [result.of(name) for name in "abc"] == [round(own + even, 3) for own in (6.0, 2.0, 6.0)]
-
-
 def test_replicas_that_take_no_step_have_even_shares(spend: Callable[[float], None]) -> None:
     result = FitSeconds(["a", "b"])
     spend(3.0)

@@ -19,8 +19,6 @@ from farshift.benchmarks.harness.model_spec import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import ModelError, Unavailable, UnknownName
-from hypothesis import given
-from hypothesis import strategies as st
 from llm_server import llm
 
 TASK = Task("sequence", ("word",), "said")
@@ -259,32 +257,8 @@ def test_offline_only_the_cache_and_this_machine_are_asked(server, monkeypatch):
         away.predict(words("a", "b"))
 
 
-DECIDES = {
-    "leave_out": "seed",
-    "temperature": "0.7",
-    "top_p": "0.5",
-    "max_tokens": "3",
-    "system": "Be brief.",
-    "api": "completions",
-}
-DOES_NOT = {
-    "concurrency": "2",
-    "retries": "1",
-    "timeout": "9",
-    "requests_per_minute": "5",
-    "cache": "off",
-    "api_key_env": "K",
-}
-
-
 def code(options, name="tiny", url="http://h/v1"):
     return from_spec(f"{name}@{url}", options).code
-
-
-@given(st.sampled_from(sorted(DECIDES)), st.sampled_from(sorted(DOES_NOT)))
-def test_the_code_changes_with_what_decides_an_answer_and_with_nothing_else(decides, does_not):
-    assert code({}) != code({decides: DECIDES[decides]})
-    assert code({}) == code({does_not: DOES_NOT[does_not]})
 
 
 def test_the_code_says_which_model_at_which_endpoint():
