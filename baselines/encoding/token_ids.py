@@ -12,18 +12,21 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
-from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
+from ...benchmarks.adapters._transformers import (
+    compute_context_length,
+    find_pad_token,
+    read_audio_processor,
+    read_config,
+    read_tokenizer,
+)
 from ...benchmarks.model import Columns, Task
-from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import BadData, FarshiftError, ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
 from .feature_store import DIGEST, FeatureStore
-from .frozen_readers import load_audio_processor
 from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
 from .targets import make_targets
@@ -49,14 +52,10 @@ class TokenEncoding(RowEncoding):
 
     def __init__(self, task: Task, train: Columns, weights: str) -> None:
         """weights: see `FrozenColumns`."""
-        from transformers import AutoConfig, AutoTokenizer
-
         if len(task.inputs) != 1 or any(not isinstance(text, str) for text in train[task.inputs[0]][:1]):
             raise ModelError(f"setting inputs = 'tokens' needs one text input; this task has {', '.join(task.inputs)}")
         location = find_folder(weights)
-        with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
-            config = AutoConfig.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
-            own = AutoTokenizer.from_pretrained(location.folder, local_files_only=True, trust_remote_code=False)
+        config, own = read_config(location.folder), read_tokenizer(location.folder)
         find_pad_token(own)
         self.task, self.targets, self.window = (
             task,
@@ -109,18 +108,15 @@ class AudioEncoding(RowEncoding):
 
     def __init__(self, task: Task, train: Columns, weights: str, seconds: float) -> None:
         """weights: see `FrozenColumns`."""
-        from transformers import AutoConfig
-
         if len(task.inputs) != 1 or not is_encoded(train[task.inputs[0]]):
             raise ModelError(f"setting inputs = 'sounds' needs one audio input; this task has {', '.join(task.inputs)}")
         if seconds <= 0:
             raise ModelError(f"setting seconds = {seconds:g}: the length of audio must be above 0")
         folder = find_folder(weights).folder
-        with wrap_user_errors(f"reading the configuration of {weights}"), silence_transformers():
-            config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        config = read_config(folder)
         if not hasattr(config, "conv_kernel"):
             raise ModelError(f"weights {weights} read no audio: give a model such as wav2vec 2.0")
-        self.task, self.targets, self.processor = task, make_targets(task, train), load_audio_processor(folder)
+        self.task, self.targets, self.processor = task, make_targets(task, train), read_audio_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(count_frame_samples(config), round(seconds * self.rate))
         self._decides = {

@@ -20,7 +20,7 @@ from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.benchmarks.adapters._hf_logging import silence_transformers
+from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
