@@ -395,18 +395,6 @@ def test_a_wrong_command_says_how_to_go_on(command, given, said):
     assert one_line_error(refused).startswith(f"farshift: error: {said}")
 
 
-@pytest.mark.parametrize(
-    ("former", "now"),
-    [
-        (["plan", "mlp"], "farshift run BASELINE --on BENCHMARK --dry-run"),
-        (["robustness", "run"], "farshift compare RUN BASELINE BASELINE BASELINE --statistic robustness"),
-        (["detectable", "scan/length"], "farshift compare --on BENCHMARK --statistic detectable"),
-    ],
-)
-def test_a_former_name_of_a_command_is_answered_with_the_new_one(command, former, now):
-    assert f"It is now: {now}" in one_line_error(command(*former))
-
-
 def test_an_option_of_another_statistic_is_refused_by_name(command):
     refused = command("compare", "a", "b", "--statistic", "variance", "--plot", "x.png")
     assert "--plot goes with --statistic difference, not variance" in one_line_error(refused)
