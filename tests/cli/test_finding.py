@@ -141,9 +141,11 @@ def test_without_a_terminal_each_thing_is_one_line_with_its_whole_title_and_no_p
 
 def test_a_definition_has_no_blanks_for_counts_that_it_lacks():
     (line,) = [
-        item for item in print_listing("splits", "list").splitlines() if item.startswith(" wilds_fmow/official@1")
+        item
+        for item in print_listing("splits", "list", "wilds").splitlines()
+        if item.startswith(" wilds_fmow/official@1")
     ]
-    assert re.search(r" definition {4}WILDS FMoW: \w", line)
+    assert re.search(r" definition {2,}WILDS FMoW: \w", line)
 
 
 def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for():
