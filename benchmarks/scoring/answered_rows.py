@@ -307,8 +307,8 @@ def _make_end_answers(rows: AnsweredRows, at: NDArray[np.int64], named: bool) ->
     one is `named`, which costs that class as well; else there is no prediction."""
     classes, given = rows.truth[at].astype(np.int64), rows.answers[0].scores
     scores = None if given is None else np.eye(given.shape[1], dtype=np.float32)[classes]
-    right = Answers.all_given(classes, scores)
-    if named and (rows.task.classes or 0) > 1:
-        return Answers.all_given((classes + 1) % rows.task.classes), right
+    right, count = Answers.all_given(classes, scores), rows.task.classes or 0
+    if named and count > 1:
+        return Answers.all_given((classes + 1) % count), right
     status = np.full(len(at), FAILED, np.int8)
     return Answers(classes, status, scores).fill_missing(classes, rows.task), right
