@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from attack_page import ATTACKERS, list_marked_attacks
 from attacks.table import WHO
 from claim_pages import name_papers
+from farshift.baselines.running.recorded_scores import results
 from generate import DOCS, FOLDERS, build_pages, find_outdated_pages, main
 from markdown_text import format_table
+from rank_sets import STORE, list_ranked, read_ranks
+from result_page import fill_template
 from support import ROOT
 
 OWN_RULE = '"""Own rules."""\n\n\ndef first(table):\n    """A rule of the user."""\n'
@@ -72,6 +77,41 @@ def test_the_command_writes_and_checks(tmp_path: Path, pages, monkeypatch, capsy
 
 def test_what_a_user_adds_is_on_no_page(pages):
     assert "rules/own.md" not in pages
+
+
+def test_rank_sets_are_of_the_recorded_results():
+    for benchmark in json.loads(STORE.read_text("utf-8")):
+        assert set(read_ranks(benchmark)) <= set(list_ranked(benchmark))
+        assert read_ranks(benchmark), f"compute them anew: python .ci/pages/rank_sets.py {benchmark}"
+
+
+def test_rank_sets_of_other_results_are_not_shown(monkeypatch, tmp_path):
+    stored = {"scan/length": {"results": "of others", "ranks": {"lstm": [1, 1]}}}
+    (tmp_path / "ranks.json").write_text(json.dumps(stored))
+    monkeypatch.setattr("rank_sets.STORE", tmp_path / "ranks.json")
+    assert read_ranks.__wrapped__("scan/length") == {}
+
+
+def test_a_statement_that_the_results_do_not_support_stops_the_page():
+    scores = {"scan/length": {score.model: score for score in results(on="scan/length")}}
+    lstm = scores["scan/length"]["lstm"]
+    assert lstm.ood.high < lstm.id.low
+    text = "<!-- holds: scan/length|lstm|ood < scan/length|lstm|id -->\n{scan/length|lstm|id}"
+    assert fill_template(text, scores, {}).startswith(f"{100 * lstm.id.value:.1f} [")
+    with pytest.raises(ValueError, match="do not support"):
+        fill_template("<!-- holds: scan/length|lstm|id < scan/length|lstm|ood -->\n", scores, {})
+
+
+def test_the_figure_has_a_dot_and_a_ring_for_each_score(pages):
+    namespace = "{http://www.w3.org/2000/svg}"
+    picture = ElementTree.fromstring(pages["figures/pacs.svg"])
+    panels = picture.findall(f"{namespace}g")
+    assert len(panels) == 4
+    for panel in panels:
+        names = {score.model.partition(" (")[0] for score in results(on=panel.findtext(f"{namespace}text"))}
+        shown = [text.text for text in picture.findall(f"{namespace}text") if text.text in names]
+        assert shown
+        assert len(panel.findall(f"{namespace}circle")) == 2 * len(shown)
 
 
 def test_a_bar_in_a_cell_ends_no_column():

@@ -1,4 +1,4 @@
-"""Generate the pages of docs/ that list the whole catalogue: splits, rules, claims, baselines and attacks.
+"""Generate the pages of docs/ that list the whole catalogue (splits, rules, claims, baselines, attacks) and results.
 
 python .ci/pages/generate.py            write the pages, and delete those that are no longer generated
 python .ci/pages/generate.py --check    write nothing; name the pages that are out of date, exit code 1 if there are any
@@ -20,6 +20,7 @@ from pathlib import Path
 from attack_page import build_attack_page
 from baseline_pages import build_baseline_pages
 from claim_pages import build_claim_pages
+from result_page import build_result_pages
 from rule_pages import build_rule_pages
 from split_pages import build_split_pages
 
@@ -38,6 +39,7 @@ def build_pages() -> dict[str, str]:
     """The text of every generated page by its path in docs/, sorted."""
     with _ignore_user_folders():
         pages = {f"{folder}/{name}": text for folder, build in FOLDERS.items() for name, text in build().items()}
+    pages |= build_result_pages()
     pages["attacks.md"] = build_attack_page()
     return {path: NOTICE + text for path, text in sorted(pages.items())}
 

@@ -360,7 +360,7 @@ def test_a_manifest_whose_source_is_nowhere_is_listed_and_not_opened(home, build
     verified = command("splits", "verify", "mine/split", "--json")
     assert verified.returncode == 1
     assert json.loads(verified.stdout)[0]["state"] == "failed"
-    assert "mine/split@1" in command("splits", "list").stdout
+    assert "mine/split@1" in command("splits", "list", "mine").stdout
 
 
 @pytest.mark.parametrize(

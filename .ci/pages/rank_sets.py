@@ -1,0 +1,68 @@
+"""Compute the rank sets of recorded results, which docs/results.md shows: they need the data, and the pages do not.
+
+python .ci/pages/rank_sets.py BENCHMARK ..    compute those of some benchmarks anew, whose data are then opened
+
+ranks.json has for each benchmark the digests of the results that were ranked: the page shows no rank set of others.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from hashlib import sha256
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.baselines.running.results import digest_result, find_recorded_run
+from farshift.baselines.running.undertrained import find_undertrained
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.comparison.compare import Side
+from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
+from farshift.benchmarks.statistics.ranks import compute_rank_sets
+
+STORE = Path(__file__).with_name("ranks.json")
+
+
+@cache
+def list_ranked(benchmark: str) -> list[str]:
+    """The recorded results under the budget `quick` that learnt the task in distribution: only they are ranked."""
+    scores = read_recorded_scores(benchmark)
+    left_out = find_undertrained(benchmark, scores)
+    return sorted(name for name in scores if name not in left_out)
+
+
+def digest_results(benchmark: str, names: list[str]) -> str:
+    """A digest of results with their names: it changes when one of them does, or when one comes or goes."""
+    return sha256("\n".join(f"{name} {digest_result(benchmark, name)}" for name in names).encode()).hexdigest()
+
+
+@cache
+def read_ranks(benchmark: str) -> dict[str, tuple[int, int]]:
+    """The lowest and highest rank of each ranked result, by baseline; empty if none are stored for these results."""
+    stored = json.loads(STORE.read_text("utf-8")).get(benchmark, {})
+    if stored.get("results") != digest_results(benchmark, list_ranked(benchmark)):
+        return {}
+    return {name: (low, high) for name, (low, high) in stored["ranks"].items()}
+
+
+def compute_ranks(benchmark: str) -> dict[str, Any]:
+    """The rank sets of a benchmark's ranked results with a known variance: 95 % simultaneous, on the same OOD rows."""
+    names = list_ranked(benchmark)
+    samples = {name: Side(find_recorded_run(benchmark, name)).sample("ood") for name in names}
+    known = [name for name in names if isfinite(samples[name].spread().variance)]
+    joint = estimate_joint_covariance([samples[name] for name in known])
+    better = find_benchmark(benchmark).metrics[0].better
+    sets = compute_rank_sets(joint, better, stream=f"results/{benchmark}")
+    ranks = {name: [int(sets.low[k]), int(sets.high[k])] for k, name in enumerate(known)}
+    return {"results": digest_results(benchmark, names), "ranks": ranks}
+
+
+if __name__ == "__main__":
+    stored = json.loads(STORE.read_text("utf-8"))
+    for benchmark in sys.argv[1:]:
+        stored[benchmark] = compute_ranks(benchmark)
+        lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
+        STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

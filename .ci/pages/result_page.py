@@ -1,0 +1,148 @@
+"""docs/results.md and its figure: the text of results_template.md with numbers of the recorded results.
+
+In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), and {first|BENCHMARK} how many
+can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
+that the model can be first, `behind|..` that it cannot: if one is no longer true, no page is generated. A plus sign
+stands for `ENCODED`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+
+from farshift.baselines.running.recorded_scores import RecordedScore, results
+from farshift.baselines.running.results import get_recipe_name
+from farshift.baselines.running.undertrained import CONSTANT
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.listing import benchmarks as list_benchmarks
+from farshift.benchmarks.statistics.interval import Estimate
+from farshift.splits.manifest import KINDS
+from markdown_text import format_table
+from rank_sets import list_ranked, read_ranks
+from result_figure import draw_panels
+
+Scores = Mapping[str, Mapping[str, RecordedScore]]
+
+TEMPLATE = Path(__file__).with_name("results_template.md")
+ENCODED = " (efficientnet-lite0)"
+PACS = tuple(f"pacs/{domain}" for domain in ("art_painting", "cartoon", "photo", "sketch"))
+PUBLISHED = {"erm": 85.5, "irm": 83.5, "group-dro": 84.4, "domain-mixup": 84.6, "mldg": 84.9, "coral": 86.2}
+PUBLISHED |= {"mmd": 84.6, "dann": 83.6, "cdann": 82.6, "sagnet": 86.3, "vrex": 84.9, "rsc": 85.2}
+"""DomainBed's mean over the domains: domainbed/results/2020_10_06_7df6f06/results.tex, training-domain validation."""
+PACS_ROWS = (*(name + ENCODED for name in (*PUBLISHED, "logistic-regression", "linear")), "cnn", "resnet")
+TABLES = ("boosted-trees", "random-forest", "mlp", "logistic-regression", "group-dro", "coral")
+
+
+def build_result_pages() -> dict[str, str]:
+    """The page and its figure, by path in docs/."""
+    scores: dict[str, dict[str, RecordedScore]] = {}
+    for score in results():
+        scores.setdefault(score.benchmark, {})[score.model] = score
+    tables = {
+        "pacs": _render_pacs(scores),
+        "tables": _render_tables(scores),
+        "kinds": "\n\n".join(f"### {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS),
+    }
+    text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
+    return {"results.md": text, "figures/pacs.svg": _draw_pacs(scores)}
+
+
+def fill_template(template: str, scores: Scores, tables: Mapping[str, str]) -> str:
+    """The template with its numbers and tables; `ValueError` if something that it states does not hold."""
+    for condition in re.findall(r"<!-- holds: (.+) -->\n", template):
+        if not _holds(condition, scores):
+            raise ValueError(f"{TEMPLATE.name}: the recorded results do not support {condition!r}")
+    text = re.sub(r"<!-- holds: .+ -->\n", "", template)
+    text = re.sub(r"\{(\w+)\}", lambda match: tables[match[1]], text)
+    text = re.sub(r"\{first\|([^}]+)\}", lambda match: _count_first(match[1]), text)
+    return re.sub(r"\{([^}|]+\|[^}]+)\}", lambda match: _format_estimate(_find_estimate(match[1], scores)), text)
+
+
+def _holds(condition: str, scores: Scores) -> bool:
+    if condition.startswith(("first|", "behind|")):
+        place, benchmark, model = condition.replace("+", ENCODED).split("|")
+        return (read_ranks(benchmark)[model][0] == 1) == (place == "first")
+    left, right = condition.split(" < ")
+    low = _find_estimate(right, scores).low if "|" in right else float(right)
+    return (_find_estimate(left, scores).high if "|" in left else float(left)) < low
+
+
+def _find_estimate(name: str, scores: Scores) -> Estimate:
+    benchmark, model, view = name.replace("+", ENCODED).split("|")
+    estimate: Estimate = getattr(scores[benchmark][model], view)
+    return estimate
+
+
+def _draw_pacs(scores: Scores) -> str:
+    """The models that are recorded on three domains or more, by their mean over the domains that all of them have."""
+    models = {model for name in PACS for model in scores[name]} - {CONSTANT}
+    models = {model for model in models if sum(model in scores[name] for name in PACS) >= 3}
+    shared = [name for name in PACS if models <= set(scores[name])]
+    order = sorted(models, key=lambda model: (-fmean(scores[name][model].ood.value for name in shared), model))
+    return draw_panels({name: scores[name] for name in PACS}, order)
+
+
+def _render_pacs(scores: Scores) -> str:
+    rows = [
+        (f"`{model}`", *(_format_ranked(name, model, scores) for name in PACS), str(PUBLISHED.get(recipe, "")))
+        for model, recipe in ((model, get_recipe_name(model)) for model in PACS_ROWS)
+    ]
+    return format_table(("baseline", *(f"`{name}`" for name in PACS), "DomainBed"), rows)
+
+
+def _render_tables(scores: Scores) -> str:
+    names = [
+        entry.name for entry in list_benchmarks() if entry.modality in ("tabular", "array") and not entry.generated
+    ]
+    rows = [
+        (_format_benchmark(name), *(_format_ranked(name, model, scores) for model in TABLES))
+        for name in names
+        if TABLES[0] in scores.get(name, ())
+    ]
+    return format_table(("benchmark", *(f"`{name}`" for name in TABLES)), rows)
+
+
+def _render_kind(kind: str, scores: Scores) -> str:
+    entries = [entry for entry in list_benchmarks() if entry.kind == kind and entry.name in scores]
+    pretrained = {name for name, known in scores.items() if any(get_recipe_name(model) != model for model in known)}
+    entries.sort(key=lambda entry: (entry.name not in pretrained, entry.generated, entry.name))
+    head = ("benchmark", "best", "ID", "OOD", "can be first", "constant", "learnt")
+    return format_table(head, [_format_best(entry.name, scores[entry.name]) for entry in entries])
+
+
+def _format_best(benchmark: str, known: Mapping[str, RecordedScore]) -> tuple[str, ...]:
+    learnt = [score for model, score in known.items() if model in list_ranked(benchmark)]
+    best = ("", "", "")
+    if learnt:
+        views = (_format_estimate(getattr(learnt[0], view), learnt[0].in_percent) for view in ("id", "ood"))
+        best = (f"`{learnt[0].model}`", *views)
+    constant = known.get(CONSTANT)
+    answer = _format_estimate(constant.ood, constant.in_percent).partition(" ")[0] if constant else ""
+    return _format_benchmark(benchmark), *best, _count_first(benchmark), answer, str(len(learnt))
+
+
+def _count_first(benchmark: str) -> str:
+    ranks = read_ranks(benchmark)
+    return f"{sum(low == 1 for low, _ in ranks.values())} of {len(ranks)}" if ranks else ""
+
+
+def _format_benchmark(name: str) -> str:
+    metric = find_benchmark(name).metrics[0]
+    return f"`{name}`, {metric.name.replace('_', ' ')}{' (lower is better)' if metric.better == 'lower' else ''}"
+
+
+def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
+    if model not in scores[benchmark]:
+        return ""
+    rank = read_ranks(benchmark).get(model)
+    mark = f", *{rank[0]}–{rank[1]}*" if rank else "" if model in list_ranked(benchmark) else " †"
+    return _format_estimate(scores[benchmark][model].ood) + mark
+
+
+def _format_estimate(estimate: Estimate, percent: bool = True) -> str:
+    ends = (estimate.value, estimate.low, estimate.high)
+    value, low, high = (f"{100 * number:z.1f}" if percent else f"{number:z.3f}" for number in ends)
+    return f"{value} [{low}, {high}]"
