@@ -15,9 +15,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.baselines.running.recorded_scores import find_undertrained, read_recorded_scores
 from farshift.baselines.running.results import digest_result, find_recorded_run
-from farshift.baselines.running.undertrained import find_undertrained
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.comparison.compare import Side
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
-from farshift.baselines.running.recorded_scores import RecordedScore, results
+from farshift.baselines.running.recorded_scores import CONSTANT, RecordedScore, results
 from farshift.baselines.running.results import get_recipe_name
-from farshift.baselines.running.undertrained import CONSTANT
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Estimate
