@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-encode bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order statistics-report attack fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz fuzz-guided
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -30,6 +30,8 @@ help:
 	@echo "make size       how large the product is, and how deep a training, beside their bounds"
 	@echo "make claim-order"
 	@echo "                whether the rules of claims were committed before their outcomes"
+	@echo "make rejudge CLAIMS='NAME ..'"
+	@echo "                judge claims by changed rules or premises, from the stored predictions"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
 	@echo "make bench-board, bench-encode, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
 	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
@@ -129,6 +131,9 @@ size: $(READY)
 
 claim-order: $(READY)
 	$(BIN)/python .ci/claim_order.py
+
+rejudge: $(READY)
+	$(BIN)/python .ci/rejudge.py $(CLAIMS)
 
 OSV ?= https://api.osv.dev/v1/query
 

@@ -42,7 +42,7 @@ def find_violations(since: str) -> list[str] | None:
         return None
     violations = []
     for commit in listed.split():
-        files = (run_git("show", "--format=", "--name-only", commit, "--", CLAIMS) or "").split("\n")
+        files = (run_git("show", "--format=", "--name-only", "--diff-filter=d", commit, "--", CLAIMS) or "").split("\n")
         for file in sorted(files):
             folder, _, verdict = file.removeprefix(f"{CLAIMS}/results/").partition("/")
             if verdict == "verdict.json" and read_rules(commit, folder) != read_rules(f"{commit}~", folder):

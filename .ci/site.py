@@ -1,5 +1,5 @@
 """Pages of the documentation's site that docs/ does not hold: those at the root of the repository, and the generated
-reference (commands, keys of TOML files, Python, plug-ins).
+reference (commands, keys of TOML files, Python, plug-ins, families of splits).
 
 A hook of MkDocs. Links are written as GitHub reads them; those between docs/ and the root work here as well.
 """
@@ -10,6 +10,7 @@ import ast
 import inspect
 import json
 import re
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -27,11 +28,14 @@ from farshift.loaders.acquire.source import SourceDefinition
 from farshift.splits.manifest import SplitDefinition
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from pydantic import BaseModel
 
 ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / ".ci" / "pages"))
+from family_pages import build_family_pages, link_families  # noqa: E402
+
 FROM_ROOT = {
-    "README.md": "index.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
     "SECURITY.md": "reporting.md",  # docs/security.md has the name, where capitals do not count
@@ -44,6 +48,25 @@ PLUGINS = {
     "baselines": ("networks", "backbones", "algorithms", "optimisers", "schedules", "positions", "formats"),
     "leaderboard": ("exports", "contamination"),
 }
+
+API = {
+    "Data": ("splits", "load", "loaders.part.Part", "stream", "processor"),
+    "Models and benchmarks": (
+        "benchmarks",
+        "benchmark",
+        "benchmarks.model",
+        "predictor",
+        "Answers",
+        "Failed",
+        "check_model",
+    ),
+    "Evaluation and scores": ("evaluate", "read_run", "score", "compare", "replicates", "variation"),
+    "Baselines": ("baselines", "results", "baseline"),
+    "Leaderboards": ("Board",),
+    "Errors": ("FarshiftError",),
+}
+"""The Python interface by topic: public names, and the paths of what they return or accept."""
+HEADINGS = {"loaders.part.Part": "Part", "benchmarks.model": "The protocol of a model"}
 
 KEYS: dict[str, type[BaseModel]] = {
     "A benchmark": BenchmarkDefinition,
@@ -63,17 +86,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages |= {
         "commands.md": build_command_page(),
         "keys.md": build_key_page(),
-        "api.md": build_api_page(),
         "plug-ins.md": build_plugin_page(),
     }
+    pages |= build_api_pages()
+    pages |= {f"splits/{name}": page for name, page in build_family_pages().items()}
     for path, text in pages.items():
         files.append(File.generated(config, path, content=rewrite_links(text)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: object) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """A page of docs/ links to one of the root as ../NAME; here they stand side by side."""
-    return rewrite_links(markdown)
+    return rewrite_links(link_families(markdown) if Path(page.file.src_path).parent.name == "splits" else markdown)
 
 
 def rewrite_links(text: str) -> str:
@@ -218,18 +242,34 @@ def describe_type(annotation: Any, anchors: Mapping[type[BaseModel], str]) -> st
     return {str: "string", int: "integer", float: "number", bool: "boolean"}.get(annotation, "any value")
 
 
-def build_api_page() -> str:
-    """A section for each public name, in the order of `farshift.__all__`."""
+def build_api_pages() -> dict[str, str]:
+    """An overview of the public names by topic, and a page for each topic, by file name."""
+    paths = find_public_paths()
+    if missing := set(paths) - {name for names in API.values() for name in names}:
+        raise ValueError(f"no topic has the public names {', '.join(sorted(missing))}")
+    overview = ["# The Python interface", "", "`import farshift as fs` imports nothing heavy.", ""]
+    overview += ["| topic | names |", "|---|---|"]
+    pages = {}
+    for topic, names in API.items():
+        file = f"api-{topic.lower().replace(' ', '-')}.md"
+        links = [f"[{HEADINGS.get(name, name)}]({file}#farshift.{paths.get(name, name)})" for name in names]
+        overview.append(f"| [{topic}]({file}) | {', '.join(links)} |")
+        sections = [f"::: farshift.{paths.get(name, name)}{format_heading(name)}" for name in names]
+        pages[file] = "\n\n".join([f"# {topic}", *sections])
+    return {"api.md": "\n".join(overview)} | pages
+
+
+def find_public_paths() -> dict[str, str]:
+    """The module and name that each public name of the package stands for."""
     tree = ast.parse((ROOT / "__init__.py").read_text("utf-8"))
-    public = next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    )
-    sections = [f"::: farshift.{name}" for name in public if name != "splits"]
-    return "# The Python interface\n\n`import farshift as fs`\n\n" + "\n\n".join(
-        [*sections, "::: farshift.loaders.part.Part", "::: farshift.benchmarks.model"]
-    )
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+    return {alias.asname or alias.name: f"{node.module}.{alias.name}" for node in imports for alias in node.names}
+
+
+def format_heading(name: str) -> str:
+    """The option that heads a section with the public name."""
+    heading = HEADINGS.get(name) or f"fs.{name}"
+    return f"\n    options:\n      heading: {heading}\n      toc_label: {heading}"
 
 
 def build_plugin_page() -> str:

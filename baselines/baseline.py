@@ -13,7 +13,7 @@ from .compatibility import list_required_data
 from .recipe import Recipe
 
 if TYPE_CHECKING:
-    from ..loaders.batching.encoded_files import EncodedFiles
+    from ..loaders.batching.encoded import EncodedFiles
     from .training.trained_group import Replica
 
 NONE: Mapping[str, Any] = MappingProxyType({})

@@ -88,13 +88,13 @@ class Recipe(_Strict):
     def _check_completeness(self) -> Recipe:
         if self.estimator is not None:
             if self.network or self.algorithm or self.quick or self.full:
-                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it stops by its own rule")
+                raise ValueError("an estimator has no network, algorithm, [quick] or [full]: it stops by itself")
             if self.regressor and self.whole_answers:
                 raise ValueError("whole_answers is for classifiers: a regressor predicts numbers")
         elif self.whole_answers:
             raise ValueError("whole_answers is for estimators: a network generates its answers")
         elif self.regressor:
-            raise ValueError("regressor is for estimators: a network does the tasks of its algorithm")
+            raise ValueError("regressor is for estimators: for a network, the algorithm determines the tasks")
         elif not (self.network and self.algorithm and self.quick and self.full):
             raise ValueError("give network, algorithm, [quick] and [full] (or estimator alone)")
         return self

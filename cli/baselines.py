@@ -91,7 +91,7 @@ def baselines_algorithms(json: bool = False) -> None:
 def baselines_networks(json: bool = False) -> None:
     """List the networks, and the pretrained networks (for --encoder and --fine-tune) with licence and size."""
     from ..baselines.running.listing import list_networks
-    from ..loaders.cache.limit import format_size
+    from ..loaders.cache.entries import format_size
 
     def describe(record: dict[str, Any]) -> str:
         if "licence" not in record:
@@ -146,7 +146,8 @@ def baselines_record(runs: Runs, to: Path | None = None, json: bool = False) -> 
 
 _UNDERTRAINED_NOTE = (
     " undertrained: the ID score of a seed is no better than a constant prediction, or, where there is"
-    " a gap, less than half way to the best recorded ID score; its OOD score does not measure the shift."
+    " a gap, less than half way to the best recorded ID score; smoke run: the best is less than half way to a perfect"
+    " one. Their OOD scores do not measure the shift."
 )
 
 
@@ -181,8 +182,8 @@ def baselines_results(
         sort_best_first,
     )
     from ..baselines.running.results import get_results_home, list_results
-    from ..baselines.running.undertrained import find_undertrained
-    from ..core.errors import UnknownName
+    from ..baselines.running.undertrained import SMOKE, find_undertrained
+    from ..core.errors import FarshiftError, UnknownName
     from ..core.progress import log_message, report_progress
 
     refuse_latex_options(latex, json, caption, label)
@@ -209,40 +210,44 @@ def baselines_results(
     marks = [undertrained[score.benchmark].get(score.model, "") for score in scores]
     if json:
         emit_json([score.to_dict() | {"not_learnt": mark} for score, mark in zip(scores, marks, strict=True)])
-    elif latex:
-        from ..baselines.running.results_table import format_latex
-
-        print_block(format_latex(scores, caption, label).rstrip())
-    elif on or all_:
+    elif (on or all_) and not latex:
         _print_all_results(scores, marks)
     else:
-        _print_best_results(scores, marks)
+        trained = [(score, mark) for score, mark in zip(scores, marks, strict=True) if not mark.startswith(SMOKE)]
+        if latex and not trained:
+            raise FarshiftError(f"baselines results: {on} has smoke runs only, which tables leave out: omit --latex")
+        if latex:
+            from ..baselines.running.results_table import format_latex
+
+            print_block(format_latex([score for score, _ in trained], caption, label).rstrip())
+        else:
+            _print_best_results(trained, len(scores) - len(trained))
     if differ:
         log_message("\n".join(differ))
         raise typer.Exit(1)
 
 
-def _print_best_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
+def _print_best_results(marked_scores: Sequence[tuple[RecordedScore, str]], omitted: int) -> None:
     """The first score of each benchmark, without its interval, and a star where it is marked."""
-    counts = Counter(score.benchmark for score in scores)
+    counts = Counter(score.benchmark for score, _ in marked_scores)
     best: dict[str, list[Any]] = {}
-    for score, mark in zip(scores, marks, strict=True):
-        ood = format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0]
-        best.setdefault(
-            score.benchmark, [score.benchmark, score.model, ood + ("*" if mark else ""), counts[score.benchmark]]
-        )
-    count = format_count(len(scores), "result")
+    for score, mark in marked_scores:
+        ood = format_estimate(score.ood.to_dict(), score.in_percent).partition(" ")[0] + "*" * bool(mark)
+        best.setdefault(score.benchmark, [score.benchmark, score.model, ood, counts[score.benchmark]])
+    count = format_count(len(marked_scores), "result") + (f" ({omitted} smoke runs left out)" if omitted else "")
     caption = f"{count}, OOD {_UNIT} (*: undertrained); --on BENCHMARK lists its results, --all all."
     print_table("", ["benchmark", "best baseline", "OOD", "runs"], [best[name] for name in sorted(best)], caption)
 
 
 def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
+    from ..baselines.running.undertrained import SMOKE
     from ..benchmarks.scoring.trained_check import MARK
 
     rows = []
     for score, mark in zip(scores, marks, strict=True):
+        remark = SMOKE if mark.startswith(SMOKE) else MARK if mark else ""
         views = [format_estimate(view.to_dict(), score.in_percent) for view in (score.id, score.ood, score.gap)]
-        rows.append([score.benchmark, score.model, *views, len(score.seeds), MARK if mark else ""])
+        rows.append([score.benchmark, score.model, *views, len(score.seeds), remark])
     columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
     caption = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
     print_table("", columns, rows, caption + (_UNDERTRAINED_NOTE if any(marks) else ""))

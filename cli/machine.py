@@ -200,7 +200,7 @@ def _check_cores() -> dict[str, Any]:
 def cache_list(json: bool = False) -> None:
     """List the contents of the cache, least recently used first."""
     from ..loaders.cache.contents import list_contents
-    from ..loaders.cache.limit import format_size
+    from ..loaders.cache.entries import format_size
 
     report = list_contents()
     if json:
@@ -264,7 +264,7 @@ def cache_clear(
     --dry-run: List what would be removed without removing it.
     """
     from ..loaders.cache.contents import clear_cache, describe_entry
-    from ..loaders.cache.limit import format_size
+    from ..loaders.cache.entries import format_size
 
     cleared = clear_cache(kind or (), older_than, all_, dry_run)
     if json:

@@ -11,7 +11,7 @@ from ..benchmarks.benchmark import load_benchmarks
 from ..core.errors import FarshiftError, UnknownName, shorten_list
 from ..core.text import format_count
 from ..loaders.acquire.source import Distribution, find_source
-from ..loaders.cache.limit import format_size
+from ..loaders.cache.entries import format_size
 from ..loaders.listing import has_local_rows
 from ..loaders.mirrors import load_mirror
 from ..loaders.split import open_split
@@ -96,17 +96,17 @@ def _describe_origin(distribution: Distribution) -> str:
 
 
 def _list_benchmarks(split: str) -> list[dict[str, Any]]:
-    """The benchmarks over a split, each with the best recorded result by OOD score."""
-    from ..baselines.running.recorded_scores import read_recorded_scores
+    """The benchmarks over a split, each with the best recorded result by OOD score, smoke runs excepted."""
+    from ..baselines.running.recorded_scores import read_recorded_scores, sort_best_first
+    from ..baselines.running.undertrained import SMOKE, find_undertrained
 
     records = []
     for name, benchmark in sorted(load_benchmarks().items()):
         if benchmark.definition.split != split:
             continue
-        scores = read_recorded_scores(name).values()
-        best = max(
-            scores, key=lambda score: score.ood.value if score.better == "higher" else -score.ood.value, default=None
-        )
+        known = read_recorded_scores(name)
+        smoke = {model for model, why in find_undertrained(name, known).items() if why.startswith(SMOKE)}
+        best = next((score for score in sort_best_first(list(known.values())) if score.model not in smoke), None)
         records.append({"benchmark": name} | ({} if best is None else {"best": best.to_dict()}))
     return records
 

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ..core.errors import FarshiftError, MissingExtra, UnknownName
 from ..core.label_access import refuse_labels
 from ..splits.schema import Schema
-from .batching.categories import encode_categories
 from .batching.columns import (
     Column,
     FixedColumn,
     Text,
     TextColumn,
     check_text,
+    encode_categories,
     join_chunks,
     materialise_column,
     prepare_column,
@@ -280,8 +280,7 @@ class Part:
         >>> part[0]["command"], tokens[0].tolist()
         ('look twice and walk opposite right', [2, 1, 2, 0, 2, 2])
         """
-        from .batching.tokenizer import load_tokenizer
-        from .batching.tokens import tokenise_texts
+        from .batching.tokens import load_tokenizer, tokenise_texts
 
         texts = [field.name for field in self.schema.fields if field.item == "string" and not field.shape]
         if column is None:
@@ -325,7 +324,7 @@ class Part:
         >>> first["tokens"].shape, first["tokens.lengths"].tolist()
         ((4, 8), [8, 8, 8, 8])
         """
-        from .batching.buckets import BucketedOrder, iterate_token_batches
+        from .batching.tokens import BucketedOrder, iterate_token_batches
 
         if len(tokens) != len(self):
             raise FarshiftError(

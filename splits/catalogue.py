@@ -34,7 +34,7 @@ def find_manifests(name: str) -> list[Manifest]:
         definition = manifest.definition
         expected = Path(*definition.name.split("/"), f"v{definition.version}")
         if not path.parent.as_posix().endswith(f"/{expected.as_posix()}"):
-            raise BadDefinition(f"{path}: says it is {manifest.full_name}, but lies elsewhere than {expected}")
+            raise BadDefinition(f"{path}: defines {manifest.full_name}, so its folder must be {expected}")
         key = (definition.name, definition.version)
         if key in by_version:
             raise BadDefinition(f"{path}: {manifest.full_name} is published already, in {by_version[key].folder}")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def _check_relative_path(name: str) -> str:
     """Check that a relative path stays inside its folder."""
     if not name.isprintable() or "\\" in name or {"", ".", ".."} & set(name.split("/")):
-        raise ValueError(f"{name!r} is no name of a file, or of one in folders below")
+        raise ValueError(f"{name!r} is not a file name or a relative path")
     return name
 
 
@@ -310,7 +310,7 @@ def assign_rows(
     becomes one line that names the split and the rule."""
     if schema[definition.label].role != "label":
         labels = ", ".join(field.name for field in schema.of_role("label")) or "none"
-        raise BadDefinition(f"{definition.name}: the field {definition.label!r} is no label; labels are: {labels}")
+        raise BadDefinition(f"{definition.name}: the field {definition.label!r} is not a label; labels are: {labels}")
     rule = load_rule(definition)
     where = f"{definition.name}: rule {definition.rule}"
     given = {"files": files} if definition.files else {}

@@ -12,7 +12,7 @@ from typing import Any
 from farshift.baselines.recipe import find_plugin_files
 from farshift.baselines.running.listing import BaselineEntry, baselines, list_algorithms, list_networks
 from farshift.core.plugins import find_files_by_name
-from farshift.loaders.cache.limit import format_size
+from farshift.loaders.cache.entries import format_size
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table, join_page
 

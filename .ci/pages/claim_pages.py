@@ -52,7 +52,9 @@ The settings are small: experiments that two CPU cores can train in minutes. A v
 page describes, not to the paper. Rules of claims about recorded baselines were written after these were recorded. Rules
 of claims that train models were written before the runs that decide them; what was known from earlier runs is stated in
 the notes. The history of the repository shows the order, except for claims whose rules were first committed together
-with their outcome; their pages say so. To add one: [a claim of your own](../own-claims.md).
+with their outcome; their pages say so. Many premises were added on 26 November 2026, when the outcomes were known: they
+require ID scores at least half way from guessing to the best (.9 where the task can be learned completely), and the
+pages show the outcome without them. To add one: [a claim of your own](../own-claims.md).
 """
 
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")

@@ -36,7 +36,7 @@ def check_spread(name: str, least: int) -> None:
     """`ModelError` if an environment has too few rows in a batch to have a variance."""
     if least < 2:
         raise ModelError(
-            f"{name} compares how features vary within environments, and one has {least} row in a batch: "
+            f"{name} needs the variance of each environment's features, and one has {least} row in a batch: "
             "set batch_size to 2 or more, or leave out environments of a single row"
         )
 

@@ -14,7 +14,7 @@ def check_shifted(name: str, hyperparameters: Hyperparameters, about: AlgorithmC
     """`ModelError` where there are no inputs of shifted rows, or a batch would hold none."""
     if about.data.unlabelled is None:
         raise ModelError(
-            f"{name} learns from the inputs of shifted rows, and this benchmark does not permit any in training: "
+            f"{name} trains on inputs of the shifted test rows, which this benchmark does not permit: "
             "choose one whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
         )
     if not hyperparameters["batch_size"] and hyperparameters["chunk"]:

@@ -39,8 +39,8 @@ class LossCorrection(Base):
                 raise ModelError(f"setting percentile = {percentile:g}: use a number in (0, 100]")
             if percentile < 100 and 100 - percentile >= 100 / about.outputs:
                 raise ModelError(
-                    f"setting percentile = {percentile:g}: of {about.outputs} classes one has about "
-                    f"{100 / about.outputs:.2g} % of the rows, so its anchor would be a row of another: use "
+                    f"setting percentile = {percentile:g}: with {about.outputs} classes, one has about "
+                    f"{100 / about.outputs:.2g} % of the rows, so its anchor would be a row of another class: use "
                     f"{100 - 50 / about.outputs:.4g} or more"
                 )
         self.register_buffer("transition", torch.eye(about.outputs).repeat(about.replicas, 1, 1))

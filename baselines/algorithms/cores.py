@@ -3,10 +3,10 @@
     mean over {i : CE_i <= 1 / C sum_c l_ic} of  CE_i - b sum_c prior_c l_ic,   l_ic = -log(p_ic + 1e-8)
 
 Cheng, Zhu, Li, Gong, Sun and Liu, ICLR 2021, equations 4 and 7: prior_c is how frequent label c is among the training
-rows. b is 0 at first, then rises in a straight line to `confidence`; before `sieve_percent` of the steps all rows
-count. Shares of the steps are those of the released code's 100 epochs, whose first phase this is: the rows that are
-sieved out are not learned from as unlabelled ones afterwards. There rates are divided by 1 + b; here they follow the
-recipe.
+rows; the released code counts it anew each epoch, among those not left out. b is 0 at first, then rises in a straight
+line to `confidence`; before `sieve_percent` of the steps all rows count. Shares of the steps are those of the released
+code's 100 epochs, whose first phase this is: rows left out are not learned from as unlabelled ones afterwards. There
+rates are divided by 1 + b; here they follow the recipe.
 """
 
 from __future__ import annotations

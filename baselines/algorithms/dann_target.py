@@ -54,7 +54,7 @@ class Algorithm(Base):
         super().__init__(hyperparameters, about)
         check_shifted("dann_target", hyperparameters, about)
         if any(hyperparameters.exact("sharpness")):
-            raise ModelError("setting sharpness: dann_target steps in two directions at once: leave it at 0")
+            raise ModelError("setting sharpness: dann_target minimises and maximises in one step: leave it at 0")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

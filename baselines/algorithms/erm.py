@@ -38,7 +38,7 @@ class Algorithm(Base):
         )  # outputs fitted to one-hot targets are not logits
         self.smooths = any(hyperparameters.exact("label_smoothing"))
         if about.task == "regression" and (self.smooths or not self.gives_logits):
-            raise ModelError("settings loss and label_smoothing: numbers have their squared error: leave both out")
+            raise ModelError("settings loss and label_smoothing: regression uses the squared error: leave both out")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         return average_over_batch(self.errors(network(*batch.inputs), batch.target), batch)

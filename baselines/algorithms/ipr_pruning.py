@@ -45,7 +45,7 @@ class Algorithm(EmpiricalRisk):
         """Each hidden neuron's weights from each categorical input, and to the classes: each (K, neurons, values)."""
         if not hasattr(network, "into") or not hasattr(network, "starts"):
             raise ModelError(
-                "ipr_pruning reads the weights of a network of one hidden layer on categories alone: use quadratic_mlp"
+                "ipr_pruning needs a network with one hidden layer and categorical inputs only: use quadratic_mlp"
             )
         into: Tensor = network.into.weight
         fields = torch.tensor_split(into.transpose(1, 2), network.starts.tolist()[1:], dim=2)

@@ -68,7 +68,7 @@ def compute_invariance_penalty(logits: Tensor, batch: Batch, halves: bool) -> Te
 def check_halves(hyperparameters: Hyperparameters) -> None:
     """`ModelError` if batches cannot be halved."""
     if hyperparameters["halves"] and hyperparameters["batch_size"] == 1:
-        raise ModelError("setting batch_size = 1: a row has no halves: use 2 or more, or halves = false")
+        raise ModelError("setting batch_size = 1: a batch of one row has no halves: use 2 or more, or halves = false")
 
 
 class Algorithm(AnnealedPenalty):

@@ -42,7 +42,7 @@ class Algorithm(Base):
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)
         if not hasattr(network, "think"):
-            raise ModelError("progressive is for networks that think in iterations: use the network deep_thinking")
+            raise ModelError("progressive needs a network that iterates one block: use the network deep_thinking")
         return network
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -107,7 +107,7 @@ class Algorithm(Base):
         second = steps * self.hyperparameters["judge_percent"] // 100
         if second == steps:
             raise ModelError(
-                f"setting judge_percent = {self.hyperparameters['judge_percent']}: no step is left for the writer"
+                f"setting judge_percent = {self.hyperparameters['judge_percent']}: the generator is left without a step"
             )
         return (steps - second, second) if second else (steps,)
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.encoded import EncodedFiles
 from ...loaders.batching.images import find_readable_images
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder

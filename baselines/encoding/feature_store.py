@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...core.canonical import compute_identity
 from ...core.files import get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import report_progress
-from ...loaders.cache.limit import keep_within_limit
+from ...loaders.cache.entries import keep_within_limit
 from ...loaders.cache.store import is_intact, map_table, move_into_cache, write_arrow
 
 DIGEST = 16

@@ -12,8 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
-from ...loaders.batching.encoded import BadImage
-from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.encoded import BadImage, EncodedFiles
 from ...loaders.batching.images import Files, find_readable_images, read_content
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels
 

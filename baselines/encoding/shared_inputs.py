@@ -12,7 +12,7 @@ from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_tokens import compute_context_length
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.tokenizer import load_tokenizer
+from ...loaders.batching.tokens import load_tokenizer
 from .checkpoint import find_folder
 from .frozen_readers import load_audio_processor
 

@@ -15,8 +15,7 @@ from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_t
 from ...benchmarks.model import Columns, Task
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.errors import ModelError
-from ...loaders.batching.tokenizer import load_tokenizer
-from ...loaders.batching.tokens import tokenise_texts
+from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .audio_samples import AudioEncoding
 from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding

@@ -124,4 +124,4 @@ def read_diagnostics(benchmark: str, home: Path = HOME) -> dict[str, dict[int, d
             and record["file"] == digest_result(benchmark, name, home)
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadRun(f"{file} holds no diagnostics of recorded results: {get_first_line(error)}") from error
+        raise BadRun(f"{file} cannot be read as diagnostics of recorded results: {get_first_line(error)}") from error

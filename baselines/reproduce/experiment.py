@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,17 +106,14 @@ def _add_recorded(claim: Claim, runs: dict[str, Run], scores_only: bool) -> Evid
         known = read_recorded_scores(run.on, get_results_home(run.budget))
         if run.recipe not in known:
             raise UnknownName(f"recorded baseline ({run.budget} budget) on {run.on}", run.recipe, known)
-        if scores_only and all(map(_is_plain_score, _list_run_scores(claim, name))):
+        if scores_only and not _needs_predictions(claim, name):
             scores[name] = known[run.recipe]
         else:
             runs[name] = find_recorded_run(run.on, run.recipe, budget=run.budget)
     return Evidence(claim, runs, scores)
 
 
-def _list_run_scores(claim: Claim, run: str) -> Sequence[Score]:
-    return [score for score in claim.quantities.values() if isinstance(score, Score) and score.run == run]
-
-
-def _is_plain_score(score: Score) -> bool:
-    """Whether a score is one that every recorded result has."""
-    return score.view in ("id", "ood", "gap") and not (score.metric or score.group or score.rule)
+def _needs_predictions(claim: Claim, run: str) -> bool:
+    """Whether a quantity is a score of the run that recorded results do not have."""
+    scores = [score for score in claim.quantities.values() if isinstance(score, Score) and score.run == run]
+    return any(score.view not in ("id", "ood", "gap") or score.metric or score.group or score.rule for score in scores)

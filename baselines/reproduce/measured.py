@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import isfinite, nan, sqrt
@@ -16,7 +16,6 @@ from ...benchmarks.claims.claim import (
     DiagnosticCorrelation,
     Difference,
     Fact,
-    Quantity,
     RankCorrelation,
     RecoveredShare,
     Score,
@@ -86,9 +85,10 @@ class Evidence:
         return {name: Side(run) for name, run in self.runs.items()}
 
     def measure(self, name: str) -> Measurement:
-        """The quantity called `name`."""
+        """The quantity called `name`. Each sort of the claim's schema has a method of its name."""
         quantity = self.claim.quantities[name]
-        return _MEASURED[type(quantity)](self, quantity)
+        measured: Measurement = getattr(self, quantity.sort)(quantity)
+        return measured
 
     def score(self, quantity: Score) -> Measurement:
         if quantity.run in self.recorded_scores:
@@ -237,15 +237,3 @@ class Evidence:
         if not isinstance(quantity, Score):
             raise BadDefinition(f"claim {self.claim.name}: {name} is not a score")
         return quantity
-
-
-_MEASURED: dict[type[Quantity], Callable[[Evidence, Any], Measurement]] = {
-    Score: Evidence.score,
-    Difference: Evidence.difference,
-    BestScore: Evidence.best,
-    RecoveredShare: Evidence.recovered,
-    Slope: Evidence.slope,
-    RankCorrelation: Evidence.rank_correlation,
-    DiagnosticCorrelation: Evidence.diagnostic_correlation,
-    Fact: Evidence.fact,
-}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...core.clock import format_duration
 from ...core.text import format_count
 from ...core.threads import describe_busy_cores
-from ...loaders.cache.limit import format_size
+from ...loaders.cache.entries import format_size
 from .forecast import Forecast
 from .probe import Probe
 
@@ -59,7 +59,7 @@ def _describe_training(forecast: Forecast) -> str:
     text = f"{format_count(forecast.replicas, 'replica')} ({' x '.join(parts)})"
     trial = forecast.probe
     if forecast.steps is None:
-        return f"{text}, until the estimator stops by its own rule"
+        return f"{text}, until the estimator's own stopping rule"
     text += f", {format_count(forecast.steps, 'step')}"
     if trial is not None and trial.replicas:
         text += (
@@ -114,6 +114,6 @@ def _describe_trial(forecast: Forecast, trial: Probe) -> Iterator[str]:
 
 def _describe_time(forecast: Forecast) -> str:
     if "all" not in forecast.seconds:
-        return "not known: an estimator stops by its own rule" if forecast.probe is not None else "not known"
+        return "not known: an estimator has its own stopping rule" if forecast.probe is not None else "not known"
     parts = [f"{name} {format_duration(value)}" for name, value in forecast.seconds.items() if name != "all"]
     return f"about {format_duration(forecast.seconds['all'])} ({', '.join(parts)}): an estimate"

@@ -83,7 +83,7 @@ def read_recorded_scores(benchmark: str, home: Path = HOME) -> dict[str, Recorde
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadRun(
-            f"{_get_scores_path(benchmark, home)} holds no scores of recorded results: {get_first_line(error)}"
+            f"{_get_scores_path(benchmark, home)} cannot be read as scores of recorded results: {get_first_line(error)}"
         ) from error
     identify = lru_cache(find_benchmark(benchmark).identity)  # of few protocols, and it reads every selection rule
     return {

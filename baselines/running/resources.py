@@ -24,7 +24,7 @@ from ...benchmarks.model_inputs.streamed import StreamedBenchmark
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...loaders.acquire.download_size import compute_download_size
-from ...loaders.cache.limit import format_size
+from ...loaders.cache.entries import format_size
 from ...splits.schema import Field
 from ..recipe import resolve_settings
 from .plan import Plan

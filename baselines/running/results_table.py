@@ -40,6 +40,6 @@ def _format_table(benchmark: str, scores: Sequence[RecordedScore], caption: str,
         "Brackets: 95 % t intervals over test rows and training seeds.",
         "Gaps are in percentage points." if percent else "",
         f"Seeds: {', '.join(map(str, seeds))}.",
-        f"Undertrained, so their OOD scores say nothing about the shift: {', '.join(marked)}." if marked else "",
+        f"Undertrained, so their OOD scores do not measure the shift: {', '.join(marked)}." if marked else "",
     ]
     return render_blocks([block], caption, label, sentences)

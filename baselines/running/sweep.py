@@ -130,7 +130,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     Under `torchrun` all processes call this with the same arguments, and train each replica together."""
     together = get_world()
     if together.size > 1 and engine != "local":
-        raise FarshiftError(f"under torchrun its own processes do the work: leave --engine {engine} out")
+        raise FarshiftError(f"torchrun starts the processes itself: leave --engine {engine} out")
     device = plans[0].budget.device
     require_extras()
     for plan in plans:

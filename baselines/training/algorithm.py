@@ -141,7 +141,7 @@ class Algorithm(nn.Module, ABC):
         super().__init__()
         self.hyperparameters, self.about = hyperparameters, about
         if self.remembers and any(hyperparameters.exact("sharpness")):
-            raise ModelError("setting sharpness: this algorithm records what its loss saw of each row: leave it at 0")
+            raise ModelError("setting sharpness: this algorithm stores values for each row in its loss: leave it at 0")
 
     def assemble(self, build: Build) -> Any:
         """Make the network to be trained: by default the recipe's. Others make several, or add heads."""

@@ -71,7 +71,7 @@ def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
     remembered = dict(algorithm.named_buffers()) | dict(algorithm.named_parameters())
     if any(value.ndim > 1 and value.shape[1] == len(data) for value in remembered.values()):
         raise ModelError(
-            f"the algorithm {name} records something of each row, so processes cannot share the rows: {advice}"
+            f"the algorithm {name} stores values for each row, so processes cannot share the rows: {advice}"
         )
 
 

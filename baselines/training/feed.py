@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ...core.progress import log_message
-from ...loaders.cache.limit import format_size
+from ...loaders.cache.entries import format_size
 from ..encoding.pixel_rows import PixelRows
 from .sampler import Data
 

@@ -11,7 +11,7 @@ from ...benchmarks.answers import Answers
 from ...benchmarks.harness.training import FittedModel
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.encoded import EncodedFiles
 from ..compatibility import list_required_data
 from ..diagnostics import diagnose_stack
 from ..encoding.encoding import RowEncoding

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, TrainingRows
 from ...benchmarks.model_inputs.rows import ModelRows
-from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.encoded import EncodedFiles
 from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows
 from ..encoding.token_rows import TokenRows

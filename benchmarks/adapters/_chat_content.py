@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
-from ...loaders.batching.one_image import open_image
+from ...loaders.batching.images import open_image
 from ...loaders.decoders._upright import is_plain
 from ..prompting.prompt import MediaPart, Part
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import ModelError
-from ...loaders.batching.one_image import Given, map_images
+from ...loaders.batching.images import Given, map_images
 from ...loaders.decoders import load_decoder
 from ..parsing import wrap_user_errors
 from ._hf_logging import silence_transformers

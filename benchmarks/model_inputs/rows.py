@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ...core.errors import FarshiftError
 from ...core.label_access import allow_label_access
 from ...loaders.batching.columns import TextColumn, to_object_array
-from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.encoded_files import EncodedFiles
+from ...loaders.batching.encoded import BadFile, EncodedFiles
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
 from ...loaders.batching.order import make_order
 from ...loaders.batching.pixels import MappedPixels

@@ -113,7 +113,11 @@ class Prompt:
 
     @cached_property
     def _query(self) -> Template:
-        return Template.parse(self.pin.query, self.task.inputs, "the query")
+        query = Template.parse(self.pin.query, self.task.inputs, "the query")
+        if not query.fields:
+            inputs = " or ".join(f"{{{name}}}" for name in self.task.inputs)
+            raise BadDefinition(f"prompt: the query names no input, so that all rows get one prompt: add {inputs}")
+        return query
 
     @cached_property
     def _extract(self) -> Extract:

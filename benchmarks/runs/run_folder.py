@@ -76,7 +76,7 @@ class RunFolder:
             if (path / "run.toml").exists():
                 folder.run = _read_finished_run(path, plan)
                 folder._tidy()
-                log_message(f"{path} has this run already, finished: nothing to do")
+                log_message(f"{path} already has this run, finished: nothing to do")
             else:
                 discard_useless(path / "shards")
                 folder._resume()

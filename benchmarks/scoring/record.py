@@ -244,6 +244,9 @@ class Score(Record):
             lines.append(
                 f'{"worst":>10}  {format_estimate(worst.estimate)}  "{worst.group}", of {len(worst.groups)} groups'
             )
+        if isinstance(self.composition, Compositionality):
+            gap, known = map(format_estimate, (self.composition.gap, self.composition.parts_right))
+            lines.append(f"{'composed':>10}  {gap}  wrong of those with right parts ({known})")
         lines += [_format_metric(drop_version(signature), item) for signature, item in self.metrics.items()]
         for view, counts in self.answers.items():
             if counts.answered < counts.rows:

@@ -137,11 +137,7 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
 
 
 def _describe_limit(benchmark: Benchmark) -> str:
-    return (
-        f"; asked {format_count(benchmark.limit, 'row')} of each part"
-        if isinstance(benchmark, LimitedBenchmark)
-        else ""
-    )
+    return f" on {format_count(benchmark.limit, 'row')} of each part" if isinstance(benchmark, LimitedBenchmark) else ""
 
 
 def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:
@@ -204,7 +200,7 @@ def _describe_interval(run: RunLike, metric: Metric, estimates: dict[str, Estima
     if run.card.model.deterministic:
         over = "rows (a deterministic model: no training noise)"
     if seeds > 1 and all(len(set(estimate.per_seed)) == 1 for estimate in headline.values()):
-        over += " that scored alike (trained once and asked again, they say nothing of training noise)"
+        over += " with equal scores (if the model was trained once, this does not measure training noise)"
     how = "" if metric.per_row is not None else f", rows by {_ROWS_BY[metric.smooth]}"
     clusters = describe_clusters({name: estimate.clustering for name, estimate in headline.items()})
     return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}"

@@ -23,7 +23,7 @@ SCHEMA = "0.3.0"
 COLLECTION = "farshift"
 OPTIONS = {"source": "the public address of the board"}
 VIEWS = {
-    "id": "on rows like training that training never saw",
+    "id": "on held-out rows of the training distribution",
     "ood": "on shifted rows",
     "gap": "ID minus OOD",
 }

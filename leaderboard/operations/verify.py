@@ -100,7 +100,7 @@ def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: 
         messages.append(f"record {rotation.seq} names {named_key} for the later records")
     named = list_named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
-    result.differences += [f"{path} is named by no record" for path in copy.strays(folders) if path not in named]
+    result.differences += [f"{path} is not named in any record" for path in copy.strays(folders) if path not in named]
     return result
 
 

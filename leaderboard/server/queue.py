@@ -219,7 +219,7 @@ class Queue:
     def _settle(self, connection: Connection, at: float) -> None:
         late = select(JOBS).where(JOBS.c.state == RUNNING, JOBS.c.lease < at).with_for_update(skip_locked=True)
         for row in connection.execute(late).mappings().all():
-            self._again(connection, row, at, "its worker was stopped, or lost the database, while scoring it")
+            self._again(connection, row, at, "its worker stopped, or lost the connection to the database")
 
     def _again(self, connection: Connection, row: Any, at: float, reason: str, final: bool = False) -> None:
         ends = final or row["attempts"] >= self.settings.attempts

@@ -140,7 +140,7 @@ class Worker:
             self.queue.give_back(job)
             raise
         if file is None:
-            where = "machines that share a queue share the board's folder, or keep its files in an object store"
+            where = "machines that share a queue must share the board's folder, or store its files in an object store"
             return self.queue.broke(job, f"its file is missing on the machine that scores: {where}")
         result = self._scored(job, file, stop)
         if result is None:
@@ -153,7 +153,7 @@ class Worker:
             message = f"refused: {result['refused'][:300]}"
         else:
             done = self.queue.broke(job, result["broke"])
-            message = f"attempt {job.attempts} of {self.queue.settings.attempts} broke: {result['broke'][:300]}"
+            message = f"attempt {job.attempts} of {self.queue.settings.attempts} failed: {result['broke'][:300]}"
         if done:
             # Delete its file, unless the same id is queued again.
             current = self.queue.find(job.id)

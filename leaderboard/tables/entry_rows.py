@@ -112,7 +112,7 @@ def _list_data_violations(entry: ValidRun) -> Iterator[str]:
     opened["unlabelled"] = touch.ood_test_inputs
     for name in sorted(set(entry.card.spent.touched)):
         if not opened.get(name, False):
-            yield f"its training touched {name}, which the protocol does not open"
+            yield f"its training used {name}, which the protocol does not permit"
 
 
 def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _list_budget_violations(entry: ValidRun) -> Iterator[str]:
         values: list[Any] = [spent.get(key) for spent in entry.card.spent.by_seed.values()]
         used = max((float(value) for value in values if _is_number(value)), default=0.0)
         if most is not None and used > most:
-            yield f"a seed spent {used:g} {key.replace('fit_', '')}, and {whose} {most:g}"
+            yield f"a seed used {used:g} {key.replace('fit_', '')}, and {whose} {most:g}"
 
 
 def make_entry_card(run: RunCard, model: ModelCard) -> dict[str, Any]:

@@ -73,9 +73,7 @@ def find_unranked_entries(
         elif plain is not None and _is_below(this, plain, table.better):
             left_out[standing.entry] = f"it is below the plain baseline, {baseline}"
         elif signed and not standing.team_key:
-            left_out[standing.entry] = (
-                "its team has no key, and anybody may submit to this board (pack with --key FILE)"
-            )
+            left_out[standing.entry] = "its team has no key, and anyone may submit to this board (pack with --key FILE)"
         else:
             teams.setdefault(identify_team(standing), []).append(standing)
     for entries in teams.values():

@@ -203,7 +203,7 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
     notes += [f"No rank set for {', '.join(sorted(models[why]))}: {why}." for why in sorted(models)]
     if any(why.startswith(ONE_A_TEAM) for why in models):
         notes.append(
-            "A public board ranks one entry a team; a board of one's own experiments ranks all (farshift board init "
-            "DIR --kind experiments), and so it does with entries of farshift submit --reference."
+            "A public board ranks one entry per team. A board of kind experiments (farshift board init DIR --kind "
+            "experiments) ranks all; entries marked by farshift submit --reference are always ranked."
         )
     return tuple(notes)

@@ -161,4 +161,4 @@ class Reader:
         if code == -signal.SIGXCPU:
             return FileRejected.because("reader-time", f"took over {seconds:.0f} s of processor time to read")
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return FileRejected.because("reader-crash", f"crashed its reader, which ended with {how}")
+        return FileRejected.because("reader-crash", f"crashed the process that read it ({how})")

@@ -38,21 +38,7 @@ class BatchedPart(Protocol):
 
     def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]: ...
 
-    def batches(
-        self,
-        batch_size: int,
-        seed: int | None = None,
-        epoch: int = 0,
-        drop_last: bool = False,
-        columns: Sequence[str] | None = None,
-        *,
-        rank: int = 0,
-        world: int = 1,
-        worker: int = 0,
-        workers: int = 1,
-        start: int = 0,
-        text: Text = "str",
-    ) -> Iterator[dict[str, NDArray[Any]]]: ...
+    def batches(self, batch_size: int, *args: Any, **options: Any) -> Iterator[dict[str, NDArray[Any]]]: ...
 
 
 class ColumnarPart(BatchedPart, Protocol):

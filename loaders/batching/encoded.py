@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import BadData
-from .encoded_files import EncodedFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class BadFile(BadData):
@@ -64,3 +69,83 @@ def find_media_type(content: bytes) -> str:
     if content[:4] == b"RIFF" and content[8:12] in _RIFF:
         return _RIFF[content[8:12]]
     return next((kind for start, kind in _STARTS.items() if content.startswith(start)), "application/octet-stream")
+
+
+class EncodedFiles:
+    """The contents of n files, used like an object array of `bytes`, shape (n,). An integer index returns bytes; a
+    slice, mask or index array returns those files, still unread; `numpy.asarray` reads all of them."""
+
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __init__(self, stored: pa.ChunkedArray, places: NDArray[np.int64] | None = None) -> None:
+        """stored: binary values. places: their indices, in order; by default all."""
+        self.stored = stored
+        self.places = np.arange(len(stored)) if places is None else places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
+    @cached_property
+    def _chunks(self) -> tuple[list[pa.Array], NDArray[np.int64]]:
+        """The column's chunks, and the index of each one's first value."""
+        chunks = self.stored.chunks
+        return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
+
+    def content(self, index: int) -> memoryview:
+        """Return one file's content, not copied."""
+        row = int(self.places[index])
+        chunks, starts = self._chunks
+        at = int(np.searchsorted(starts, row, "right")) - 1
+        return memoryview(chunks[at][row - int(starts[at])].as_buffer())
+
+    def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
+        """Return the contents of several files at once."""
+        return [self.content(int(index)) for index in places]
+
+    @property
+    def key(self) -> str:
+        """Identifies the contents without reading them, if known; else empty."""
+        return ""
+
+    @cached_property
+    def digest(self) -> str:
+        """Identifies the contents: the sha256 of the concatenation of each file's length (uint64, little-endian) and
+        bytes."""
+        return digest_contents(self.content(index) for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int | np.integer[Any]) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice | NDArray[Any] | list[int]) -> EncodedFiles: ...
+    def __getitem__(self, index: Any) -> bytes | EncodedFiles:
+        if isinstance(index, int | np.integer):
+            return bytes(self.content(int(index)))
+        return self._some(self.places[index])
+
+    def _some(self, places: NDArray[np.int64]) -> EncodedFiles:
+        return EncodedFiles(self.stored, places)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (bytes(self.content(index)) for index in range(len(self)))
+
+    def tolist(self) -> list[bytes]:
+        return list(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        array = np.empty(len(self), object)
+        array[:] = list(self)
+        return array
+
+
+def digest_contents(contents: Iterator[bytes | memoryview]) -> str:
+    """Return the `digest` of files with these contents."""
+    hasher = sha256()
+    for content in contents:
+        hasher.update(len(content).to_bytes(8, "little"))
+        hasher.update(content)
+    return hasher.hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from ...core.errors import get_first_line
 from ..decoders import DEFAULT, Decoder, load_decoder
-from .encoded import BadImage
-from .encoded_files import EncodedFiles
+from ..decoders._upright import import_pillow, open_rgb
+from .encoded import BadImage, EncodedFiles
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from PIL.Image import Image
 
 Files: TypeAlias = "Sequence[bytes] | NDArray[Any] | pa.Array | EncodedFiles"
 """The contents of image files: bytes in a list or an object array, an Arrow array of binary values, or files in a
@@ -123,3 +124,35 @@ def _decode_content(content: bytes | memoryview, index: int, count: int, side: i
         raise
     except Exception as error:  # a damaged file may raise any exception
         raise BadImage.at(index, count, get_first_line(error)) from error
+
+
+Given = Sequence[bytes] | NDArray[Any]
+"""Images: files (JPEG, PNG, WebP, TIFF ..), or uint8 arrays, (n, height, width) or with channels first or last."""
+
+
+def open_image(given: Given, index: int) -> Image:
+    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/_upright.py`).
+
+    Raises `BadImage` if it cannot be decoded, and `MissingExtra` without Pillow."""
+    library = import_pillow()
+    content = given[index]
+    if isinstance(content, np.ndarray):
+        planes = np.moveaxis(content, 0, -1) if content.ndim == 3 and len(content) < content.shape[-1] else content
+        grey = planes[..., 0] if planes.shape[2:] == (1,) else planes
+        array: Image = library.Image.fromarray(np.ascontiguousarray(grey)).convert("RGB")
+        return array
+    try:
+        return open_rgb(content)
+    except MemoryError:  # not a fault of the file
+        raise
+    except Exception as error:  # a damaged file may raise any exception
+        raise BadImage.at(index, len(given), get_first_line(error)) from error
+
+
+def map_images(given: Given, transform: Callable[[Image], NDArray[Any]]) -> NDArray[Any]:
+    """Apply `transform` to each image, on all cores. Returns shape (n, ..)."""
+    threads = min(len(given), os.cpu_count() or 1)
+    if threads <= 1:
+        return np.stack([transform(open_image(given, index)) for index in range(len(given))])
+    with ThreadPoolExecutor(threads) as pool:  # Pillow releases the GIL
+        return np.stack(list(pool.map(lambda index: transform(open_image(given, index)), range(len(given)))))

@@ -14,8 +14,7 @@ from ...splits.schema import Schema
 from ..decoders import load_decoder
 from .audio import describe_audio_decoder, read_samples
 from .encoded import BadAudio, BadFile, is_audio, is_encoded, is_pixels
-from .images import decode_images
-from .one_image import Given, map_images, open_image
+from .images import Given, decode_images, map_images, open_image
 from .transform import Transform
 
 

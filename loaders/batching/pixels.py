@@ -22,11 +22,10 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadData, FarshiftError
 from ...core.files import get_cache_root
 from ...core.progress import log_message, report_progress
-from ..cache.limit import format_size, read_cache_limit
+from ..cache.entries import format_size, read_cache_limit
 from ..cache.store import load_or_write
 from ..decoders import DEFAULT, Decoder, load_decoder
-from .encoded import BadImage
-from .encoded_files import EncodedFiles, digest_contents
+from .encoded import BadImage, EncodedFiles, digest_contents
 from .images import Files, decode_images, iterate_decoded, read_content
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Texts as token ids: tokenised once into the cache, then memory-mapped.
 
 A cache entry (`tokens/<tokenizer>-<key>/`) has the ids of some texts in order, as ragged rows: blocks of offsets and
-ids, each written completely, flushed and renamed. Its key is made from a digest of the texts and of the tokenizer
-(`tokenizer.py`). A killed build resumes after the last complete block. One process builds at a time, and waiting
+ids, each written completely, flushed and renamed. Its key is made from a digest of the texts and of the tokenizer.
+A killed build resumes after the last complete block. One process builds at a time, and waiting
 processes use its result.
 """
 
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.canonical import compute_identity
-from ...core.errors import FarshiftError
+from ...core.draws import draw_bits
+from ...core.errors import FarshiftError, MissingExtra, get_first_line
 from ...core.files import get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message, report_progress
-from ..cache.limit import keep_within_limit, read_cache_limit
+from ..cache.entries import keep_within_limit, read_cache_limit
 from ..cache.store import is_intact, map_table, move_into_cache, write_arrow
-from .tokenizer import PinnedTokenizer
+from .columns import Column, make_batch
+from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,3 +168,141 @@ def _map_block(path: Path) -> Block:
     lists = map_table(path)["ids"].combine_chunks()
     lists = lists.chunk(0) if hasattr(lists, "chunk") else lists
     return Block(lists.offsets.to_numpy(), lists.values.to_numpy())
+
+
+@dataclass(frozen=True)
+class PinnedTokenizer:
+    """Converts texts to token ids by the library `tokenizers`; see `load_tokenizer`. most: the maximum number of ids of
+    a text, special tokens included; None for no limit."""
+
+    name: str
+    core: Any
+    most: int | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of vocabulary, normaliser, special tokens .., of `most`, and of the library's version."""
+        import tokenizers
+
+        core_digest = sha256(self.core.to_str().encode()).hexdigest()
+        return compute_identity({"tokenizer": core_digest, "most": self.most, "version": tokenizers.__version__})
+
+    @cached_property
+    def words(self) -> int:
+        """The vocabulary size: ids are less than this."""
+        return max(self.core.get_vocab(with_added_tokens=True).values(), default=-1) + 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The narrowest type that can represent all ids."""
+        return np.dtype(np.uint16 if self.words <= 2**16 else np.uint32)
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Tokenise each text, on all cores."""
+        return [encoding.ids for encoding in self.core.encode_batch_fast(texts)]
+
+
+def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
+    """Load the tokenizer of a folder that `save_pretrained` wrote (its `tokenizer.json`), or of that file; or copy a
+    `tokenizers.Tokenizer`, or a fast tokenizer of transformers. Later changes to `given` have no effect.
+
+    Raises `MissingExtra` without the library, `FarshiftError` for anything else."""
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise MissingExtra("tokenising texts", "hf") from error
+    kind: Any = tokenizers.Tokenizer
+    if isinstance(given, str | Path):
+        path = Path(given).expanduser()
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if not file.is_file():
+            raise FarshiftError(f"tokenizer {given}: there is no {file}: give a folder with a tokenizer.json")
+        name = file.resolve().parent.name
+        try:
+            core = kind.from_file(str(file))
+        except MemoryError:  # not a fault of the file
+            raise
+        except Exception as error:  # the library raises plain exceptions
+            raise FarshiftError(f"tokenizer {given}: {file} cannot be read: {get_first_line(error)}") from error
+    else:
+        inner = getattr(given, "backend_tokenizer", given)
+        if not isinstance(inner, kind):
+            raise FarshiftError(
+                f"{type(given).__name__} is not a tokenizer: give a folder with a tokenizer.json, a "
+                "tokenizers.Tokenizer, or a fast tokenizer of transformers"
+            )
+        name = Path(str(getattr(given, "name_or_path", "") or "tokenizer")).name
+        core = kind.from_str(inner.to_str())
+    core.no_padding()
+    if most is None:
+        core.no_truncation()
+    else:
+        core.enable_truncation(max_length=most)
+    return PinnedTokenizer(name, core, most)
+
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class BucketedOrder:
+    """The order `base` of an epoch of len(lengths) rows, with rows of similar length in each batch of `batch_size`.
+
+    name: seeds the order of a pool's batches. lengths: of each row, shape (rows,). pool: the number of batches that are
+    sorted together; 1 changes only the order within a batch. An incomplete last batch stays last and keeps its rows."""
+
+    name: str
+    base: Order
+    lengths: NDArray[np.int64]
+    batch_size: int
+    pool: int = 64
+
+    def __post_init__(self) -> None:
+        for what, number in (("batch_size", self.batch_size), ("pool", self.pool)):
+            if number < 1:
+                raise FarshiftError(f"{what} must be at least 1, not {number}")
+
+    def at(self, turns: Rows) -> Rows:
+        """Return the positions at `turns`, as `Order.at`."""
+        turns = np.asarray(turns, np.int64)
+        size = self.pool * self.batch_size
+        positions = np.empty_like(turns)
+        for number in np.unique(turns // size).tolist():
+            mask = turns // size == number
+            positions[mask] = self._pool(number)[turns[mask] - number * size]
+        return positions
+
+    def _pool(self, number: int) -> Rows:
+        """The positions of a pool in order of its turns."""
+        first = number * self.pool * self.batch_size
+        last = min(len(self.lengths), first + self.pool * self.batch_size)
+        rows = self.base.at(np.arange(first, last))
+        full = len(rows) // self.batch_size
+        full_batches, rest = rows[: full * self.batch_size], rows[full * self.batch_size :]
+        batches = self._sorted(full_batches).reshape(full, self.batch_size)
+        draws = draw_bits(f"{self.name}/pool {number}", np.arange(full, dtype=np.uint64))
+        return np.concatenate([batches[np.argsort(draws, kind="stable")].reshape(-1), self._sorted(rest)])
+
+    def _sorted(self, rows: Rows) -> Rows:
+        return rows[np.argsort(self.lengths[rows], kind="stable")]
+
+
+def iterate_token_batches(
+    columns: Mapping[str, Column], tokens: Tokens, order: Order, cut: GlobalBatches, steps: range, pad: int
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
+    the longest row of the share, and `tokens.lengths` (rows,)."""
+    for positions, bounds in cut.positions(order, steps):
+        for start, stop in pairwise(bounds):
+            rows = positions[start:stop]
+            batch = make_batch(columns, lambda _, column, rows=rows: column.take(rows), raw_text=False)  # type: ignore[misc]
+            yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}
+
+
+def compute_padding_share(lengths: NDArray[np.int64], order: Order, batch_size: int) -> float:
+    """Return the fraction of an epoch's token positions that are padding, if each batch is padded to its longest row; 0
+    for an empty epoch."""
+    rows = order.at(np.arange(len(lengths)))
+    batches = np.split(rows, range(batch_size, len(rows), batch_size))
+    places = sum(len(some) * int(lengths[some].max(initial=0)) for some in batches)
+    return 1 - float(lengths.sum()) / places if places else 0.0

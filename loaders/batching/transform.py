@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError, UnknownName
 from ..decoders import load_decoder
-from .one_image import Given, map_images
+from .images import Given, map_images
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -13,8 +13,7 @@ from ...core.documents import read_json
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
 from ...core.progress import report_progress
-from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, remove_entry
-from .limit import read_cache_limit
+from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, read_cache_limit, remove_entry
 
 
 def list_contents() -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_cache_root, hold_lock, translate_os_errors, write_atomically
 from ...core.progress import log_message
 from ...core.settings import read_settings
-from .limit import keep_within_limit, read_cache_limit
+from .entries import keep_within_limit, read_cache_limit
 
 if TYPE_CHECKING:
     import pyarrow as pa

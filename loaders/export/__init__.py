@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, UnknownName
-from ..cache.limit import parse_size
+from ..cache.entries import parse_size
 
 if TYPE_CHECKING:
     from ..part import Part

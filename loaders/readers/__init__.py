@@ -23,13 +23,20 @@ FAMILIES = {
         *("camera_traps", "celeba", "clothing1m", "cue_conflict"),
         *("food101n", "objectnet", "waterbirds", "webvision"),
     ),
-    "lines": ("conll", "inflections", "labelled_texts", "logic_pairs", "parallel_lines", "svmlight"),
+    "lines": ("conll", "inflections", "labelled_lines", "labelled_texts", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
     ),
     "networks": ("attributed_networks", "edge_lists", "musae"),
     "parses": ("cfq", "geoquery", "gscan", "semantic_parses", "text_to_sql"),
-    "questions": ("arc_annotated", "arc_tasks", "json_examples", "rush_hour", "winogrande_hardness"),
+    "questions": (
+        "arc_annotated",
+        "arc_tasks",
+        "json_examples",
+        "rush_hour",
+        "two_hop_questions",
+        "winogrande_hardness",
+    ),
     "science": ("flip", "ogb_molecules", "survival"),
     "wilds": (
         *("wilds_amazon", "wilds_camelyon17", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat"),

@@ -301,6 +301,35 @@ def parallel_lines(
 _PAIR = re.compile(r"(\d+):(\d+)")
 
 
+def labelled_lines(
+    files: dict[str, Path],
+    *,
+    texts: dict[str, list[str]],
+    label: str,
+    classes: int,
+    constants: Mapping[str, dict[str, str]],
+) -> pa.Table:
+    """Texts in one file of lines and their labels in another, as in TweetEval (Barbieri et al. 2020, arXiv 2010.12421).
+
+    Fields: `text`; `label`, from 0 to `classes` - 1; and the `constants` of each key of `texts`, which maps it to the
+    file of texts and the file of labels.
+    """
+    tables = []
+    for key, (source, labels) in texts.items():
+        lines = [line.strip() for line in read_utf8_lines(source, files[source])]
+        numbers = [line.strip() for line in read_utf8_lines(labels, files[labels])]
+        if len(lines) != len(numbers):
+            raise BadData(
+                f"{source} has {len(lines):,} lines, but {labels} has {len(numbers):,}: they must be the same"
+            )
+        for row, number in enumerate(numbers, 1):
+            if number not in map(str, range(classes)):
+                raise BadData(f"{labels}: line {row}: {number!r} is not a class from 0 to {classes - 1}")
+        same = {field: [value] * len(lines) for field, value in constants[key].items()}
+        tables.append(pa.table({"text": lines, label: list(map(int, numbers)), **same}))
+    return pa.concat_tables(tables)
+
+
 def svmlight(
     files: dict[str, Path],
     *,

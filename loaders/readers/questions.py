@@ -254,3 +254,39 @@ def encode_planes(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
     marks = [cells == ord("A"), cells == ord("x")]
     marks += [right & ~left, left & ~right, left & right, below & ~up, up & ~below, up & below]
     return np.stack(marks, axis=1).astype(np.uint8)
+
+
+HOPS = ("first", "second", "composed")
+
+
+def two_hop_questions(files: dict[str, Path], *, train: int, category: str = "") -> pa.Table:
+    """Questions of two hops with the questions of both hops (Press et al. 2023, arXiv 2210.03350): a list of records
+    `Question`, `Answer`, `Q1`, `A1`, `Q2`, `A2`, or an object with such a list under `data`.
+
+    A record gives three rows. Fields: `question`; `answer`, the accepted answers joined by " | "; `hop`, one of first,
+    second and composed; `origin`, the same with "train " before it in the first `train` records; `row`, such as
+    "12 first"; `first` and `second`, the `row` of the record's hops; and `category`, the text of the key `category`.
+    """
+    (name,) = files
+    rows: list[dict[str, str]] = []
+    with refuse_malformed(f"{name}: not JSON with the expected records"):
+        content = read_json(files[name])
+        for number, record in enumerate(content["data"] if isinstance(content, dict) else content):
+            for hop, (question, answer) in zip(HOPS, (("Q1", "A1"), ("Q2", "A2"), ("Question", "Answer")), strict=True):
+                answers = record[answer] if isinstance(record[answer], list) else [record[answer]]
+                texts = [text.strip() for item in answers for text in str(item).split("|")]
+                if not texts or not all(texts) or not {type(item) for item in answers} <= {str, int}:
+                    raise BadData(f"{name}: record {number}: {answer} must be a text or number, or a list of them")
+                rows.append(
+                    {
+                        "question": record[question],
+                        "answer": " | ".join(texts),
+                        "hop": hop,
+                        "origin": ("train " if number < train else "") + hop,
+                        "row": f"{number} {hop}",
+                        "first": f"{number} first",
+                        "second": f"{number} second",
+                        "category": record[category] if category else "",
+                    }
+                )
+    return pa.Table.from_pylist(rows)

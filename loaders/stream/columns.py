@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
 from ...splits.schema import Field
-from ..batching.encoded_files import EncodedFiles
+from ..batching.encoded import EncodedFiles
 from .part import StreamedPart
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ def _find_flaws(definition: SplitDefinition, audit: Audit) -> dict[str, dict[str
 def _check_tokens(definition: SplitDefinition, audit: Audit) -> str:
     for part, expected in sorted(definition.declared.unseen_tokens.items()):
         if expected and (count := count_unseen(definition, audit, part)) != expected:
-            return f"{count} tokens of {part} stand nowhere in training, declared are {expected}"
+            return f"{count} tokens of {part} do not occur in training, but {expected} are declared"
     return ""
 
 

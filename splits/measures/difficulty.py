@@ -73,7 +73,7 @@ def fit_item_response(responses: Reals, model: Literal["1pl", "2pl"] = "1pl") ->
         if np.abs(np.concatenate([easiness, log_slope]) - before).max() < _CHANGE:
             slope = np.exp(log_slope)
             return ItemResponse(-easiness / slope, slope, posterior @ _NODES, iteration)
-    raise BadDefinition(f"the {model} model does not settle in {_ITERATIONS} rounds: too few systems, add some")
+    raise BadDefinition(f"the {model} model does not converge in {_ITERATIONS} iterations: add systems")
 
 
 def _check_responses(responses: Reals) -> tuple[Reals, Reals]:

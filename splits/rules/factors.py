@@ -120,7 +120,7 @@ def sequences(table: pa.Table, *, field: str, size: int, share: float, id_test: 
     held_out = np.isin(text, candidates[order[: round(share * len(candidates))]])
     if not held_out.any():
         raise BadDefinition(
-            f"share = {share} of {len(candidates)} sequences of {size} words in {field!r} holds none out"
+            f"share = {share} of {len(candidates)} sequences of {size} words in {field!r}: none would be held out"
         )
     part = np.where(held_out, "ood_test", np.where(counts <= size, "train", ""))
     trained = np.flatnonzero((counts == size) & ~held_out)

@@ -13,7 +13,7 @@ from farshift.baselines.baseline import Baseline
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.harness import predictor
 from farshift.benchmarks.model import Budget, Task
-from farshift.loaders.batching.encoded_files import EncodedFiles
+from farshift.loaders.batching.encoded import EncodedFiles
 
 from .toys import Rows, recipe
 

@@ -163,3 +163,7 @@ def test_a_commit_with_the_rules_and_the_outcome_of_a_claim_is_refused(tmp_path)
     assert refused.returncode == 1
     assert "small: its rules change together with its outcome" in refused.stdout
     assert "not checked" in check("v0").stdout
+    commit(claim="notes = 'b'\nrules = [2]\n", outcome="4")
+    git("rm", "-r", "baselines")
+    git("commit", "-m", "take the claim out")
+    assert check("HEAD~1").returncode == 0

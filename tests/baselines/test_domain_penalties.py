@@ -67,7 +67,7 @@ def test_the_invariance_penalty_is_zero_where_the_scale_of_logits_is_optimal_eve
 
 
 def test_halves_of_one_row_are_refused() -> None:
-    with pytest.raises(ModelError, match="batch_size = 1: a row has no halves"):
+    with pytest.raises(ModelError, match="batch_size = 1: a batch of one row has no halves"):
         training("irm", {}, batch_size=1)
 
 

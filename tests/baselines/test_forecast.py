@@ -22,7 +22,7 @@ from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.cli import app
 from farshift.loaders.acquire.download_size import DownloadSize, compute_download_size
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.batching.encoded_files import EncodedFiles
+from farshift.loaders.batching.encoded import EncodedFiles
 from farshift.splits.schema import Field, Schema
 from scipy.io import wavfile
 from typer.testing import CliRunner

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores
-from farshift.baselines.running.undertrained import find_undertrained, make_trained_check
+from farshift.baselines.running.undertrained import SMOKE, find_undertrained, make_trained_check
 
 ON = "scan/length"
 
@@ -54,3 +55,22 @@ def test_nothing_is_marked_where_nothing_is_better_than_a_constant_answer(kept):
     constant = {"most-frequent": with_seeds(kept["lstm"], 0.0, 0.0)}
     assert make_trained_check(ON, constant) is None
     assert find_undertrained(ON, constant) == {}
+
+
+@pytest.mark.parametrize(("scores", "smoke"), [((0.5, 0.54), True), ((0.5, 0.56), False)])
+def test_results_are_smoke_runs_where_none_is_half_way_to_a_perfect_score(kept, scores, smoke):
+    scores = {f"net {score}": with_seeds(kept["lstm"], score, gap=0.0) for score in scores}
+    marked = find_undertrained(ON, scores | {"most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)})
+    assert set(marked) == ({*scores, "most-frequent"} if smoke else {"most-frequent"})
+    assert all(why.startswith(SMOKE) == smoke for why in marked.values())
+
+
+def test_smoke_runs_are_left_out_of_tables_and_listed_with_the_mark(command):
+    on = "cifar10_pictures/human_worst"
+    best = command("baselines", "results").stdout
+    assert "scan/length" in best and "cifar10_pictures" not in best and "smoke runs left out" in best
+    assert command("baselines", "results", "--on", on).stdout.count(SMOKE) >= 3
+    refused = command("baselines", "results", "--on", on, "--latex")
+    assert refused.returncode == 2 and "smoke runs only" in refused.stderr
+    (over,) = json.loads(command("splits", "show", on, "--json").stdout)["benchmarks"]
+    assert "best" not in over

@@ -103,7 +103,7 @@ def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
 
 @pytest.mark.parametrize("algorithm", ["forward_correction", "backward_correction"])
 def test_a_percentile_beyond_a_class_s_share_of_the_rows_is_refused(algorithm: str) -> None:
-    with pytest.raises(ModelError, match=r"of 3 classes one has about 33 % of the rows.*use 83.33 or more"):
+    with pytest.raises(ModelError, match=r"with 3 classes, one has about 33 % of the rows.*use 83.33 or more"):
         stack(algorithm, [{"percentile": 60.0}], rows())
     assert stack(algorithm, [{"percentile": 97.0}], rows()).algorithm is not None
 
@@ -121,7 +121,7 @@ def test_an_early_stage_is_not_stopped_early() -> None:
 
 
 def test_a_judge_that_leaves_the_writer_no_step_is_refused() -> None:
-    with pytest.raises(ModelError, match="judge_percent = 100: no step is left for the writer"):
+    with pytest.raises(ModelError, match="judge_percent = 100: the generator is left without a step"):
         trained(
             recipe("lstm", 4, "re_ranking", judge_percent=100), TURN, Rows(command=words(["a"]), actions=words(["W"]))
         )

@@ -133,7 +133,7 @@ def test_the_first_process_decides(tmp_path: Path) -> None:
     [
         ("irm", "the loss of the algorithm irm is not a mean over rows"),
         ("mixup", "the loss of the algorithm mixup is not a mean over rows"),
-        ("elr", "the algorithm elr records something of each row"),
+        ("elr", "the algorithm elr stores values for each row"),
     ],
 )
 def test_algorithms_whose_rows_cannot_be_shared_out_are_refused_in_one_line(algorithm: str, why: str) -> None:
@@ -152,9 +152,7 @@ def test_a_batch_that_is_smaller_than_the_world_is_refused() -> None:
 def test_under_torchrun_no_other_engine_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "x", "MASTER_PORT": "1"}.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(
-        FarshiftError, match="^under torchrun its own processes do the work: leave --engine processes out$"
-    ):
+    with pytest.raises(FarshiftError, match="^torchrun starts the processes itself: leave --engine processes out$"):
         run_baseline("mlp", "modadd97/xi35", out=tmp_path / "r", engine="processes")
 
 
@@ -186,7 +184,7 @@ def test_farshift_run_under_torchrun_gives_the_run_of_one_process(tmp_path: Path
 def test_what_torchrun_cannot_share_out_ends_in_one_line(tmp_path: Path) -> None:
     done = launched(tmp_path / "run", "elr")
     assert done.returncode != 0
-    assert "the algorithm elr records something of each row, so processes cannot share the rows" in done.stderr
+    assert "the algorithm elr stores values for each row, so processes cannot share the rows" in done.stderr
     assert 'File "' not in done.stderr.split("elr records")[0]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from baseline_pages import NO_REFERENCE, list_missing_references, read_missing_reason
 from farshift.baselines.recipe import find_plugin_files
@@ -22,7 +24,9 @@ def test_each_reference_is_of_an_algorithm_and_says_where_its_numbers_come_from(
     for item in REFERENCES:
         assert item.algorithm in find_plugin_files("algorithms"), item.name
         assert len(item.commit) == 40
-        assert (item.path.parents[1] / "drivers" / f"{item.driver}.py").is_file()
+        driver = (item.path.parents[1] / "drivers" / f"{item.driver}.py").read_text("utf-8")
+        folder = re.search('^FOLDER = "(.*)"$', driver, re.MULTILINE)
+        assert folder is None or item.code.startswith(f"{folder[1]}/")
         assert item.difference <= item.within
 
 

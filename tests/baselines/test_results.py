@@ -186,7 +186,7 @@ def test_a_score_of_another_file_or_scorer_is_not_taken(tmp_path, monkeypatch):
     assert "mlp" not in read_recorded_scores(ON, home)
     assert "linear" in read_recorded_scores(ON, home)
     (home / ON.replace("/", "__") / "scores.json").write_text('{"mlp": {}}')
-    with pytest.raises(BadRun, match=r"scores\.json holds no scores of recorded results"):
+    with pytest.raises(BadRun, match=r"scores\.json cannot be read as scores of recorded results"):
         read_recorded_scores(ON, home)
 
 

@@ -272,7 +272,7 @@ def test_shot_keeps_its_head_and_adapts_to_rows_without_labels() -> None:
     for parameter, name, slope in zip(own, ("weight", "bias"), torch.autograd.grad(loss, own), strict=True):
         assert near(after[f"hidden.0.{name}"][0], parameter - 0.1 * slope)
         assert torch.equal(after[f"head.{name}"][0], w[f"head.{name}"])
-    with pytest.raises(ModelError, match="shot learns from the inputs of shifted rows"):
+    with pytest.raises(ModelError, match="shot trains on inputs of the shifted test rows"):
         begun("shot", {}, data=replace(data, unlabelled=None))
 
 

@@ -12,7 +12,7 @@ from farshift.baselines.baseline import Baseline
 from farshift.baselines.training.training_rows import FitInput, digest_batch
 from farshift.benchmarks.model import Budget, Task
 from farshift.benchmarks.model_inputs.rows import ModelInputs, ModelRows
-from farshift.loaders.batching.encoded_files import EncodedFiles
+from farshift.loaders.batching.encoded import EncodedFiles
 from farshift.loaders.batching.pixels import ArrayPixels, MappedPixels, open_pixels
 from farshift.loaders.cache.store import map_table, write_arrow
 from farshift.loaders.part import Part

@@ -74,7 +74,7 @@ from farshift.baselines.baseline import Baseline
 from farshift.baselines.recipe import Recipe, RecipeBudget
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.benchmarks.model import Budget, Task
-from farshift.loaders.batching.encoded_files import EncodedFiles
+from farshift.loaders.batching.encoded import EncodedFiles
 
 spend = RecipeBudget(steps=-(-count // 256))
 settings = {"batch_size": 256, "side": 32, "feed": "streamed", "width": 4}

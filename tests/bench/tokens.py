@@ -18,10 +18,8 @@ from typing import Any
 
 import numpy as np
 from farshift.baselines.encoding.token_rows import TokenRows
-from farshift.loaders.batching.buckets import BucketedOrder, compute_padding_share
 from farshift.loaders.batching.order import StoredPermutation
-from farshift.loaders.batching.tokenizer import load_tokenizer
-from farshift.loaders.batching.tokens import tokenise_texts
+from farshift.loaders.batching.tokens import BucketedOrder, compute_padding_share, load_tokenizer, tokenise_texts
 
 MOST, BATCH = 512, 32
 

@@ -57,7 +57,7 @@ def test_a_limited_run_is_scored_on_its_rows_and_no_board_takes_it(tmp_path):
     assert run.card.model.extra["limit"] == 40
     result = score(run)
     assert result.answers["ood"].rows == 40
-    assert "asked 40 rows of each part" in str(result)
+    assert " on 40 rows of each part" in str(result)
     assert repr(run) == f"Run({run.card.model.name} on {ON}, budget quick: {run.path})"
     assert repr(result).startswith(f"Score({run.card.model.name} on {ON}: id 0.000 [") and "\n" not in repr(result)
     with pytest.raises(BadSubmission, match=r"a trial run on 40 rows of each part \(--limit\)"):

@@ -146,3 +146,18 @@ def test_entities_of_absent_tags_are_missed_and_superfluous_tags_do_not_count():
 def test_a_scheme_that_nobody_knows_is_refused():
     with pytest.raises(BadDefinition, match="options of metric entity_f1: scheme: .*IOB2"):
         find_metric("entity_f1", options={"scheme": "BILOU"})
+
+
+@pytest.mark.parametrize(
+    ("given", "accepted", "value"),
+    [
+        ("The Titan IIIE.", "titan iiie-centaur | titan iiie", 1.0),
+        ("titan iiiecentaur", "titan iiie-centaur | titan iiie", 1.0),
+        ("titan", "titan iiie-centaur | titan iiie", 0.0),
+        ("A  Black\tSea", "black sea", 1.0),
+        ("31", "13", 0.0),
+        (None, "13", 0.0),
+    ],
+)
+def test_an_answer_matches_an_accepted_one_without_case_punctuation_and_articles(given, accepted, value):
+    assert rows(find_metric("answer_match"), [given], [accepted]) == [value]

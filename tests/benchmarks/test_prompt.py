@@ -92,6 +92,11 @@ def test_no_prompt_shows_the_label_of_the_row_it_asks_about():
     assert prompt.text({"text": "fine", "mood": 1}) == prompt.text({"text": "fine", "mood": 0}) == "fine is"
 
 
+def test_a_query_without_an_input_is_refused():
+    with pytest.raises(BadDefinition, match=r"the query names no input, .*: add \{text\} or \{stars\}"):
+        Prompt(mood(query="{{text}} is"), SENTIMENT, ())
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [

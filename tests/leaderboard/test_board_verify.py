@@ -132,7 +132,7 @@ FILES = {
     "a score was changed": (score_changed, [".json was changed: its sha256 differs from the ledger's"]),
     "two scores were swapped": (scores_swapped, [".json was changed"] * 2),
     "a score is gone": (lambda place: score_files(place)[0].unlink(), [".json is missing"]),
-    "a score was added": (score_added, [f"scores/0123456789abcdef/{SCORER}.json is named by no record"]),
+    "a score was added": (score_added, [f"scores/0123456789abcdef/{SCORER}.json is not named in any record"]),
     "a submission was changed": (submission_changed, [".zip was changed: its sha256 differs from the ledger's"]),
     "a submission is gone": (lambda place: shutil.rmtree(place / "submissions"), [".zip is missing"]),
 }
@@ -169,7 +169,7 @@ LEDGER = {
     "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
     "everything was removed": (lambda r: [], "does not begin with the board's opening"),
     "the scores were cut off": (lambda r: r[:2], "was submitted but never scored"),
-    "the submission was cut off": (lambda r: r[:1], ".zip is named by no record"),
+    "the submission was cut off": (lambda r: r[:1], ".zip is not named in any record"),
 }
 
 

@@ -50,11 +50,13 @@ def test_verdicts_are_counted_and_explained(text):
 
 
 def test_a_claim_shows_the_paper_its_number_ours_with_what_its_interval_is_over_and_the_rule(text):
-    output = section(text, "irm-behind-erm")
-    assert "WILDS: a benchmark of in-the-wild distribution shifts" in output and "arxiv.org/abs/2012.07421" in output
-    assert "iWildCam macro-F1: IRM 15.1, ERM 31.0 (table 2; seen)" in output
-    assert re.search(r"gain irm minus erm -0\.\d{3} \[-0\.\d{3}, -0\.\d{3}\] 95 % .* over paired test rows", output)
-    assert "gain ≤ 0 : it is -0.151" in output and "farshift reproduce irm-behind-erm" in output
+    output = section(text, "co-teaching-beats-cross-entropy")
+    assert "Han et al., NeurIPS 2018" in output and "arxiv.org/abs/1804.06872" in output
+    assert "CIFAR-10N worst labels: 83.83 against 77.69 of cross-entropy (noisylabels.com; from memory)" in output
+    assert re.search(
+        r"gain method minus cross_entropy 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\] 95 % .* over paired test rows", output
+    )
+    assert "gain > 0 : it is 0.120" in output and "farshift reproduce co-teaching-beats-cross-entropy" in output
 
 
 def test_what_was_not_run_says_what_it_takes(text):

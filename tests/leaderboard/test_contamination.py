@@ -13,9 +13,10 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
 from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.core.errors import BadData
-from farshift.leaderboard.contamination import duplicates as corpus_module
-from farshift.leaderboard.contamination.duplicates import Corpus, count_duplicate_rows
+from farshift.leaderboard.contamination import probing as corpus_module
 from farshift.leaderboard.contamination.probing import (
+    Corpus,
+    count_duplicate_rows,
     describe_record,
     has_findings,
     list_declared_overlaps,
@@ -47,8 +48,8 @@ def one(benchmark, name: str, field: str = "training_data"):
 @pytest.mark.parametrize(
     ("name", "overlap", "words"),
     [
-        ("prefix_sums", "source", "the split's test rows lie there"),
-        ("Prefix Sums", "source", "the split's test rows lie there"),
+        ("prefix_sums", "source", "which contains the split's test rows"),
+        ("Prefix Sums", "source", "which contains the split's test rows"),
         ("prefix_sums/32_to_64", "training", "what every entry may train on"),
         ("prefix_sums/32_to_64@1", "training", "what every entry may train on"),
         ("The Pile", "none", "not a source or split"),
@@ -210,7 +211,7 @@ def test_a_card_that_says_nothing_is_neither_found_nor_fine(tmp_path):
     (tmp_path / "card.toml").write_text('[model]\ntraining_data = []\npretraining = ["unknown"]\n')
     records = probe(ON, card=tmp_path / "card.toml")
     assert [describe_record(record).split()[0] for record in records] == ["?"]
-    assert "pretraining: the card does not say" in describe_record(records[0])
+    assert "pretraining: the card does not name it" in describe_record(records[0])
     assert not has_findings(records)
 
 

@@ -122,7 +122,7 @@ def test_the_fuzzer_sees_what_fails(look):
     assert outcome_of(raising(KeyError("x")), b"").startswith("FAILED\nTraceback")
     assert outcome_of(raising(BadSubmission("s.zip: no")), b"").startswith("FAILED\nrefused without a name")
     problems = Problems()
-    problems.add("reader-crash", "runs/0.toml", "crashed its reader, which ended with code 1")
+    problems.add("reader-crash", "runs/0.toml", "crashed the process that read it (code 1)")
     with pytest.raises(BadSubmission) as refusal:
         problems.refuse_if_any("s.zip")
     assert outcome_of(raising(refusal.value), b"").startswith("FAILED\nthe reader broke")

@@ -89,7 +89,7 @@ def test_verification_reads_the_store_and_not_the_copies_of_the_folder_and_tells
             stores.overwrite(filled.objects.url, path, content)
     assert f"{first} was changed: its sha256 differs from the ledger's" in output
     assert f"{last} is missing" in output
-    assert f"{stray} is named by no record" in output
+    assert f"{stray} is not named in any record" in output
 
 
 KILLED = """

@@ -58,7 +58,7 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
         valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled"))), ModelCard()
     ).odd
     assert odd == tuple(
-        f"its training touched {name}, which the protocol does not open" for name in ("ood_val", "unlabelled")
+        f"its training used {name}, which the protocol does not permit" for name in ("ood_val", "unlabelled")
     )
 
 
@@ -67,5 +67,5 @@ def test_a_run_of_more_steps_than_its_table_says_is_named(run):
     budget = run.card.budget
     short = BudgetTable(budget.name, budget.seeds, 7, budget.device)
     assert compute_entry_rows(valid(run, budget=short), ModelCard()).odd == (
-        "a seed spent 20 steps, and its table is of 7",
+        "a seed used 20 steps, and its table is of 7",
     )

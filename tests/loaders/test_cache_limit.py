@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 from farshift import FarshiftError, load
 from farshift.loaders.cache.contents import clear_cache
-from farshift.loaders.cache.entries import REMADE, list_entries
-from farshift.loaders.cache.limit import format_size, parse_size, read_cache_limit
+from farshift.loaders.cache.entries import REMADE, format_size, list_entries, parse_size, read_cache_limit
 from farshift.loaders.cache.store import is_intact, load_or_build_table
 from hypothesis import given
 from hypothesis import strategies as st

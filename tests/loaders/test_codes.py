@@ -10,7 +10,7 @@ import pytest
 import torch
 from farshift import FarshiftError, load, stream
 from farshift.core.errors import UnknownName
-from farshift.loaders.batching import categories
+from farshift.loaders.batching import columns
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 
@@ -75,15 +75,15 @@ def test_what_is_no_column_of_codes_is_refused() -> None:
 
 def test_parts_of_one_source_share_its_codes_for_as_long_as_it_is_there() -> None:
     gc.freeze()  # only what comes now is looked through
-    before = len(categories._CODED)
+    before = len(columns._CODED)
     here = part(list(range(10)))
-    assert categories.encode_categories(here.source, "place") is categories.encode_categories(
+    assert columns.encode_categories(here.source, "place") is columns.encode_categories(
         here.select(np.arange(3)).source, "place"
     )
-    assert len(categories._CODED) == before + 1
+    assert len(columns._CODED) == before + 1
     del here
     gc.collect()
-    assert len(categories._CODED) == before
+    assert len(columns._CODED) == before
 
 
 def test_batches_are_the_caller_s_own() -> None:

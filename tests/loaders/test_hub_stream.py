@@ -9,7 +9,7 @@ import pytest
 from farshift import stream
 from farshift.core.draws import draw_permutation
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.stream.verify import EpochTally
+from farshift.loaders.stream.part import EpochTally
 from hub_rows import CORRUPTED, SORTS, TEXTS, Shop, ids, plain, send_clients_to, stocked
 from hub_server import serving
 from hypothesis import given, settings

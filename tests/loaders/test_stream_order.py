@@ -12,7 +12,7 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core.errors import BadData, UnknownName
 from farshift.loaders.split import open_split
-from farshift.loaders.stream.verify import EpochTally
+from farshift.loaders.stream.part import EpochTally
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader

@@ -20,7 +20,7 @@ from farshift.loaders.export.content import make_manifest_rows
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import part as streamed_part
 from farshift.loaders.stream.open import RowMatcher
-from farshift.loaders.stream.verify import EpochTally
+from farshift.loaders.stream.part import EpochTally
 from farshift.splits.assignment import compute_part_digests
 from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes
 from farshift.splits.schema import Field, Schema

@@ -18,10 +18,14 @@ import pytest
 from farshift import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
-from farshift.loaders.batching.buckets import BucketedOrder, compute_padding_share
 from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermutation
-from farshift.loaders.batching.tokenizer import load_tokenizer
-from farshift.loaders.batching.tokens import Tokens, tokenise_texts
+from farshift.loaders.batching.tokens import (
+    BucketedOrder,
+    Tokens,
+    compute_padding_share,
+    load_tokenizer,
+    tokenise_texts,
+)
 from farshift.loaders.cache.contents import clear_cache, verify_cache
 from farshift.loaders.cache.entries import list_entries
 from filelock import FileLock

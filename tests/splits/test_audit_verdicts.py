@@ -73,7 +73,7 @@ def test_unseen_words_are_no_new_combination_unless_declared():
     too_many = {"unseen_tokens": {"ood_test": 2}}
     assert decided("compositional", columns, part, ("q", "k"), declared=too_many) == (
         False,
-        "1 tokens of ood_test stand nowhere in training, declared are 2",
+        "1 tokens of ood_test do not occur in training, but 2 are declared",
     )
 
 
@@ -243,7 +243,7 @@ def test_a_declared_number_of_unseen_words_is_checked_in_every_kind():
     declared = {"unseen_tokens": {"ood_test": 3}}
     assert decided("length", severity=[1, 1, 1, 1, 2, 2], declared=declared) == (
         False,
-        "0 tokens of ood_test stand nowhere in training, declared are 3",
+        "0 tokens of ood_test do not occur in training, but 3 are declared",
     )
 
 

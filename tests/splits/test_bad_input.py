@@ -325,7 +325,7 @@ def test_a_label_of_another_role_is_refused_where_the_source_is_there_already(ho
     path.write_text(path.read_text().split("data =")[0].replace("mine/split", "mine/more").replace('"topic"', '"text"'))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(home))
-        assert "mine/more: the field 'text' is no label; labels are: topic" in one_line_error(build())
+        assert "mine/more: the field 'text' is not a label; labels are: topic" in one_line_error(build())
     assert not (home / "splits/manifests/mine/more").exists()
 
 
@@ -368,7 +368,7 @@ def test_a_manifest_whose_source_is_nowhere_is_listed_and_not_opened(home, build
     [
         ("version = 1", "version = 1\ncolour = 1", "colour: Extra inputs are not permitted"),
         ("[parts.ood_test]", "[parts.test]", "unknown parts test: use train, id_val, id_test, ood_val, ood_test"),
-        ('name = "mine/split"', 'name = "mine/other"', "says it is mine/other@1, but lies elsewhere"),
+        ('name = "mine/split"', 'name = "mine/other"', "defines mine/other@1, so its folder must be"),
     ],
 )
 def test_a_manifest_that_was_written_badly_is_named_with_its_file(

@@ -2,9 +2,10 @@
 
     python -m tests.baselines.parity.make DRIVER CLONE [NAME ..]
 
-DRIVER is a file of `drivers/`, which says in REPOSITORY and COMMIT what CLONE has to be, and has a function for each
-algorithm that calls the released code on the toy (`toy.py`). The clone is imported, so it is trusted: give it only what
-you have read. Nothing of it is copied here, and no test needs it.
+DRIVER is a file of `drivers/`, which says in REPOSITORY and COMMIT what CLONE has to be, in FOLDER which folder of it is
+imported (by default all of it), and has a function for each algorithm that calls the released code on the toy
+(`toy.py`). The clone is imported, so it is trusted: give it only what you have read. Nothing of it is copied here, and
+no test needs it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from .problems import of
@@ -35,8 +37,11 @@ class Made:
 
 def main(driver_name: str, clone: str, *names: str) -> None:
     """Make those that are named, or all of a driver, and say how far ours are from them."""
-    sys.path.insert(0, clone)
     driver = import_module(f".drivers.{driver_name}", __package__)
+    folder = Path(clone) / getattr(driver, "FOLDER", "")
+    if not folder.is_dir():
+        sys.exit(f"{folder} is no folder: clone {driver.REPOSITORY} at {driver.COMMIT}")
+    sys.path.insert(0, str(folder))
     for name, built in driver.MADE.items():
         if names and name not in names:
             continue

@@ -95,7 +95,7 @@ def test_a_lease_that_ends_gives_the_job_to_another_and_in_the_end_it_fails_and_
     assert queue.take("w3") is None
     failed = queue.find("a")
     assert (failed.state, failed.reason) == (
-        FAILED, "2 attempts failed: its worker was stopped, or lost the database, while scoring it",
+        FAILED, "2 attempts failed: its worker stopped, or lost the connection to the database",
     )  # fmt: skip
     with pytest.raises(QuotaExceeded):
         queue.enqueue("b", "team us", "d2", 100)

@@ -141,7 +141,7 @@ def test_sequences_whose_parts_training_lacks_are_refused():
 
 
 def test_a_share_that_holds_nothing_out_is_refused():
-    with pytest.raises(BadDefinition, match="holds none out"):
+    with pytest.raises(BadDefinition, match="none would be held out"):
         factors.sequences(skills(), field="skills", size=2, share=0.01, id_test=0, seed="s")
 
 

@@ -102,7 +102,7 @@ def test_matrices_that_say_too_little_are_refused(responses, told):
 
 
 def test_responses_that_no_slope_is_steep_enough_for_are_refused():
-    with pytest.raises(BadDefinition, match="does not settle"):
+    with pytest.raises(BadDefinition, match="does not converge"):
         fit_item_response(np.array([[1.0] * 8, [0.0] * 8]), "1pl")
 
 

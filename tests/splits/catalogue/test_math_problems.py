@@ -14,7 +14,7 @@ from farshift.loaders.readers.mathematics import (
     gsm_symbolic,
     word_problems,
 )
-from farshift.loaders.readers.questions import json_examples
+from farshift.loaders.readers.questions import json_examples, two_hop_questions
 
 
 @pytest.mark.parametrize(
@@ -179,3 +179,22 @@ def test_json_examples_are_read_from_the_list_that_a_key_holds(tmp_path):
         json_examples({"three.json": path}, records="rows", **options)
     with pytest.raises(BadDefinition, match="json_examples reads three.json, but the files are other"):
         json_examples({"other": path}, records="examples", **options)
+
+
+def test_a_question_of_two_hops_gives_three_rows_that_name_each_other(tmp_path):
+    record = {"Question": "Q?", "Answer": ["b", "B|c"], "Q1": "Q1?", "A1": "a", "Q2": "Q2?", "A2": [7]}
+    (tmp_path / "two.json").write_text(json.dumps({"data": [{**record, "kind": "k"}] * 2}))
+    rows = two_hop_questions({"two.json": tmp_path / "two.json"}, train=1, category="kind").to_pylist()
+    assert [row["origin"] for row in rows] == [
+        "train first",
+        "train second",
+        "train composed",
+        "first",
+        "second",
+        "composed",
+    ]
+    assert [row["answer"] for row in rows[3:]] == ["a", "7", "b | B | c"]
+    assert [rows[5]["first"], rows[5]["second"]] == [rows[3]["row"], rows[4]["row"]]
+    (tmp_path / "two.json").write_text(json.dumps([{**record, "A1": []}]))
+    with pytest.raises(BadData, match=r"two\.json: record 0: A1 must be a text or number"):
+        two_hop_questions({"two.json": tmp_path / "two.json"}, train=0)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import FolderFiles
-from farshift.loaders.readers.lines import conll, labelled_texts
+from farshift.loaders.readers.lines import conll, labelled_lines, labelled_texts
 from farshift.splits.rules import noise_published
 from published_files import published_rows
 
@@ -214,3 +214,16 @@ def test_distant_labels_of_headlines_are_wrong_as_often_as_published(source, wro
     trained = np.array(rows["origin"].to_pylist()) == "train"
     differ = np.array(rows["topic"].to_pylist()) != np.array(rows["distant"].to_pylist())
     assert (int((trained & differ).sum()), int(trained.sum())) == (wrong, of)
+
+
+def test_lines_of_texts_and_of_labels_belong_together(laid):
+    files = laid(**{"a.txt": "x\u2028y\n z\n", "b.txt": "1\n0\n"})
+    options = {"texts": {"a": ["a.txt", "b.txt"]}, "label": "hateful", "constants": {"a": {"origin": "train"}}}
+    assert labelled_lines(files, classes=2, **options).to_pylist() == [
+        {"text": "x\u2028y", "hateful": 1, "origin": "train"},
+        {"text": "z", "hateful": 0, "origin": "train"},
+    ]
+    with pytest.raises(BadData, match=r"b\.txt: line 1: '1' is not a class from 0 to 0"):
+        labelled_lines(files, classes=1, **options)
+    with pytest.raises(BadData, match=r"a\.txt has 2 lines, but b\.txt has 1: they must be the same"):
+        labelled_lines(laid(**{"a.txt": "x\ny\n", "b.txt": "1\n"}), classes=2, **options)

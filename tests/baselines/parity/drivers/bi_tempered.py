@@ -16,6 +16,7 @@ from ..reference import Numbers
 
 REPOSITORY = "google/bi-tempered-loss"
 COMMIT = "1c65c7770a3aa76a9515c67f15cfdbaad0e8cf88"
+FOLDER = "jax"
 
 T1, T2 = 0.6, 1.7
 ROUNDS = 100

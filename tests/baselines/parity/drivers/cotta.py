@@ -22,6 +22,7 @@ from ..reference import Numbers
 
 REPOSITORY = "qinenergy/cotta"
 COMMIT = "c212a204b32be4005092e4323105a24a29ad2952"
+FOLDER = "cifar"
 VIEWS = 32
 SURE = 0.611
 """Of the third batch alone, the trained network is surer: the teacher sees it as it is, the others by views."""
@@ -50,7 +51,6 @@ def drawn(stack: Any, count: int) -> Iterator[Callable[[Any], Tensor]]:
 
 def adapted(confident: float, settings: dict[str, Any]) -> Callable[[], Numbers]:
     def call() -> Numbers:
-        sys.path.insert(0, sys.path[0] + "/cifar")
         absent = {name: MagicMock() for name in ("torchvision", "torchvision.transforms", "my_transforms")}
         with patch.dict(sys.modules, absent):
             cotta = import_module("cotta")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import MagicMock
@@ -19,6 +18,7 @@ from ..reference import Numbers
 
 REPOSITORY = "shengliu66/ELR"
 COMMIT = "934af53434a336b6db80d05d7649d23216e8ca6d"
+FOLDER = "ELR_plus"
 
 CONFIG = {
     "num_classes": toy.CLASSES,
@@ -33,7 +33,6 @@ CONFIG = {
 
 def averaged() -> Numbers:
     """The second network is given the first one's average as it was before the step."""
-    sys.path.insert(0, f"{sys.path[0]}/ELR_plus")
     stubs: dict[str, Any] = {
         "parse_config": {"ConfigParser": None},
         "torchvision": {},

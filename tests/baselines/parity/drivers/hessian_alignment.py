@@ -1,4 +1,4 @@
-"""Hessian alignment (Hemati et al., ICCV 2023), in a fork of DomainBed: the clone's folder `HessianAlignment`."""
+"""Hessian alignment (Hemati et al., ICCV 2023), in a fork of DomainBed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from .domainbed import trained
 
 REPOSITORY = "huawei-noah/Federated-Learning"
 COMMIT = "a50b474b5ed91084492f94e8dc025ef5070dbd8d"
+FOLDER = "HessianAlignment"
 
 SIGNS = 300
 """As many as it draws, whatever is set."""

@@ -14,6 +14,7 @@ from ..reference import Numbers
 
 REPOSITORY = "facebookresearch/InvariantRiskMinimization"
 COMMIT = "fc185d0f828a98f57030ba3647efc7394d1be95a"
+FOLDER = "code/colored_mnist"
 
 PENALTY, L2 = 5.0, 0.01
 

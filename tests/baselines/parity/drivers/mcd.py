@@ -20,6 +20,7 @@ from ..reference import Numbers
 
 REPOSITORY = "mil-tokyo/MCD_DA"
 COMMIT = "af10217c5c5451dcd8bc3e975a7d067c285cc029"
+FOLDER = "classification"
 STEPS = 3
 
 

@@ -19,6 +19,7 @@ from ..reference import Numbers
 
 REPOSITORY = "tim-learn/SHOT"
 COMMIT = "f7d555a0d53b525b885e5ef2a887a267a5be3c36"
+FOLDER = "object"
 PSEUDO = 0.6
 
 
@@ -45,7 +46,6 @@ class Head(nn.Linear):
 
 def call() -> Numbers:
     absent = {name: MagicMock() for name in ("torchvision", "network", "data_list", "tqdm")}
-    sys.path.insert(0, sys.path[0] + "/object")
     with patch.dict(sys.modules, absent):
         target = import_module("image_target")
     features = nn.Sequential(nn.Linear(toy.INPUTS, toy.WIDTH), nn.ReLU()).double()

@@ -164,34 +164,34 @@ def fixmatch() -> Numbers:
         return descended([built.model], loss)
 
 
-FOLDER = "examples/algorithms"
+FOLDER = "examples"
 
 MADE = {
     "afn": Made(
         trained("AFN", 0.4, apart, delta_r=0.7, r=0.0),
-        f"{FOLDER}/AFN.py: AFN",
+        f"{FOLDER}/algorithms/AFN.py: AFN",
         {"penalty": 0.4, "step": 0.7},
         "adapted",
     ),
     "afn.hard": Made(
         trained("AFN", 0.1, apart, delta_r=0.7, r=3.0),
-        f"{FOLDER}/AFN.py: AFN",
+        f"{FOLDER}/algorithms/AFN.py: AFN",
         {"penalty": 0.1, "radius": 3.0},
         "adapted",
     ),
     "coral_target": Made(
-        trained("deepCORAL", 0.7, joined), f"{FOLDER}/deepCORAL.py: DeepCORAL", {"penalty": 0.7}, "adapted"
+        trained("deepCORAL", 0.7, joined), f"{FOLDER}/algorithms/deepCORAL.py: DeepCORAL", {"penalty": 0.7}, "adapted"
     ),
     "dann_target": Made(
         dann,
-        f"{FOLDER}/DANN.py: DANN",
+        f"{FOLDER}/algorithms/DANN.py: DANN",
         {"adversary": 0.6} | ADVERSARY,
         "adapted",
         remark="two domains, and a discriminator without normalisation; its weight of the loss is our rate",
     ),
     "fixmatch": Made(
         fixmatch,
-        f"{FOLDER}/fixmatch.py: FixMatch, wilds/common/metrics/all_metrics.py: pseudolabel_multiclass_logits",
+        f"{FOLDER}/algorithms/fixmatch.py: FixMatch, wilds/common/metrics/all_metrics.py: pseudolabel_multiclass_logits",
         {"weight": 0.7, "threshold": 0.5},
         "viewed",
     ),
