@@ -2,9 +2,9 @@
 
 `baselines/results/BENCHMARK/BASELINE.parquet` (the slash in the benchmark's name is written as two underscores) has one
 row per part, seed and row, in the order of the row ids, which the manifest knows; a run of several settings has a
-column `candidate` too. Class probabilities are left out: for losses and calibration, run the baseline again. The file's
-metadata say what was run, where, and at what cost. Results under the budget `quick` are there; those under `full` are
-in `baselines/results/full/`, with the same names.
+column `candidate` too. Class probabilities are left out unless the primary metric needs them: for losses and
+calibration, run the baseline again. The file's metadata say what was run, where, and at what cost. Results under the
+budget `quick` are there; those under `full` are in `baselines/results/full/`, with the same names.
 
 `find_recorded_run` turns it into a run folder in the cache, which is scored, compared and packed like any other.
 """
@@ -118,9 +118,11 @@ def collect_answers(run: Run, benchmark: Benchmark) -> pa.Table:
     part_names = [
         inputs.name for inputs in list_predicted_inputs(benchmark, load_model_inputs(benchmark), run.selection)
     ]
+    columns = ["part", "seed", *(["candidate"] if len(run.candidates) > 1 else []), "prediction", "status"]
+    columns += ["scores"] if benchmark.metrics[0].needs == "scores" else []
     return pa.concat_tables(
         [
-            _select_predictions(table, part, seed, candidate, len(run.candidates) > 1)
+            _select_predictions(table, columns, part, seed, candidate)
             for candidate in run.candidates
             for part in part_names
             for seed in run.seeds
@@ -128,14 +130,9 @@ def collect_answers(run: Run, benchmark: Benchmark) -> pa.Table:
     )
 
 
-def _select_predictions(table: pa.Table, part: str, seed: int, candidate: str, with_candidate: bool) -> pa.Table:
-    """The predictions of one candidate, part and seed in the order of the row ids, without the ids. with_candidate: add
-    the candidate's name."""
-    import pyarrow as pa
-
-    rows = sort_by_row_id(_filter_rows(table, part=part, seed=seed, candidate=candidate))
-    columns = ("part", "seed", *(("candidate",) if with_candidate else ()), "prediction", "status")
-    return pa.table({name: rows[name] for name in columns})
+def _select_predictions(table: pa.Table, columns: list[str], part: str, seed: int, candidate: str) -> pa.Table:
+    """The predictions of one candidate, part and seed in the order of the row ids, without the ids."""
+    return sort_by_row_id(_filter_rows(table, part=part, seed=seed, candidate=candidate)).select(columns)
 
 
 def _filter_rows(table: pa.Table, **values: str | int) -> pa.Table:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
 from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores, rescore_recorded
-from farshift.baselines.running.results import HOME, find_recorded_run, list_results, record_run
+from farshift.baselines.running.results import HOME, find_recorded_run, get_result_path, list_results, record_run
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, load_suite
 from farshift.benchmarks.runs.predictions import ARROW_TYPES
@@ -37,6 +37,14 @@ def test_a_recorded_result_scores_as_the_run_did(run, tmp_path):
 
 def test_a_recorded_result_holds_no_row_ids(run, tmp_path):
     assert pq.read_schema(record_run(run, tmp_path)).names == ["part", "seed", "prediction", "status"]
+
+
+def test_class_probabilities_are_recorded_where_the_primary_metric_needs_them():
+    needs = {name: find_benchmark(name).metrics[0].needs for name, _ in list_results()}
+    for benchmark, name in list_results():
+        kept = "scores" in pq.read_schema(get_result_path(HOME, benchmark, name)).names
+        assert kept == (needs[benchmark] == "scores"), (benchmark, name)
+    assert "scores" in needs.values()
 
 
 def test_the_same_run_is_recorded_as_the_same_bytes(run, tmp_path):
