@@ -1,12 +1,12 @@
-"""Farshift: how far does a model's skill carry when the data shifts?
+"""Farshift: how well does a model generalise when the data shifts?
 
     import farshift as fs
 
     part = fs.load("scan/length", part="train")            # verified rows, memory-mapped
-    run = fs.evaluate(model, on="scan/length", seeds=5)    # predictions; test labels are never handed over
+    run = fs.evaluate(model, on="scan/length", seeds=5)    # predictions; the model never gets test labels
     print(fs.score(run))                                   # ID, OOD, gap, each with its interval
     print(fs.compare(run, fs.baseline("scan/length", "lstm")))   # paired difference to a recorded baseline
-    fs.splits("speech", kind="length")                     # what there is: also benchmarks, baselines, results
+    fs.splits("speech", kind="length")                     # search; also benchmarks, baselines, results
 
 Names load when they are first used: importing the package imports nothing heavy.
 """

@@ -67,10 +67,8 @@ RANGES: dict[str, tuple[float, float]] = {
 CHOICES = {
     "precision": ("auto", "float32", "bfloat16"),
     "feed": ("auto", "resident", "streamed"),
-    "memory_format": ("auto", "channels_last", "contiguous"),
 }
-"""Permitted values of settings that are words; `training/precision.py`, `training/feed.py` and
-`training/memory_format.py` define them."""
+"""Permitted values of settings that are words; `training/precision.py` and `training/feed.py` define them."""
 
 
 def explain_out_of_range(name: str, value: Any) -> str:

@@ -26,10 +26,10 @@ from .model import Task
 from .prompting.prompt import check_prompt
 from .selection import Rule, load_rules
 
-SCORER = 4
+SCORER = 5
 """The version of the scorer. It is part of each entry's identity and increases with a change that alters scores."""
 
-KNOWN = (2, 3)
+KNOWN = (2, 3, 4)
 """Earlier versions of the scorer whose runs have the same predictions, so that this one can score them."""
 
 

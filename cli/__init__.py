@@ -15,7 +15,7 @@ import typer
 from ..core.errors import FarshiftError, get_first_line, shorten_list
 from ..core.plugins import PACKAGE
 from . import baselines, benchmarks, board, board_server, compare, machine, reproduce, run, sealed, splits, submissions
-from .output import configure_streams, discard_output, is_debugging, page_output, print_error, print_line
+from .output import configure_streams, discard_output, is_debugging, print_error, print_line
 
 app = typer.Typer(
     name="farshift",
@@ -62,45 +62,11 @@ _COMPLAINTS: tuple[type[Any], ...] = tuple(
 the version has it."""
 
 
-MOVED = {
-    "show": "score RUN --rows 5",
-    "plan": "run BASELINE --on BENCHMARK --dry-run",
-    "robustness": "compare RUN BASELINE BASELINE BASELINE --statistic robustness",
-    "recovered": "compare RUN FLOOR CEILING --statistic recovered",
-    "replicates": "compare RUN .. --statistic replicates",
-    "variation": "compare RUN .. --statistic variance",
-    "detectable": "compare --on BENCHMARK --statistic detectable",
-    "baselines budgets": "baselines list --budgets",
-    "baselines published": "baselines list --published",
-    "splits lock": "splits show NAME --pin",
-    "board queue": "board work DIR --queue",
-    "board audit": "board token audit DIR",
-    "board state": "submit FILE --to URL --no-wait",
-    "board remove": "board withdraw DIR ENTRY --by-board --reason WHY",
-    "board reference": "submit FILE --to DIR --reference",
-    "board migrate": "board rescore DIR",
-    "board rotate-key": "board init DIR --new-key --reason WHY",
-    "board publish": "board export BOARD --as FORMAT --out PATH",
-    "board seal": "board sealed create",
-    "board draw": "board sealed draw",
-    "board answer": "board sealed answer",
-    "board hand-in": "board sealed submit",
-    "board receipt": "board sealed verify",
-    "board close": "board sealed close",
-    "board windows": "board sealed list",
-}
-"""The names of renamed commands, by their old names, and of what people look for."""
-
-
 def _suggest_next(error: Any, message: str) -> str:
     """The available commands after an unknown one, and the usage of a command that got too many arguments."""
     context = getattr(error, "ctx", None)
     if context is None:
         return ""
-    path = context.command_path.split()[1:]
-    former = re.search(r"No such command '([^']+)'", message)
-    if former and (now := MOVED.get(" ".join([*path, former[1]]))):
-        return f" It is now: farshift {now}"
     if message.startswith("No such command") and "Did you mean" not in message:
         return f" Available commands: {shorten_list(sorted(getattr(context.command, 'commands', {})))}"
     return f". {context.get_usage()}" if message.startswith("Got unexpected extra") else ""
@@ -125,8 +91,7 @@ def main() -> None:
     configure_streams()
     root = build_command()
     try:
-        with page_output():
-            status = root.main(prog_name="farshift", standalone_mode=False)
+        status = root.main(prog_name="farshift", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         print_error(_INTERRUPTED)

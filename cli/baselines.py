@@ -176,13 +176,14 @@ def baselines_results(
     --budget quick|full: Training budget of the results: quick or full.
     """
     from ..baselines.running.recorded_scores import (
+        SMOKE,
         RecordedScore,
+        find_undertrained,
         read_recorded_scores,
         rescore_recorded,
         sort_best_first,
     )
     from ..baselines.running.results import get_results_home, list_results
-    from ..baselines.running.undertrained import SMOKE, find_undertrained
     from ..core.errors import FarshiftError, UnknownName
     from ..core.progress import log_message, report_progress
 
@@ -240,7 +241,7 @@ def _print_best_results(marked_scores: Sequence[tuple[RecordedScore, str]], omit
 
 
 def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) -> None:
-    from ..baselines.running.undertrained import SMOKE
+    from ..baselines.running.recorded_scores import SMOKE
     from ..benchmarks.scoring.trained_check import MARK
 
     rows = []

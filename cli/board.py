@@ -39,7 +39,7 @@ def board_init(
     --name: Board title.
     --store URL: PostgreSQL database for the ledger (default: an SQLite file in DIR).
     --files URL: Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR).
-    --kind: public (one entry a team is ranked; the default), or experiments (every entry is ranked).
+    --kind: public (one entry per team is ranked; the default), or experiments (every entry is ranked).
     --new-key: Rotate the key of an existing board; the old key signs the new one.
     --reason: With --new-key: reason, shown on the board.
     """

@@ -42,7 +42,7 @@ window WINDOW: Window name, or benchmark name for its latest window.
 --no-note: Print the explanatory note to stdout instead of drawing it below the figure.
 --offline: Do not access the network.
 --on BENCHMARK: Benchmark name, such as scan/length.
---option KEY=VALUE: Option of an hf:, openai: or cmd: model. May be repeated.
+--option KEY=VALUE: Option of an hf:, clip:, openai: or cmd: model. May be repeated.
 --seeds: Number of seeds (default: the protocol's).
 --selection RULE: Rule that selects among checkpoints and settings, such as last or id_val (default: the
     protocol's).

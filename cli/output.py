@@ -1,4 +1,4 @@
-"""Text and tables on stdout, paged where they are longer than the screen; errors and progress on stderr."""
+"""Text and tables on stdout; errors and progress on stderr."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import codecs
 import json
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import wraps
 from io import StringIO
 from pathlib import Path
@@ -35,12 +33,12 @@ def emit_json(value: Any) -> None:
 
 def print_line(text: str) -> None:
     """One line on stdout; untrusted names are escaped."""
-    write_text(escape_untrusted(text))
+    print(escape_untrusted(text))
 
 
 def print_block(text: str) -> None:
     """Several lines on stdout."""
-    write_text(escape_untrusted(text, LINES))
+    print(escape_untrusted(text, LINES))
 
 
 def print_wrapped(text: str, indent: int = 0) -> None:
@@ -57,7 +55,7 @@ def print_wrapped(text: str, indent: int = 0) -> None:
             replace_whitespace=False,
         )
         text = "\n".join(pieces)
-    write_text(text)
+    print(text)
 
 
 Columns = Mapping[str, str | Callable[[Any], Any]]
@@ -100,13 +98,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     text, wide = StringIO(), count_terminal_columns()
     styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     if not _compute_minimum_widths(columns, rows):
-        write_text("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide, styled)]))
+        print("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide, styled)]))
     else:
         console = Console(file=text, width=wide, force_terminal=styled, no_color=not styled)
         console.print(_make_grid(title, columns, rows))
-        write_text("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
+        print("\n".join(row.rstrip() for row in text.getvalue().rstrip().splitlines()))
     if caption:
-        write_text("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
+        print("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
 
 
 def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int, styled: bool) -> Iterator[str]:
@@ -143,20 +141,20 @@ def print_catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], capti
     for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
     `grep` finds as a whole."""
     if not rows:
-        return write_text(f"{caption}: every search word must occur in a name, a title or another field of an entry")
+        return print(f"{caption}: every search word must occur in a name, a title or another field of an entry")
     wide = count_terminal_columns()
     if wide >= NARROW and has_screen_width():
         return print_table("", columns, rows, caption)
     rows = [[escape_untrusted(cell) for cell in row] for row in rows]
     if not has_screen_width():
-        return write_text("\n".join([*_align_cells([columns, *rows]), *escape_untrusted(caption, LINES).splitlines()]))
+        return print("\n".join([*_align_cells([columns, *rows]), *escape_untrusted(caption, LINES).splitlines()]))
     for kind in sorted({row[1] for row in rows}):
-        write_text(f"{kind}:")
+        print(f"{kind}:")
         for row in rows:
             if row[1] == kind:
-                write_text(_truncate_text(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
+                print(_truncate_text(f"  {row[0]:{_NAME}}  {row[-1]}", max(wide, len(row[0]) + 2)))
     if caption:
-        write_text("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
+        print("\n".join(_wrap_lines(escape_untrusted(caption, LINES), wide)))
 
 
 def _align_cells(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -271,7 +269,7 @@ def print_live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[
 
 def exit_with_error(message: str) -> None:
     """End this process at once, from any thread, with a one-line error: nothing else can stop code that hangs."""
-    flush_output()
+    sys.stdout.flush()
     print_error(f"error: {message}")
     sys.stderr.flush()
     os._exit(2)
@@ -314,8 +312,6 @@ def format_estimate(estimate: dict[str, Any] | None, percent: bool = True) -> st
     return f"{value} [{low}, {high}]"
 
 
-_buffered_lines: list[str] | None = None
-
 WIDE = 200
 """Columns of a table where stdout is no terminal, and `COLUMNS` does not say how many there are."""
 
@@ -331,72 +327,6 @@ def count_terminal_columns() -> int:
 def has_screen_width() -> bool:
     """Whether stdout has an end of the line: it is a terminal, or `COLUMNS` says how wide it is."""
     return sys.stdout.isatty() or "COLUMNS" in os.environ
-
-
-def write_text(text: str) -> None:
-    """Text on stdout, whole lines."""
-    if _buffered_lines is None:
-        print(text)
-    else:
-        _buffered_lines.append(text)
-
-
-def is_listing(arguments: list[str]) -> bool:
-    """Return whether a command lists a catalogue, such as `splits list` or `reproduce --list`."""
-    group, command = [*arguments[:2], "", ""][:2]
-    if group in ("splits", "benchmarks", "baselines", "cache"):
-        return command in ("list", "rules", "algorithms", "networks", "results")
-    return group == "reproduce" and "--list" in arguments
-
-
-@contextmanager
-def page_output() -> Iterator[None]:
-    """Within the context `write_text` buffers the text of a listing; at its end the text is printed, or shown by the
-    pager if it is longer than the screen. The pager is that of the environment (`PAGER`; empty for none), else `less`.
-    Other commands are never paged: a pager would block a shell's loop of runs. If stdout is not a terminal, nothing is
-    buffered."""
-    global _buffered_lines
-    if not sys.stdout.isatty() or not is_listing(sys.argv[1:]):
-        yield
-        return
-    _buffered_lines = []
-    try:
-        yield
-    finally:
-        flush_output()
-
-
-def flush_output() -> None:
-    """Print or page the buffered text."""
-    global _buffered_lines
-    text, _buffered_lines = "\n".join(_buffered_lines or ()), None
-    if not text:
-        return
-    size = get_terminal_size()
-    long = sum(max(1, -(-len(row) // size.columns)) for row in text.splitlines()) >= size.lines
-    if not (long and _show_in_pager(text)):
-        print(text)
-
-
-def _show_in_pager(text: str) -> bool:
-    """Whether a pager showed it."""
-    pager = os.environ.get("PAGER", "less")
-    if not pager.strip() or os.environ.get("TERM") in (None, "dumb"):
-        return False
-    environment = {"LESS": "FRX", **os.environ}  # less stops by itself where it fits after all, and keeps bold type
-    try:
-        # By the shell, as `PAGER` may have options.
-        done = subprocess.run(
-            pager,
-            shell=True,
-            input=text + "\n",
-            encoding=sys.stdout.encoding,
-            errors=sys.stdout.errors,
-            env=environment,
-        )
-    except (OSError, KeyboardInterrupt):
-        return False
-    return done.returncode != 127  # of a shell that finds no such program
 
 
 P = ParamSpec("P")

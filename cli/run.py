@@ -25,8 +25,8 @@ from .output import (
 from .progress import show_progress
 
 if TYPE_CHECKING:
-    from ..baselines.running.changes import RecipeOverrides
     from ..baselines.running.plan import Plan
+    from ..baselines.running.published import RecipeOverrides
     from ..benchmarks.model import Budget
 
 app = typer.Typer()
@@ -92,7 +92,7 @@ def run(
         machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into memory or on the
         disk.
     """
-    from ..baselines.running.changes import RecipeOverrides
+    from ..baselines.running.published import RecipeOverrides
     from ..baselines.running.resources import prepare_data
     from ..baselines.running.suite import make_suite_plans
     from ..baselines.running.sweep import make_budget, raise_first_failure, require_extras, run_all
@@ -160,13 +160,11 @@ def _make_plans(
     """The plans of baselines on one benchmark, each in its own folder of `out`; a single run uses `out` itself."""
     from ..baselines.recipe import find_recipe
     from ..baselines.running.search import draw_settings
-    from ..baselines.running.sweep import make_plan, make_plans
+    from ..baselines.running.sweep import make_plan
     from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
 
     if len(names) > 1 and (settings or diagnose):
         raise FarshiftError("run: --settings and --diagnose go with one baseline")
-    if len(names) > 1 and not search:
-        return make_plans(names, on, out, budget, seeds, stack, selection, changes)
     plans = []
     for name in dict.fromkeys(names):
         chosen = read_settings(settings)
@@ -201,25 +199,25 @@ def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) ->
 
 def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     """Print the estimated cost of each run; `FarshiftError` if one does not fit, with what to change."""
-    from ..baselines.running.forecast import estimate_cost, refuse_problems
-    from ..baselines.running.forecast_text import format_brief_row, format_cost_rows
-    from ..core.clock import format_duration
+    from dataclasses import asdict
+
+    from ..baselines.running.dry_run import estimate_cost
 
     with show_progress():
-        forecasts = [estimate_cost(plan, engine) for plan in plans]
+        estimates = [estimate_cost(plan, engine) for plan in plans]
+    problems = [problem for item in estimates for problem in item.problems]
     if json:
-        emit_json([item.to_dict() for item in forecasts])
-    elif len(forecasts) == 1:
-        plan = plans[0]
-        title = f"{plan.title}, {plan.budget.name} budget, {plan.budget.device}"
-        print_table(title, ["resource", "estimate"], format_cost_rows(forecasts[0]))
+        emit_json([asdict(item) | {"fits": not item.problems} for item in estimates])
+    elif len(estimates) == 1:
+        title = f"{plans[0].title}, {plans[0].budget.name} budget, {plans[0].budget.device}"
+        print_table(title, ["resource", "estimate"], estimates[0].table())
     else:
-        known = [estimate.seconds["all"] for estimate in forecasts if "all" in estimate.seconds]
-        columns = ["baseline", "benchmark", "replicas", "steps", "memory", "disk", "time"]
-        total = format_duration(sum(known)) if known else "not known"
-        caption = f"Estimated total: {total} ({len(known)} of {len(forecasts)} measured)."
-        print_table("", columns, [format_brief_row(estimate) for estimate in forecasts], caption)
-    refuse_problems(forecasts)
+        rows = [
+            [item.baseline, item.benchmark, item.replicas, item.steps or "until done", item.time] for item in estimates
+        ]
+        print_table("", ["baseline", "benchmark", "replicas", "steps", "time"], rows)
+    if problems:
+        raise FarshiftError(problems[0] + f" (and {len(problems) - 1} more)" * (len(problems) > 1))
 
 
 @command(app)
@@ -244,7 +242,7 @@ def evaluate(
 ) -> None:
     """Evaluate your own model on a benchmark and score it.
 
-    model MODEL: Model: file.py:factory, package.module:attribute, hf:MODEL, openai:MODEL@URL,
+    model MODEL: Model: file.py:factory, package.module:attribute, hf:MODEL, clip:MODEL, openai:MODEL@URL,
         torch:WEIGHTS@FILE.py:FACTORY or cmd:COMMAND.
     --out DIR: Run folder to write; an unfinished run is resumed.
     --name: Model name on the run card (default: derived from the model).
@@ -252,7 +250,7 @@ def evaluate(
     --time-limit SECONDS: Time limit per batch in seconds; 0 for none (default: 600; openai: and cmd: models use
         their own time limit).
     --limit N: Predict only N rows of each part, as a trial; boards do not accept such a run.
-    --deterministic: Predictions depend on no seed: one seed is complete. Checked by predicting some rows twice.
+    --deterministic: The predictions do not depend on the seed, so one seed is enough. Checked on some rows.
     --no-score: Score later, with farshift score (scoring reads the test labels).
     """
     from ..benchmarks.harness.evaluate import evaluate as go

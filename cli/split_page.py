@@ -97,8 +97,7 @@ def _describe_origin(distribution: Distribution) -> str:
 
 def _list_benchmarks(split: str) -> list[dict[str, Any]]:
     """The benchmarks over a split, each with the best recorded result by OOD score, smoke runs excepted."""
-    from ..baselines.running.recorded_scores import read_recorded_scores, sort_best_first
-    from ..baselines.running.undertrained import SMOKE, find_undertrained
+    from ..baselines.running.recorded_scores import SMOKE, find_undertrained, read_recorded_scores, sort_best_first
 
     records = []
     for name, benchmark in sorted(load_benchmarks().items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,10 +27,27 @@ from .output import (
     print_result,
     print_table,
     print_table_on_stderr,
+    print_wrapped,
 )
 from .progress import show_progress
 
 app = typer.Typer(help="List, download, verify, audit, build and export versioned splits.", no_args_is_help=True)
+BEST_KNOWN = (
+    *(
+        "scan/length",
+        "scan/mcd1",
+        "cogs/gen",
+        "cfq/mcd1",
+        "pcfg_systematicity/official",
+        "gsm8k/steps_3_to_5",
+        "bbh/algorithmic",
+    ),
+    *("pacs/sketch", "office_home/art", "domain_net/sketch", "wilds_camelyon17/official", "wilds_iwildcam/official"),
+    *("colored_mnist/minus_90", "waterbirds/official", "celeba/blond", "imagenet_c/common", "cifar10_c/common"),
+    *("cifar10/human_worst", "clothing1m/noisy", "imdb_counterfactual/revised"),
+)
+"""What an overview names: the splits that papers use most, in the order of the kinds."""
+
 _NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
 
 
@@ -45,7 +63,7 @@ def splits_list(
     all_: bool = False,
     json: bool = False,
 ) -> None:
-    """List the splits, or those that match the search words and options.
+    """List the splits that match the search words and options; without any, an overview.
 
     A family (the noise rates and random draws of one label-noise rule, or the versions of one split) takes one line;
     --all and --json list every split.
@@ -59,6 +77,8 @@ def splits_list(
     records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
     if json:
         return emit_json(records)
+    if not (search or licence or all_ or any(value is not None for value in filters.values())):
+        return _print_overview(records)
     lines = [[record] for record in records] if all_ else group_by_family(records)
     rows = [
         [
@@ -72,6 +92,23 @@ def splits_list(
     ]
     caption = format_headline(records) + ("" if all_ else "; --all lists each manifest")
     print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
+
+
+def _print_overview(records: list[dict[str, Any]]) -> None:
+    """Print how many families of each kind and modality there are, and the splits that are best known."""
+    from ..loaders.listing import MODALITIES
+    from ..splits.catalogue import format_headline
+    from ..splits.manifest import KINDS
+
+    families = {record["family"]: record for record in records}.values()
+    cells = Counter((family["kind"], family["modality"]) for family in families)
+    counts = [[kind, *(cells[kind, modality] for modality in MODALITIES)] for kind in KINDS]
+    print_table("", ["families", *MODALITIES], counts)
+    names = {record["name"] for record in records}
+    print_wrapped("best known: " + ", ".join(name for name in BEST_KNOWN if name in names))
+    print_wrapped(
+        f"{format_headline(records)}; search by words or --kind, --modality, --state; --all lists every split"
+    )
 
 
 @command(app, "show")

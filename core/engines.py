@@ -192,7 +192,7 @@ class Processes:
 
     def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
         try:
-            with _limit_threads(self.threads), _defer_interrupt():
+            with _set_thread_variables(self.threads), _defer_interrupt():
                 return self._pool.submit(function, job)
         except BrokenProcessPool as error:
             refused: Future[Any] = Future()
@@ -220,7 +220,7 @@ class Processes:
 
 
 @contextmanager
-def _limit_threads(count: int) -> Iterator[None]:
+def _set_thread_variables(count: int) -> Iterator[None]:
     """An environment for processes that are begun meanwhile: they read it before they load a library."""
     before = {name: os.environ.get(name) for name in THREADS}
     if count:

@@ -233,7 +233,7 @@ class Manifest:
     def check_identity(self) -> None:
         """Raise `BadData` if the definition is frozen and its identity does not match its content."""
         if self.frozen and self.definition.computed_identity() != self.definition.identity:
-            raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not fit what it says")
+            raise BadData(f"{self.folder / 'split.toml'} was changed: its identity does not match its content")
 
     def rows(self, source: pa.Table, schema: Schema) -> pa.Table:
         """Return the manifest's rows (row_id, check, part, weight, group, severity, label override), verified.

@@ -54,7 +54,7 @@ def _encode_fixed(field: Field, column: pa.ChunkedArray) -> Bytes:
     if field.item in ("float64", "float32"):
         unknown = np.isnan(values) & (field.role == "label" and bool(field.shape))
         if not (np.isfinite(values) | unknown).all():
-            raise BadData(f"field {field.name!r} holds NaN or infinity: no canonical bytes; leave those rows out")
+            raise BadData(f"field {field.name!r} contains NaN or infinity: leave those rows out")
         values = np.where(unknown, np.nan, values + 0.0).astype(values.dtype)  # -0.0 becomes 0.0; one NaN for all
     dtype = {"bool": "u1", "uint8": "u1", "float32": "<f4", "float64": "<f8", "uint64": "<u8"}.get(field.item, "<i8")
     return np.ascontiguousarray(values.astype(dtype)).view(np.uint8).reshape(rows, -1)

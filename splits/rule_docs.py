@@ -62,9 +62,14 @@ class Rule:
     example: dict[str, Any]
 
     @property
+    def sentences(self) -> list[str]:
+        """The sentences of the description, without their full stops."""
+        return re.split(r"(?<=[a-z\d)`\]])[.:](?: (?=[A-Z`])|$)", " ".join(self.what.split()))
+
+    @property
     def title(self) -> str:
         """The first sentence of the description."""
-        return re.split(r"(?<=[a-z\d)`\]])[.:](?= [A-Z`]|$)", " ".join(self.what.split()))[0]
+        return self.sentences[0]
 
     def to_dict(self) -> dict[str, Any]:
         record = asdict(self)

@@ -56,8 +56,8 @@ class Field:
             )
         if self.type == _TIME and self.role in get_args(Role)[:2]:
             raise BadDefinition(
-                f"field {self.name!r} is a timestamp, and no {self.role} for a model: make it meta (rules read it), "
-                f'text (types = {{ {self.name} = "string" }}), or a column of numbers made of it, such as the hour'
+                f"field {self.name!r} is a timestamp, which cannot be of role {self.role}: make it meta (for rules), "
+                f'text (types = {{ {self.name} = "string" }}), or a numeric column, such as the hour'
             )
         if self.role not in get_args(Role):
             raise BadDefinition(f"field {self.name!r} has role {self.role!r}: use input, label or meta")

@@ -118,7 +118,7 @@ def encoder_decoder(folder: Path) -> Path:
 
 
 def _saved(network: Any, words: Any, folder: Path) -> Path:
-    from farshift.benchmarks.adapters._hf_logging import silence_transformers
+    from farshift.benchmarks.adapters._transformers import silence_transformers
 
     with silence_transformers():
         network.save_pretrained(folder)

@@ -62,7 +62,7 @@ def network(kind: str, classes: int = 0, names: tuple[str, ...] = ()) -> Any:
 
 def saved(folder: Path, kind: str, classes: int = 0, names: tuple[str, ...] = ()) -> Path:
     """`network`, its processor's file and, of CLIP, its tokenizer, in a folder."""
-    from farshift.benchmarks.adapters._hf_logging import silence_transformers
+    from farshift.benchmarks.adapters._transformers import silence_transformers
 
     with silence_transformers():
         network(kind, classes, names).save_pretrained(folder)
@@ -76,7 +76,7 @@ def sounds(folder: Path, rate: int = 4000, classes: int = 0, norm: str = "group"
     """A wav2vec 2.0 whose frames are 10 samples, and its processor's file; with `classes`, one with a head. norm:
     `group`, as of the base model, which knows of no padding, or `layer`."""
     import torch
-    from farshift.benchmarks.adapters._hf_logging import silence_transformers
+    from farshift.benchmarks.adapters._transformers import silence_transformers
     from transformers import Wav2Vec2Config, Wav2Vec2ForSequenceClassification, Wav2Vec2Model
 
     torch.manual_seed(0)

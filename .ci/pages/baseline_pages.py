@@ -47,7 +47,8 @@ whether its numbers are [compared with released code](parity.md).
 PARITY_INTRODUCTION = """
 Each algorithm is compared with released code on the same small inputs ([how](../baselines.md)). The last column is the
 largest absolute difference between our numbers (losses, gradients, weights or predictions) and those of the released
-code. A suffix after a dot is a variant of the algorithm.
+code. A suffix after a dot is a variant of the algorithm. The authors of `anchor` and `importance_weighting` released no
+Python: theirs is the code of packages by others.
 """
 
 

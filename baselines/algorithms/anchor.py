@@ -6,8 +6,6 @@ The paper's estimator with environments as anchors, onto which the errors are pr
 environment; its gamma is 1 + weight. 0 is least squares, and the larger the weight, the larger the shifts of means,
 along those seen between environments, under which the error is least at worst (theorem 1). For another model than a
 linear one it is the same objective, and has no such guarantee.
-
-Not compared with released code: the paper's estimator has a closed form; a test compares this implementation with it.
 """
 
 from __future__ import annotations

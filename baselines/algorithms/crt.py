@@ -6,9 +6,6 @@
 
 Kang et al., ICLR 2020, section 4.1. Rows are drawn by these weights, or a full batch is averaged by them; the released
 sampler draws classes in turn.
-
-Not compared with released code: in the released code this is a configuration of a trainer, whose sampler cycles through
-classes at random.
 """
 
 from __future__ import annotations

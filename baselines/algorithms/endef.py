@@ -5,8 +5,6 @@
 Zhu et al., SIGIR 2022, with logits of any number of classes in place of one. Entities are a row's categories (people,
 places, shops): g is a perceptron on the sum of their vectors. While training, each entity that g is given is masked or
 dropped at random.
-
-Not compared with released code: the released loss is part of the training loops of BERT models, and has one logit.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@
 
 Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled equally often, rows within a
 group uniformly. They found it to do as well as methods that are made for worst groups.
-
-Not compared with released code: the released code weights a sampler by class and environment together; here batches
-have equally many rows of each environment.
 """
 
 from __future__ import annotations

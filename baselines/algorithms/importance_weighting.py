@@ -7,9 +7,6 @@ that x is shifted, w(x) = (N / M) exp a(x) (Bickel, Brückner and Scheffer, ICML
 the training rows. `flattening` between 0 (ERM) and 1 trades bias for variance (Shimodaira 2000, section 5). The
 regression reads the network's first representation (numbers, one-hot categories, pixels), standardised, with the
 penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
-
-Not compared with released code: no code of the authors was found; a test compares the weights with those of scikit-
-learn.
 """
 
 from __future__ import annotations

@@ -18,9 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...benchmarks.adapters._hf_images import ImageProcessor
-from ...benchmarks.adapters._hf_logging import silence_transformers
 from ...benchmarks.adapters._hf_media import count_frame_samples
-from ...benchmarks.adapters._hf_tokens import compute_context_length, find_pad_token
+from ...benchmarks.adapters._transformers import (
+    compute_context_length,
+    find_pad_token,
+    read_audio_processor,
+    read_tokenizer,
+    silence_transformers,
+)
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.documents import read_json
 from ...core.errors import ModelError
@@ -137,10 +142,7 @@ class TextReader:
         return column.dtype == object and not is_encoded(column)
 
     def __init__(self, network: Any, folder: Path) -> None:
-        from transformers import AutoTokenizer
-
-        with wrap_user_errors(f"loading the tokenizer of {folder}"), silence_transformers():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        tokenizer = read_tokenizer(folder)
         find_pad_token(tokenizer)
         tokenizer.padding_side = "right"
         self.tokenizer, self.window = tokenizer, compute_context_length(network.config, tokenizer, None)
@@ -233,17 +235,6 @@ class ImageReader:
         return states.mean(dim=1) if states.ndim == 3 else states.flatten(2).mean(dim=2)
 
 
-def load_audio_processor(folder: Path) -> Any:
-    """The processor of an audio model, from its `preprocessor_config.json`; `ModelError` for a folder without it."""
-    from transformers import AutoFeatureExtractor
-
-    if not (folder / "preprocessor_config.json").is_file():
-        raise ModelError(f"encoder {folder.name} has no preprocessor_config.json: save its processor beside it")
-    kind: Any = AutoFeatureExtractor
-    with wrap_user_errors(f"reading the processor of {folder}"), silence_transformers():
-        return kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-
-
 class AudioReader:
     """The mean of the last hidden states over an audio clip's frames. Each clip is read alone: most audio models were
     trained without a padding mask, and features must not depend on the rest of the batch."""
@@ -251,7 +242,7 @@ class AudioReader:
     what = "encoded audio"
 
     def __init__(self, network: Any, folder: Path) -> None:
-        self.processor = load_audio_processor(folder)
+        self.processor = read_audio_processor(folder)
         self.network, self.rate = network, int(self.processor.sampling_rate)
         self.width: int = network.config.hidden_size
         self._least = count_frame_samples(network.config)

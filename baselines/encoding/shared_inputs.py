@@ -6,15 +6,15 @@ tokenizer or the processor.
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...benchmarks.adapters._hf_logging import silence_transformers
-from ...benchmarks.adapters._hf_tokens import compute_context_length
-from ...benchmarks.parsing import wrap_user_errors
+from ...benchmarks.adapters._transformers import (
+    compute_context_length,
+    read_audio_processor,
+    read_config,
+    read_tokenizer,
+)
 from ...core.errors import ModelError
 from ...loaders.batching.tokens import load_tokenizer
 from .checkpoint import find_folder
-from .frozen_readers import load_audio_processor
 
 
 def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
@@ -30,7 +30,7 @@ def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
                 f"which reads {most or 'any number'}: give a model with as long a window"
             )
     if inputs == "sounds":
-        own, others = (load_audio_processor(find_folder(spec).folder) for spec in (weights, other))
+        own, others = (read_audio_processor(find_folder(spec).folder) for spec in (weights, other))
         for name in ("sampling_rate", "do_normalize"):
             if getattr(own, name, None) != getattr(others, name, None):
                 raise ModelError(
@@ -41,10 +41,6 @@ def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
 
 def _read_tokenizer(weights: str) -> tuple[str, int | None]:
     """A digest of a model's tokenizer, and the most tokens that the model reads."""
-    from transformers import AutoConfig, AutoTokenizer
-
     folder = find_folder(weights).folder
-    with wrap_user_errors(f"loading the tokenizer of {weights}"), silence_transformers():
-        config: Any = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        own: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    return load_tokenizer(own).digest, compute_context_length(config, own, None)
+    own = read_tokenizer(folder)
+    return load_tokenizer(own).digest, compute_context_length(read_config(folder), own, None)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import SCORER, find_benchmark
+from ...benchmarks.scoring.chance import compute_chance
 from ...benchmarks.scoring.record import Score, format_estimate
 from ...benchmarks.scoring.score import score
+from ...benchmarks.scoring.trained_check import TrainedCheck
 from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import to_canonical_json
 from ...core.documents import read_json
@@ -180,3 +182,34 @@ def _read_records(benchmark: str, home: Path) -> dict[str, dict[str, Any]]:
     path = _get_scores_path(benchmark, home)
     records: dict[str, dict[str, Any]] = read_json(path, dict, str(path)) if path.is_file() else {}
     return records
+
+
+CONSTANT = "most-frequent"
+SMOKE = "smoke run"
+"""What the reason of a result begins with that is left out of tables."""
+
+
+def make_trained_check(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> TrainedCheck | None:
+    """The rule on a benchmark, from its recorded results; None if no constant answer's score is known, or if no
+    baseline is better than it."""
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
+    about = find_benchmark(benchmark)
+    metric = about.metrics[0]
+    constant = scores[CONSTANT].id.value if CONSTANT in scores else None
+    return TrainedCheck.of(
+        (compute_chance(metric, about.task), constant), (score.id.value for score in scores.values()), metric.better
+    )
+
+
+def find_undertrained(benchmark: str, known_scores: Mapping[str, RecordedScore] | None = None) -> dict[str, str]:
+    """The marked recorded results of a benchmark, by baseline, each with the reason. If the best is less than half way
+    from a constant prediction to a perfect score, all are smoke runs: the training was too short for the task."""
+    scores = read_recorded_scores(benchmark) if known_scores is None else known_scores
+    rule = make_trained_check(benchmark, scores)
+    if rule is None:
+        return {}
+    perfect, sign = (replace(rule, best=1.0), 1) if rule.better == "higher" else (replace(rule, best=0.0), -1)
+    if find_benchmark(benchmark).metrics[0].bounds == (0, 1) and sign * rule.best < sign * perfect.least:
+        why = f"no recorded ID score is half way from a constant prediction to a perfect one ({perfect.least:.3g})"
+        return dict.fromkeys(sorted(scores), f"{SMOKE}: {why}")
+    return {name: why for name, score in sorted(scores.items()) if (why := rule.reason(score))}

@@ -1,25 +1,19 @@
 """The disk space and memory that a run is known to need before it starts, compared with what is free.
 
-Sizes that definitions state and that the rows have are known: files to download, training rows in memory, their numbers
-as a network reads them. What needs a step to find out (activations, gradients) is measured by `probe.py`, for
-`farshift run --dry-run`.
-"""
+Files to download, and training rows as the numbers that a network reads; what needs a step to find out is measured by
+`dry_run.py`."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
-from ...benchmarks.model_inputs.rows import ModelInputs
 from ...benchmarks.model_inputs.streamed import StreamedBenchmark
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
@@ -30,9 +24,6 @@ from ..recipe import resolve_settings
 from .plan import Plan
 
 Resource = Literal["disk", "memory", "device memory"]
-
-_OBJECT = 57
-"""Bytes that Python adds to each text of a column in memory: its header, and the pointer to it."""
 
 
 @dataclass(frozen=True)
@@ -68,20 +59,16 @@ def find_shortages(needs: Sequence[Requirement], title: str, device: str = "cpu"
 
 
 def get_free_bytes(resource: Resource, device: str = "cpu") -> int:
-    """The free bytes of a resource: the cache's disk, memory, or the memory of a device."""
+    """The free bytes of a resource: of the disk that the cache is (or would be) on, memory, or the memory of a
+    device."""
     if resource == "disk":
-        return get_free_disk()
+        folder: Path = get_cache_root()
+        while not folder.exists():
+            folder = folder.parent
+        return shutil.disk_usage(folder).free
     from ..training.feed import get_free_memory
 
     return get_free_memory(device if resource == "device memory" else "cpu")
-
-
-def get_free_disk() -> int:
-    """The free bytes of the disk that the cache is on, or would be on."""
-    folder: Path = get_cache_root()
-    while not folder.exists():
-        folder = folder.parent
-    return shutil.disk_usage(folder).free
 
 
 def prepare_data(benchmark: Benchmark) -> None:
@@ -106,123 +93,33 @@ def list_disk_requirements(benchmark: Benchmark) -> list[Requirement]:
 
 
 def list_memory_requirements(plan: Plan, side_by_side: int = 1) -> list[Requirement]:
-    """The memory that the rows of a plan need in training; empty if its data are not in the cache yet. side_by_side:
-    the number of processes that train at once, each with its own rows."""
-    model_inputs = load_cached(plan.benchmark)
-    if model_inputs is None:
+    """The memory that the training rows of a plan take as numbers, as far as settings and schema say; images that would
+    be streamed take none. side_by_side: the number of processes that train at once, each with its own rows."""
+    model_inputs, recipe, task = load_cached(plan.benchmark), plan.recipe, plan.benchmark.task
+    if model_inputs is None or recipe.estimator or recipe.encoder or task.type != "classification":
         return []
-    parts = [name for name in ("train", "id_val") if model_inputs.has_part(name)]
-    size = sum(_count_memory_bytes(model_inputs, name) for name in parts)
-    requirements = [
-        Requirement(
-            "the training rows", "memory", size * side_by_side, "train on a smaller benchmark, or by fewer processes"
+    fields = [model_inputs.schema[name] for name in task.inputs]
+    largest = {
+        field: max(
+            _count_numbers(field, resolve_settings(recipe, plan.benchmark.name, values), len(fields) == 1)
+            for values in plan.settings.values()
         )
-    ]
-    rows = sum(model_inputs.count_rows(name) for name in parts)
-    recipe = plan.recipe
-    if recipe.estimator or recipe.encoder or plan.benchmark.task.type != "classification":
-        return requirements
-    values = max(
-        (_resolve_plan_settings(plan, candidate) for candidate in plan.settings.values()),
-        key=lambda candidate: _count_input_numbers(model_inputs, candidate)[0],
-    )
-    width, largest = _count_input_numbers(model_inputs, values)
-    if not width:
-        return requirements  # tokens and audio: measured in the trial
-    if _is_streamable(model_inputs) and values["feed"] != "resident":
-        return requirements  # streamed if they would not fit
-    resource: Resource = "memory" if plan.budget.device == "cpu" else "device memory"
-    return [
-        *requirements,
-        Requirement(f"the rows as {width:,} numbers each", resource, 4 * width * rows * side_by_side, largest),
-    ]
-
-
-def is_streamed(plan: Plan, model_inputs: ModelInputs, own: Mapping[str, Any]) -> bool:
-    """Whether the feed `auto` would stream a plan's images to the device, with settings of its `own`, because all of
-    them would take too much of its memory."""
-    if plan.recipe.estimator or plan.recipe.encoder or not _is_streamable(model_inputs):
-        return False
-    from ..training.feed import SHARE, get_free_memory
-
-    values = _resolve_plan_settings(plan, own)
+        for field in fields
+    }
+    width, (_, advice) = sum(numbers for numbers, _ in largest.values()), max(largest.values())
     rows = sum(model_inputs.count_rows(name) for name in ("train", "id_val") if model_inputs.has_part(name))
-    size = 4 * _count_input_numbers(model_inputs, values)[0] * rows
-    return bool(values["feed"] == "auto" and size > SHARE * get_free_memory(plan.budget.device))
+    resource: Resource = "memory" if plan.budget.device == "cpu" else "device memory"
+    needs = [Requirement(f"the rows as {width:,} numbers each", resource, 4 * width * rows * side_by_side, advice)]
+    return needs if width else []
 
 
-def _resolve_plan_settings(plan: Plan, values: Mapping[str, Any]) -> dict[str, Any]:
-    return resolve_settings(plan.recipe, plan.benchmark.name, values)
-
-
-def _count_memory_bytes(model_inputs: ModelInputs, name: str) -> int:
-    """The bytes of a part's columns in training. Files stay in their memory-mapped column."""
-    part, observed = model_inputs.parts[name], model_inputs.observed[name]
-    size = part.row_ids.nbytes + sum(column.nbytes for column in observed.values())
-    size += sum(_OBJECT + len(str(text)) for text in _iterate_texts(observed.values()))
-    for field in _list_inputs(model_inputs):
-        if field.item != "bytes" and field.name in part.source.column_names:
-            stored = part.source[field.name]
-            size += stored.nbytes * len(part) // max(1, len(stored))
-            size += _OBJECT * len(part) if field.item == "string" else 0
-    return size
-
-
-def _iterate_texts(columns: Iterable[NDArray[Any]]) -> Iterator[Any]:
-    for column in columns:
-        if column.dtype == object:
-            yield from column
-
-
-def is_audio_input(model_inputs: ModelInputs) -> bool:
-    """Whether a task's only input is audio files."""
-    from ..encoding.log_mel import is_audio_task
-
-    field, *others = _list_inputs(model_inputs)
-    files = model_inputs.part("train").files.get(field.name)
-    return not others and files is not None and is_audio_task(model_inputs.task, {field.name: np.asarray(files[:16])})
-
-
-def group_by_image_size(plan: Plan, model_inputs: ModelInputs, named: Sequence[str]) -> list[list[str]]:
-    """Group the named settings that read images at one size by one decoder: each size is decoded separately."""
-    if (
-        plan.recipe.estimator
-        or plan.recipe.encoder
-        or not any(field.item == "bytes" for field in _list_inputs(model_inputs))
-    ):
-        return [list(named)]
-    groups: dict[tuple[int, str], list[str]] = {}
-    for name in named:
-        values = _resolve_plan_settings(plan, plan.settings[name])
-        groups.setdefault((values["side"], values["decoder"]), []).append(name)
-    return list(groups.values())
-
-
-def _list_inputs(model_inputs: ModelInputs) -> list[Field]:
-    return [model_inputs.schema[name] for name in model_inputs.task.inputs]
-
-
-def _count_input_numbers(model_inputs: ModelInputs, values: Mapping[str, Any]) -> tuple[int, str]:
-    """The number of values that a network reads of each row, and how to reduce it."""
-    width, most, change = 0, 0, "choose a smaller network or batch"
-    for field in _list_inputs(model_inputs):
-        if field.item == "bytes" and is_audio_input(model_inputs):
-            own, advice = 0, ""
-        elif field.item == "bytes":
-            own, advice = 3 * values["side"] ** 2, "lower the setting side, or leave feed at auto"
-        elif field.item == "string":
-            own, advice = (0, "") if values["inputs"] == "tokens" else (values["buckets"], "lower the setting buckets")
-        else:
-            own, advice = prod(field.shape), "leave the setting feed at auto"
-        width += own
-        if own > most:
-            most, change = own, advice
-    return width, change
-
-
-def _is_streamable(model_inputs: ModelInputs) -> bool:
-    """Whether the rows are images that need not be on the device: a task's only input, of uint8."""
-    field, *others = _list_inputs(model_inputs)
-    if others or is_audio_input(model_inputs):
-        return False
-    return field.item == "bytes" or (len(field.shape) in (2, 3) and field.item == "uint8")
+def _count_numbers(field: Field, values: Mapping[str, Any], alone: bool) -> tuple[int, str]:
+    """The numbers that a network reads of a field of one row, and how to have fewer. alone: it is the only input."""
+    image = field.item == "bytes" or (field.item == "uint8" and len(field.shape) in (2, 3))
+    if image and alone and values["feed"] != "resident":
+        return 0, ""
+    if field.item == "bytes":
+        return 3 * values["side"] ** 2, "lower the setting side, or leave feed at auto"
+    if field.item == "string":
+        return 0 if values["inputs"] == "tokens" else values["buckets"], "lower the setting buckets"
+    return prod(field.shape), "leave the setting feed at auto"

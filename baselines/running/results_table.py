@@ -7,8 +7,7 @@ from itertools import groupby
 
 from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.tables.latex import OVERLAP, Block, Cell, find_best_names, make_slug, render_blocks
-from .recorded_scores import RecordedScore
-from .undertrained import find_undertrained
+from .recorded_scores import RecordedScore, find_undertrained
 
 HEADS = ("ID", "OOD", "gap")
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,22 +16,21 @@ from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
 from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.model_inputs.streamed import StreamedBenchmark, find_streamed_benchmark
-from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files
+from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files, read_fit_progress
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import Settings, check_settings
 from ...core.engines import Local, Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message
-from ...core.progress import log_message, report_progress
+from ...core.progress import log_message, report_progress, run_every
 from ...core.text import format_count
 from ...core.threads import use_free_cores
 from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
-from .changes import NOTHING, RecipeOverrides
 from .plan import Plan
+from .published import NOTHING, RecipeOverrides
 from .resources import check_requirements, list_memory_requirements, prepare_data
-from .watch_progress import watch_progress_files
 
 
 @dataclass(frozen=True)
@@ -328,25 +327,29 @@ def make_plan(
     return plan
 
 
-def make_plans(
-    names: Sequence[str],
-    on: str,
-    out: Path,
-    budget: Budget,
-    seeds: int | Sequence[int] | None = None,
-    stack: int = 0,
-    selection: str | None = None,
-    changes: RecipeOverrides = NOTHING,
-) -> list[Plan]:
-    """Make plans of several baselines on one benchmark, each with the run folder `out/NAME`; for `run_all`. Opens no
-    data."""
-    benchmark = find_streamed_benchmark(on, changes.stream)
-    recipes = [changes.of(find_recipe(name), benchmark) for name in dict.fromkeys(names)]
-    numbers = list_seeds(seeds, benchmark, budget.name)
-    plans = [
-        Plan(recipe, benchmark, budget, numbers, out / recipe.name, selection=selection, stack=stack)
-        for recipe in recipes
-    ]
-    for plan in plans:
-        plan.check_stream()
-    return plans
+@contextmanager
+def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
+    """Report the progress of trainings while the context lasts. files: by label, each process's file and its steps."""
+    done_by_path: dict[Path, int] = {}
+
+    def follow() -> None:
+        for label, steps in files.items():
+            report_file_progress(label, steps, done_by_path)
+
+    with run_every(0.5, follow):
+        yield
+
+
+def report_file_progress(label: str, steps: Mapping[Path, int], done_by_path: dict[Path, int]) -> None:
+    """Report once what the files say. done_by_path: the steps done so far; a file that is gone has no steps left."""
+    losses = []
+    for path, total in steps.items():
+        now = read_fit_progress(path)
+        if now is not None:
+            done_by_path[path] = now.done
+            losses += [now.loss] if now.loss is not None else []
+        elif path in done_by_path:
+            done_by_path[path] = total
+    if done := sum(done_by_path.get(path, 0) for path in steps):
+        note = f"loss {sum(losses) / len(losses):.4g}" if losses else ""
+        report_progress(label, done, sum(steps.values()), note)

@@ -19,7 +19,6 @@ from .algorithm import StepState
 from .augmentation import make_augmentation
 from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
-from .memory_format import use_memory_format
 from .optimiser_step import OptimiserStep
 from .precision import choose_precision
 from .replica_stack import ReplicaStack
@@ -42,7 +41,6 @@ SETTINGS: dict[str, Any] = {
     "precision": "auto",
     "feed": "auto",
     "recompute": False,
-    "memory_format": "auto",
     "each_environment": False,
 }
 """batch_size: 0 for full batches; per environment, if the algorithm draws by environment. clip: the largest gradient
@@ -53,9 +51,8 @@ computed at once, 0 for all; their gradients are summed (`accumulation.py`), and
 candidates: the number of checkpoints, evenly spaced, among which the scorer may choose. check_every, patience: if both
 are set, a replica is evaluated on validation rows every `check_every` steps, stops after `patience` evaluations without
 improvement, and keeps its best state. precision: of a step's products (`precision.py`). feed: where images are stored
-(`feed.py`). recompute: whether activations are computed again in the backward pass (`activations.py`). memory_format:
-the memory layout of images (`memory_format.py`). each_environment: whether a batch has batch_size rows of each
-environment under any algorithm, if there are several."""
+(`feed.py`). recompute: whether activations are computed again in the backward pass (`activations.py`).
+each_environment: whether a batch has batch_size rows of each environment under any algorithm, if there are several."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two checks that losses are finite: each check waits for the device."""
@@ -135,7 +132,7 @@ class Training:
             optimiser_step.at(self.in_stage, length)
         stack.rng.at(clock.total)
         saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with self.precision.applied(), use_memory_format(stack.network, settings["memory_format"]), saving:
+        with self.precision.applied(), saving:
             self.losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )

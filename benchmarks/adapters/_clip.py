@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
 from ..parsing import wrap_user_errors
-from ._hf_logging import silence_transformers
+from ._transformers import read_tokenizer, silence_transformers
 
 if TYPE_CHECKING:
     import torch
@@ -111,10 +111,8 @@ def load_clip_model(folder: Path, kind: str, dtype: Any) -> Any:
 def compute_text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:
     """Return normalised class features, (classes, d), averaged over templates."""
     import torch
-    from transformers import AutoTokenizer
 
-    with wrap_user_errors(f"loading the tokenizer of {folder}"), silence_transformers():
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    tokenizer = read_tokenizer(folder)
     longest = network.config.text_config.max_position_embeddings
     texts = [template.replace("{}", name) for name in format_class_names(names) for template in templates]
     pieces = []

@@ -1,27 +1,23 @@
-"""Requests to an OpenAI-compatible endpoint: rate-limited, retried where that may help. The response is treated as
-untrusted input."""
+"""Requests to an OpenAI-compatible endpoint by the `openai` library, which tries again where that may help. Responses
+are treated as untrusted input."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Awaitable, Callable, Mapping
+import base64
+import io
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...core.documents import parse_json
 from ...core.errors import ModelError
-from ...core.retry import compute_backoff, is_retryable, parse_retry_after
+from ...loaders.batching.images import open_image
+from ...loaders.decoders._upright import is_plain
+from ..prompting.prompt import MediaPart, Part
 from ._responses import Response
 
 if TYPE_CHECKING:
     import openai
-
-Content = str | list[dict[str, Any]]
-Wait = Callable[[float], Awaitable[None]]
-
-LONGEST_HOLD = 300.0
-"""Seconds in all for which an endpoint may postpone a prompt. These waits do not count as failed attempts."""
 
 CONTEXT = "prompt over the context window"
 
@@ -45,39 +41,6 @@ class MissingResponse:
     by_endpoint: bool
 
 
-class _RetryableError(Exception):
-    """A failed attempt that may succeed when repeated.
-
-    hold: seconds that the endpoint asks to wait. advice: what to do if it keeps failing, where the failure concerns
-    all prompts and not only this one.
-    """
-
-    def __init__(self, reason: str, hold: float = 0.0, advice: str = "") -> None:
-        super().__init__(reason)
-        self.reason, self.hold, self.advice = reason, hold, advice
-
-
-class RateLimiter:
-    """Decides when the next request may be sent: a maximum per minute, and none while the endpoint asks to wait."""
-
-    def __init__(self, per_minute: float | None, wait: Wait) -> None:
-        self._interval = 60 / per_minute if per_minute else 0.0
-        self._next = 0.0
-        self._wait = wait
-
-    async def wait_turn(self) -> None:
-        """Return when the caller may send, in the order of the calls."""
-        now = time.monotonic()
-        send_time = max(now, self._next)
-        self._next = send_time + self._interval
-        if send_time > now:
-            await self._wait(send_time - now)
-
-    def hold(self, seconds: float) -> None:
-        """Send no request for `seconds`."""
-        self._next = max(self._next, time.monotonic() + seconds)
-
-
 @dataclass
 class EndpointClient:
     """Sends requests to one model at one endpoint.
@@ -94,76 +57,46 @@ class EndpointClient:
     where: str
     secret: str = field(repr=False)
     timeout: float
-    retries: int
-    pace: RateLimiter
-    wait: Wait
-    sent: int = 0
     _limit_name: str = "max_tokens"
 
-    async def ask(self, text: Content) -> Response | MissingResponse:
-        """Return the response to one prompt, or why there is none. text: content of a message; a str for `completions`.
+    async def ask(self, parts: Sequence[Part], tries: int = 0) -> Response | MissingResponse:
+        """Return the response to one prompt, or why there is none. tries: how often more it is sent where the body of
+        the response cannot be read.
 
         Raises `ModelError` if no prompt would get a response: the key is rejected, the model does not exist, the quota
         is spent, there is no connection, or the endpoint refuses the rate of requests.
         """
-        failed, hold_seconds = 0, 0.0
-        while True:
-            await self.pace.wait_turn()
-            try:
-                return await self._try(text)
-            except _RetryableError as error:
-                trouble = error
-            if trouble.hold:
-                hold_seconds += max(trouble.hold, 1.0)  # so that a series of short waits ends
-                if hold_seconds > LONGEST_HOLD:
-                    raise ModelError(
-                        f"{self.where}: {trouble.reason}, and asks to wait {hold_seconds:.0f} s in total: {_SLOWER}"
-                    )
-                self.pace.hold(trouble.hold)
-                continue
-            failed += 1
-            if failed > self.retries:
-                break
-            await self.wait(compute_backoff(failed))
-        if trouble.advice:
-            raise ModelError(f"{self.where}: {trouble.reason}: {trouble.advice}")
-        return MissingResponse(trouble.reason, by_endpoint=True)
-
-    async def _try(self, text: Content) -> Response | MissingResponse:
         import openai
 
         limit = self._limit_name
         try:
-            self.sent += 1
-            async with asyncio.timeout(self.timeout):
-                raw = await self.create(**self._body(text, limit))
-        except TimeoutError:
-            raise self._late() from None
+            raw = await self.create(**self._body(parts, limit))
         except openai.APIStatusError as error:
             words = self._words(error)
             if limit == "max_tokens" and "unsupported" in words.lower() and "max_completion_tokens" in words:
                 # Newer OpenAI models accept the limit under this name only.
                 self._limit_name = "max_completion_tokens"
-                return await self._try(text)
+                return await self.ask(parts, tries)
             return self._refused(error, words)
         except openai.APIConnectionError as error:
             if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
-                raise _RetryableError(self._clean(f"no connection ({error.__cause__})"), advice=_UP) from None
-            if isinstance(error, openai.APITimeoutError):
-                raise self._late() from None
-            raise _RetryableError("the connection broke") from None
-        return self._read(raw.http_response.content)
+                raise ModelError(f"{self.where}: {self._clean(f'no connection ({error.__cause__})')}: {_UP}") from None
+            late = isinstance(error, openai.APITimeoutError)
+            reason = f"no response within {self.timeout:g} s" if late else "the connection broke"
+            return MissingResponse(reason, by_endpoint=True)
+        outcome = self._read(raw.http_response.content)
+        if tries > 0 and isinstance(outcome, MissingResponse) and outcome.by_endpoint:  # a body that cannot be read
+            return await self.ask(parts, tries - 1)
+        return outcome
 
-    def _body(self, text: Content, limit: str) -> dict[str, Any]:
+    def _body(self, parts: Sequence[Part], limit: str) -> dict[str, Any]:
         body = dict(self.request)
         body[limit] = body.pop("max_tokens")
+        content = make_content(parts)
         if self.api == "completions":
-            return body | {"prompt": text}
+            return body | {"prompt": content}
         system = [{"role": "system", "content": self.system}] if self.system else []
-        return body | {"messages": [*system, {"role": "user", "content": text}]}
-
-    def _late(self) -> _RetryableError:
-        return _RetryableError(f"no response within {self.timeout:g} s")
+        return body | {"messages": [*system, {"role": "user", "content": content}]}
 
     def _refused(self, error: openai.APIStatusError, words: str) -> MissingResponse:
         """Return or raise what an error status means for this prompt, or for all prompts."""
@@ -171,23 +104,20 @@ class EndpointClient:
         if status in _STOPS:
             raise ModelError(f"{self.where} answers {status}: {_STOPS[status]}") from None
         if 300 <= status < 400:
-            raise ModelError(f"{self.where} has moved{self._elsewhere(error)}: give the new URL") from None
+            location = self._clean(error.response.headers.get("Location", ""))  # redirects are not followed
+            raise ModelError(f"{self.where} has moved{f' to {location}' * bool(location)}: give the new URL") from None
         if error.code == "insufficient_quota":
             raise ModelError(f"{self.where} answers {status}: the quota is spent: raise it and run again") from None
         problem = f"status {status}{': ' if words else ''}{words}"
-        if is_retryable(status) or status == 409:  # returned for conflicting requests
-            hold = parse_retry_after(error.response.headers.get("Retry-After")) or 0.0
-            raise _RetryableError(problem, hold, advice=_SLOWER if status == 429 else "") from None
+        if status == 429:
+            raise ModelError(f"{self.where}: {problem}: {_SLOWER}") from None
+        if status == 408 or status == 409 or status >= 500:
+            return MissingResponse(problem, by_endpoint=True)
         if _is_over_context(error, words):
             return MissingResponse(CONTEXT, by_endpoint=False)
         if error.code in ("content_filter", "content_policy_violation"):
             return MissingResponse("refused by the content filter", by_endpoint=False)
         return MissingResponse(f"refused with {problem}", by_endpoint=True)
-
-    def _elsewhere(self, error: openai.APIStatusError) -> str:
-        """Return where an endpoint redirects to. Redirects are not followed."""
-        location = self._clean(error.response.headers.get("Location", ""))
-        return f" to {location}" if location else ""
 
     def _words(self, error: openai.APIStatusError) -> str:
         """Return the endpoint's own error message as one short line; empty if the body has none."""
@@ -208,23 +138,24 @@ class EndpointClient:
         try:
             body = parse_json(content, surrogates=True)
         except ValueError:
-            raise _RetryableError("the response is not JSON") from None
+            return MissingResponse("the response is not JSON", by_endpoint=True)
         error = body.get("error") if isinstance(body, dict) else None
         if error:
             message = error.get("message") if isinstance(error, dict) else error
-            raise _RetryableError(f"the response is an error message: {self._clean(str(message))}")
+            reason = f"the response is an error message: {self._clean(str(message))}"
+            return MissingResponse(reason, by_endpoint=True)
         try:
             choice = body["choices"][0]
             text = choice["message"]["content"] if self.api == "chat" else choice["text"]
             finish_reason = choice.get("finish_reason") or ""
         except (AttributeError, IndexError, KeyError, TypeError):
-            raise _RetryableError("the response has no valid entry in choices") from None
+            return MissingResponse("the response has no valid entry in choices", by_endpoint=True)
         if finish_reason == "content_filter":
             return MissingResponse("refused by the content filter", by_endpoint=False)
         if text is None:  # the model used up its tokens before its answer
             text = ""
         if not isinstance(text, str) or not isinstance(finish_reason, str) or not _is_encodable(text + finish_reason):
-            raise _RetryableError("the response's content is not text")
+            return MissingResponse("the response's content is not text", by_endpoint=True)
         usage = body.get("usage")
         text, finish_reason = self._hidden(text), self._hidden(finish_reason)
         return Response(
@@ -253,3 +184,28 @@ def _is_encodable(text: str) -> bool:
 def _read_token_count(usage: object, name: str) -> int:
     count = usage.get(name) if isinstance(usage, dict) else None
     return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else 0
+
+
+_KNOWN = ("image/jpeg", "image/png", "image/gif", "image/webp")
+"""Image types that endpoints accept. Other images are sent as PNG, as are those that an endpoint may decode differently
+from Farshift (rotated by EXIF, or with 16 bits per channel)."""
+
+
+def make_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    """Return the content of a message. Images become data: URIs of the original files, or of PNG (see `_KNOWN`); audio
+    becomes `input_audio`. Raises `BadImage` for an image that must be converted to PNG and cannot be decoded."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(str(part) for part in parts)
+    return [{"type": "text", "text": part} if isinstance(part, str) else _encode_file(part) for part in parts]
+
+
+def _encode_file(media: MediaPart) -> dict[str, Any]:
+    kind, content = media.type, media.content
+    if kind.startswith("audio/"):
+        audio = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
+        return {"type": "input_audio", "input_audio": audio}
+    if kind not in _KNOWN or not is_plain(content):
+        out = io.BytesIO()
+        open_image([content], 0).save(out, "PNG")
+        kind, content = "image/png", out.getvalue()
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(content).decode()}"}}

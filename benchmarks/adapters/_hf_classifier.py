@@ -10,8 +10,7 @@ import numpy as np
 from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Task
-from ._hf_logging import silence_transformers
-from ._hf_tokens import compute_context_length, find_pad_token
+from ._transformers import compute_context_length, find_pad_token, silence_transformers
 
 
 class TextClassifier:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..answers import Failed
 from ..model import Columns
-from ._hf_logging import silence_transformers
-from ._hf_tokens import compute_context_length, find_pad_token
+from ._transformers import compute_context_length, find_pad_token, silence_transformers
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt

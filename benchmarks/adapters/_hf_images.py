@@ -13,12 +13,10 @@ from ...core.errors import ModelError
 from ...loaders.batching.images import Given, map_images
 from ...loaders.decoders import load_decoder
 from ..parsing import wrap_user_errors
-from ._hf_logging import silence_transformers
+from ._transformers import FILE, silence_transformers
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-FILE = "preprocessor_config.json"
 
 
 class ImageProcessor:

@@ -14,10 +14,9 @@ from ...loaders.batching.encoded import is_audio, is_encoded, is_pixels
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Columns, Task
-from ..parsing import wrap_user_errors
 from ._hf_classifier import match_outputs
-from ._hf_images import FILE, ImageProcessor
-from ._hf_logging import silence_transformers
+from ._hf_images import ImageProcessor
+from ._transformers import read_audio_processor, silence_transformers
 
 
 def get_image_column(batch: Columns, task: Task, model: str) -> NDArray[Any]:
@@ -66,13 +65,7 @@ class AudioClassifier:
     trained without a padding mask, and the rest of a batch must not change a prediction."""
 
     def __init__(self, network: Any, folder: Path, task: Task, name: str) -> None:
-        from transformers import AutoFeatureExtractor
-
-        if not (folder / FILE).is_file():
-            raise ModelError(f"model hf:{name} has no {FILE}: save its processor beside it")
-        kind: Any = AutoFeatureExtractor
-        with wrap_user_errors(f"reading the processor of {folder}"), silence_transformers():
-            self.processor = kind.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        self.processor = read_audio_processor(folder)
         if len(task.inputs) != 1:
             raise ModelError(f"model hf:{name} reads a single recording, and this task has {len(task.inputs)} inputs")
         self.network, self.task, self.name = network, task, name

@@ -6,7 +6,8 @@ import importlib.util
 from pathlib import Path
 
 from ...core.errors import MissingExtra
-from ._hf_images import FILE, ImageProcessor
+from ._hf_images import ImageProcessor
+from ._transformers import FILE
 from .hugging_face import download_snapshot
 
 

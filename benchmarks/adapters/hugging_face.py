@@ -26,9 +26,9 @@ from ..parsing import wrap_user_errors
 from ._hf_classifier import TextClassifier
 from ._hf_generator import TextGenerator
 from ._hf_images import ImageProcessor
-from ._hf_logging import show_hub_progress, silence_transformers
 from ._hf_media import AudioClassifier, ImageClassifier
 from ._options import Options, read_options
+from ._transformers import read_config, read_tokenizer, show_hub_progress, silence_transformers
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt
@@ -154,10 +154,7 @@ class HuggingFaceFactory:
 
         Predictions are deterministic whatever the seed: class probabilities, or greedy decoding.
         """
-        from transformers import AutoConfig
-
-        with wrap_user_errors(f"reading {self.folder / 'config.json'}"), silence_transformers():
-            config = AutoConfig.from_pretrained(self.folder, local_files_only=True, trust_remote_code=False)
+        config = read_config(self.folder)
         architecture = " ".join(config.architectures or ["unknown"])
         options = self.options
         if task.type == "classification" and "ForImageClassification" in architecture:
@@ -181,15 +178,9 @@ class HuggingFaceFactory:
 
     def _load(self, sort: str, device: str) -> tuple[Any, Any]:
         """Network and tokenizer, read once for all seeds."""
-        import transformers
-
-        network = self._network(sort, device)
         if self._tokenizer is None:
-            with wrap_user_errors(f"loading hf:{self.name}"), silence_transformers():
-                self._tokenizer = transformers.AutoTokenizer.from_pretrained(
-                    self.folder, local_files_only=True, trust_remote_code=False
-                )
-        return network, self._tokenizer
+            self._tokenizer = read_tokenizer(self.folder)
+        return self._network(sort, device), self._tokenizer
 
     def _network(self, sort: str, device: str) -> Any:
         """The network, read once for all seeds."""

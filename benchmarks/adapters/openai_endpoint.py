@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
@@ -21,14 +24,13 @@ from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import MediaPart, Part, Prompt, to_digest_form
-from ._chat_content import make_content
-from ._endpoint_client import EndpointClient, MissingResponse, RateLimiter, Wait
-from ._event_loop import run_coroutine
+from ._endpoint_client import EndpointClient, MissingResponse
 from ._options import Options, read_options
 from ._responses import Response, cache_response, compute_response_key, read_cached_response
 
 if TYPE_CHECKING:
     import openai
+
 
 SCHEME = "openai"
 
@@ -154,7 +156,7 @@ class EndpointModel:
     """One model at one endpoint, queried with one seed. Its responses are cached: an interrupted run resumes, and no
     prompt is paid for twice."""
 
-    def __init__(self, factory: EndpointFactory, seed: int, prompt: Prompt, wait: Wait = asyncio.sleep) -> None:
+    def __init__(self, factory: EndpointFactory, seed: int, prompt: Prompt) -> None:
         self._factory, self._prompt = factory, prompt
         options = factory.options
         request = {
@@ -168,8 +170,7 @@ class EndpointModel:
         sent = request.keys() - set(options.leave_out)
         self._request = {name: value for name, value in request.items() if name in sent and value is not None}
         self.farshift_outputs: list[str | None] = []
-        self._wait = wait
-        self._pace = RateLimiter(options.requests_per_minute, wait)
+        self._next_turn = 0.0
         self._counts = dict.fromkeys(
             ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed"), 0
         )
@@ -235,7 +236,7 @@ class EndpointModel:
 
         async def work() -> None:
             for key in pending:
-                responses[key] = outcome = await asker.ask(make_content(prompts[key]))
+                responses[key] = outcome = await asker.ask(prompts[key], options.retries)
                 if isinstance(outcome, Response) and options.cache == "on":
                     await asyncio.to_thread(cache_response, key, outcome)
                 elif isinstance(outcome, MissingResponse):
@@ -244,43 +245,36 @@ class EndpointModel:
 
         secret = self._factory.secret()
         async with self._client(secret) as client:
-            asker = self._asker(client, secret)
+            endpoint = client.chat.completions if options.api == "chat" else client.completions
+            create, where = endpoint.with_raw_response.create, self._factory.where
+            asker = EndpointClient(create, options.api, self._request, options.system, where, secret, options.timeout)
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(options.concurrency, len(unanswered))):
                         group.create_task(work())
             except BaseExceptionGroup as errors:
                 raise errors.exceptions[0] from None
-            finally:
-                self._counts["requests"] += asker.sent
 
     def _client(self, secret: str) -> openai.AsyncOpenAI:
         import openai
 
-        limit = self._factory.options.timeout
+        options = self._factory.options
+        hooks = {"request": [self._wait_turn]}
         return openai.AsyncOpenAI(
             api_key=secret,
             base_url=self._factory.url,
-            timeout=openai.Timeout(limit, connect=min(10.0, limit / 2)),
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
-            max_retries=0,  # EndpointClient retries
+            timeout=openai.Timeout(options.timeout, connect=min(10.0, options.timeout / 2)),
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=hooks),
+            max_retries=options.retries,
         )
 
-    def _asker(self, client: openai.AsyncOpenAI, secret: str) -> EndpointClient:
-        options = self._factory.options
-        endpoint = client.chat.completions if options.api == "chat" else client.completions
-        return EndpointClient(
-            create=endpoint.with_raw_response.create,
-            api=options.api,
-            request=self._request,
-            system=options.system,
-            where=self._factory.where,
-            secret=secret,
-            timeout=options.timeout,
-            retries=options.retries,
-            pace=self._pace,
-            wait=self._wait,
-        )
+    async def _wait_turn(self, _: object) -> None:
+        """Before each request: wait until the requests per minute permit it."""
+        self._counts["requests"] += 1
+        now, per_minute = time.monotonic(), self._factory.options.requests_per_minute
+        turn = max(now, self._next_turn)
+        self._next_turn = turn + (60 / per_minute if per_minute else 0.0)
+        await asyncio.sleep(turn - now)
 
     def _give_up_if_nobody_is_answered(self, responses: Mapping[str, Response | MissingResponse], prompts: int) -> None:
         lost = [
@@ -302,3 +296,31 @@ class EndpointModel:
         self._counts["extraction_failures"] += 1
         cut = outcome.finish_reason == "length"
         return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
+
+
+T = TypeVar("T")
+
+
+def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in an event loop in its own thread, since the caller may already run a loop (in a
+    notebook). An interrupt reaches the caller at once and cancels the coroutine."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+
+    ended = Event()  # after an interrupted `Thread.join` the thread counts as ended
+
+    def run() -> None:
+        with closing(loop):
+            loop.run_until_complete(asyncio.wait({task}))
+            loop.run_until_complete(loop.shutdown_default_executor())
+        ended.set()
+
+    Thread(target=run, daemon=True).start()
+    try:
+        ended.wait()
+    except BaseException:
+        with suppress(RuntimeError):  # it has ended in the meantime
+            loop.call_soon_threadsafe(task.cancel)
+        ended.wait()
+        raise
+    return task.result()

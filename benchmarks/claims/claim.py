@@ -39,7 +39,7 @@ class PublishedResult(_Strict):
     @model_validator(mode="after")
     def _check_content(self) -> PublishedResult:
         if not self.says and self.value is None:
-            raise ValueError("value or says is required")
+            raise ValueError("give `value` or `says`")
         return self
 
 

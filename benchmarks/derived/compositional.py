@@ -67,10 +67,10 @@ def _estimate_gap(
     interaction_variance, row_clustering = linear.interaction(), make_clustering(known_clusters)
     logit = int(known_rows.sum()) if row_clustering.treated == "random" else 0
     shift = 0.0 if logit else (1 - 2 * value) / (known_rows.sum() + 2)
-    low, high, row_se, seed_se = compute_interval(
-        value, [by_row], [by_seed], (0.0, 1.0), interaction_variance, logit, float(shift)
-    )
     each = tuple((failed.sum(axis=1) / known.sum(axis=1)).tolist()) if known.any(axis=1).all() else ()
+    low, high, row_se, seed_se = compute_interval(
+        value, [by_row], [by_seed], (0.0, 1.0), interaction_variance, logit, float(shift), per_seed=each
+    )
     return Estimate(
         value,
         low,

@@ -120,8 +120,10 @@ def _estimate_score(sample: Replicates, fewer: int) -> Estimate | NotAvailable:
     limits the certainty of a perfect score."""
     value = fsum(sample.per_seed) / len(sample.per_seed)
     rows = [sample.spread(), estimate_end_variance(value, fewer)]
-    low, high, row_se, seed_se = compute_interval(value, rows, [estimate_seed_variance(sample.per_seed)], sample.bounds)
+    each = tuple(sample.per_seed)
+    low, high, row_se, seed_se = compute_interval(
+        value, rows, [estimate_seed_variance(each)], sample.bounds, per_seed=each
+    )
     if isnan(low):
         return NotAvailable(f"{value:.3f} on all rows, but not defined on some subsets: no interval")
-    each = tuple(sample.per_seed)
     return Estimate(value, low, high, row_se, seed_se, sample.rows, len(each), each, sample.clustering)

@@ -132,7 +132,9 @@ def compute_effective_robustness(line: Line, id: Estimate, ood: Estimate) -> Rob
     ]
     per_seed = [b - line.ood(_logit(a, id.rows)) for a, b in zip(id.per_seed, ood.per_seed, strict=True)]
     value = ood.value - expected
-    low, high, _, seed_se = compute_interval(value, noise, [estimate_seed_variance(per_seed)], (-1.0, 1.0))
+    low, high, _, seed_se = compute_interval(
+        value, noise, [estimate_seed_variance(per_seed)], (-1.0, 1.0), per_seed=per_seed
+    )
     row_se, line_se = hypot(ood.row_se, by_id * id.row_se), sqrt(noise[2].variance)
     outside = not line.least <= id.value <= line.most
     return Robustness(value, low, high, row_se, seed_se, line_se, expected, outside, line)

@@ -65,15 +65,15 @@ def evaluate(
     on: the benchmark's name. seeds: a number of seeds (0, 1, 2 ..) or a list; the protocol's number by default.
     out: the run folder (a new temporary one by default). An unfinished run in it is resumed.
     budget: "full", or "quick" for the protocol's short form. steps: passed to `fit` unchanged.
-    name: the model's name on the run card. Predictions do not depend on `batch_size` unless the model's do.
+    name: the model's name on the run card.
+    batch_size: rows passed to `predict` at a time.
     selection: the selection rule, one that the protocol permits; its first by default.
     settings: named values for the factory (or for an estimator's parameters); each is trained and yields candidates.
     time_limit: seconds for one batch, 0 for none; 600 by default, none for models with their own timeout (endpoints,
-      commands). on_hang: called if native code does not return (time_limit.py).
-    model_inputs: the model inputs; by default those of the benchmark.
+      commands). on_hang: called if native code does not return. model_inputs: by default those of the benchmark.
     limit: predict only this many rows of each part, drawn by their ids. The run is scored, but boards reject it.
-    deterministic: the predictions depend on no seed, as a model declares by an attribute `deterministic = True`: one
-      seed is complete. Checked first: another model, made with another seed, must predict some rows alike.
+    deterministic: the predictions do not depend on the seed, so one seed is enough; a model can declare it by an
+      attribute `deterministic = True`. Checked first: a model with another seed must give the same for some rows.
     code: a digest of the model's code; computed from its source by default. An unfinished run is resumed only with the
       same digest.
 

@@ -32,8 +32,11 @@ A statistic may have options that the benchmark sets, and may read fields of the
 A statistic over groups of rows (`_groups.py`) also declares how an interval treats its groups:
 
     GROUPS: "fixed" | "drawn"                a fixed set of groups, or a random sample of groups
-    SMOOTH = False                           it selects some of the groups (the worst, a quantile), so that it is not
-                                             a smooth function of the rows
+
+A statistic that is not a smooth function of the rows, as it selects some of the groups (the worst, a quantile) or adds
+up absolute values, says so:
+
+    SMOOTH = False
 
 and any metric may give the score of guessing, if the task determines it:
 

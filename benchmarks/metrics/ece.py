@@ -23,6 +23,7 @@ TASKS = ("classification",)
 NEEDS = "scores"
 BETTER = "lower"
 BOUNDS = (0.0, 1.0)
+SMOOTH = False
 
 BINS = 15
 

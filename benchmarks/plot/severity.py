@@ -25,7 +25,6 @@ from ._style import (
     fold_names,
     fold_text,
     make_legend_key,
-    nudge_transform,
 )
 
 if TYPE_CHECKING:
@@ -75,23 +74,13 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
         edge = max(point.last for point in inside)
         axes.axvspan(min(point.first for point in inside), edge, color=PALE, alpha=0.5, lw=0, zorder=0)
         axes.axvline(edge, color=GREY, lw=0.8, ls=(0, (2, 2)), zorder=1)
-    middle = (len(panel.records) - 1) / 2
-    for number, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
-        # Buckets are the same for every model, so the bars of different models are drawn side by side.
-        nudge = ((number - middle) * min(2.0, 14 / len(panel.records)), 0.0)
-        for path in _list_paths(record):
-            axes.plot(
-                *zip(*path, strict=True),
-                color=look[name].colour,
-                ls=look[name].line,
-                transform=nudge_transform(axes, nudge),
-                zorder=2,
-            )
+    for name, record in zip(panel.names, panel.records, strict=True):
+        for path in list_paths(record):
+            axes.plot(*zip(*path, strict=True), color=look[name].colour, ls=look[name].line, zorder=2)
         for view in ("id", "ood"):
             if points := _list_points(record, view):
                 middles, estimates = zip(*((point.middle, point.estimate) for point in points), strict=True)
-                label = f"{name}, {view}"
-                draw_marks(axes, middles, estimates, look[name], label, hollow=view == "id", nudge=nudge)
+                draw_marks(axes, middles, estimates, look[name], f"{name}, {view}", hollow=view == "id")
     points = [point for record in panel.records for point in record.severity]
     set_score_axis(axes, "y", list_interval_ends(point.estimate for point in points), first.bounds, panel.percent)
     _set_severity_axis(axes, points)
@@ -102,8 +91,7 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
 
 
 def _set_severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:
-    """Set limits with a margin for bars that are offset from their severity, and ticks at the occurring severities if
-    they are few and far enough apart."""
+    """Set limits with a margin, and ticks at the occurring severities if they are few and far enough apart."""
     from matplotlib.ticker import FixedLocator, MaxNLocator
 
     values = sorted({float(end) for point in points for end in (point.first, point.last)})
@@ -119,7 +107,7 @@ def _list_points(record: Score, view: str) -> list[SeverityPoint]:
     return sorted((point for point in record.severity if point.view == view), key=lambda point: point.middle)
 
 
-def _list_paths(record: Score) -> list[list[tuple[float, float]]]:
+def list_paths(record: Score) -> list[list[tuple[float, float]]]:
     """Return the lines through the points: one through all if OOD starts beyond ID, else one per view, since rows of
     the two views with the same severity differ in more than severity."""
     views = [points for view in ("id", "ood") if (points := _list_points(record, view))]

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ...core.clock import format_duration
 from ...core.documents import read_json
 from ...core.errors import BadRun, FarshiftError
 from .fit_progress import list_fit_files, read_fit_progress
@@ -43,7 +44,7 @@ class Status:
     def cells(self) -> list[str]:
         """Return the cells of a printed table."""
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
-        left = "" if self.left is None else _format_duration(self.left)
+        left = "" if self.left is None else format_duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
         trained = f"{self.steps / self.of_steps:.0%}" if self.of_steps else ""
         return [self.run, self.benchmark, self.model, self.state, seeds, trained, f"{self.answers:,}", rate, left]
@@ -52,7 +53,7 @@ class Status:
 def list_statuses(folders: Sequence[Path]) -> list[Status]:
     """List the status of every run in these folders, by path. Raises `FarshiftError` if there is none, `BadRun` if one
     cannot be read."""
-    by_path = {path: _read_status(path) for folder in folders for path in _list_run_folders(folder)}
+    by_path = {path: read_status(path) for folder in folders for path in _list_run_folders(folder)}
     if not by_path:
         raise FarshiftError(f"no run in {', '.join(map(str, folders))}: give run folders, or folders with runs")
     return [by_path[path] for path in sorted(by_path)]
@@ -65,7 +66,8 @@ def _list_run_folders(folder: Path) -> list[Path]:
     return sorted({Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
 
 
-def _read_status(path: Path) -> Status:
+def read_status(path: Path) -> Status:
+    """Read the status of a run folder. Raises `BadRun` if it cannot be read."""
     try:
         if (path / "run.toml").exists():
             return _describe_finished(path)
@@ -126,9 +128,3 @@ def _describe_finished(path: Path) -> Status:
     seconds = sum(seed.get("predict_seconds", 0) for seed in card.spent.by_seed.values())
     rate = answers / seconds if seconds else None
     return Status(str(path), card.benchmark.name, card.model.name, "finished", seeds, seeds, 0, 0, answers, rate, 0.0)
-
-
-def _format_duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

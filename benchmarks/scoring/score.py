@@ -16,7 +16,7 @@ from ..runs.card import RunCard
 from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.run import Run, RunLike, read_run
 from ..statistics.clusters import describe_clusters
-from ..statistics.interval import Estimate, NotAvailable, estimate_gap, estimate_mean
+from ..statistics.interval import Estimate, NotAvailable, estimate_gap, estimate_mean, has_split_seeds
 from ..statistics.variance_estimate import LEVEL, has_finite_ends
 from ..statistics.variation import estimate_variation
 from .answered_rows import AnsweredRows, RunPredictions
@@ -203,4 +203,10 @@ def _describe_interval(run: RunLike, metric: Metric, estimates: dict[str, Estima
         over += " with equal scores (if the model was trained once, this does not measure training noise)"
     how = "" if metric.per_row is not None else f", rows by {_ROWS_BY[metric.smooth]}"
     clusters = describe_clusters({name: estimate.clustering for name, estimate in headline.items()})
-    return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}"
+    split = "".join(
+        f"; on {name} some seeds learn and others fail ({' '.join(f'{value:.3f}' for value in estimate.per_seed)}): "
+        "[low, high] is their range"
+        for name, estimate in headline.items()
+        if has_split_seeds(estimate.per_seed, metric.bounds)
+    )
+    return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}{split}"

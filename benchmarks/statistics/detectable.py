@@ -28,11 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
-from .interval import round_numbers
+from .interval import combine_crossed_variances, round_numbers
 from .sample import Sample
 from .variance_estimate import (
     VarianceEstimate,
-    add_variances,
     estimate_seed_variance,
     find_t_quantiles,
     subtract_interaction,
@@ -74,7 +73,7 @@ def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArr
 
 
 def plan_variance(parts: Sequence[VarianceEstimate]) -> VarianceEstimate:
-    """Return the variance of a test with these true components, and its expected estimated degrees of freedom.
+    """Return the sum of these true variances, and its expected estimated degrees of freedom.
 
     A test computes Satterthwaite's degrees of freedom from estimates s^2 of the components' variances. With few seeds,
     one estimate is often much larger than the others, and the degrees of freedom are fewer than the true variances
@@ -104,7 +103,7 @@ def measure_detectable(samples: Mapping[str, Sample], seeds: int | None = None) 
     for left, right in pairs[:: max(1, len(pairs) // MOST_PAIRS)]:
         known = [spread for name in (left, right) if (spread := by_seeds[name]) is not None]
         row_part = subtract_interaction(pooled[left].minus(pooled[right]).spread(), in_both[left] + in_both[right])
-        total = add_variances([row_part, *known])
+        total = combine_crossed_variances([row_part], known, 0.0)
         if isfinite(total.variance):
             rows.append(row_part)
             variances.append(total)
@@ -112,9 +111,8 @@ def measure_detectable(samples: Mapping[str, Sample], seeds: int | None = None) 
     if not variances:
         return None
     trained = [spread for spread in by_seeds.values() if spread is not None and isfinite(spread.variance)]
-    average = plan_variance(
-        [_average_variances(rows), *[_average_variances(trained)] * 2] if trained else [_average_variances(rows)]
-    )
+    seed_part = [plan_variance([_average_variances(trained)] * 2)] if trained else []
+    average = combine_crossed_variances([_average_variances(rows)], seed_part, 0.0)
     low, high = np.quantile(compute_detectable_differences(variances), [0.1, 0.9]).tolist()
     return Detectable(float(compute_detectable_differences([average])[0]), low, high, len(variances), single)
 

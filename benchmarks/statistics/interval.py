@@ -8,11 +8,12 @@ m_i over seeds and seed means m_s over rows, the variance of the grand mean is e
 (two-way crossed random effects; the interaction of rows and seeds, which includes randomness of single predictions, is
 in both terms and is subtracted once, but the result is never less than either term). If rows are clustered, the first
 term is that of clusters.py; for a statistic that is not a mean over rows, it is the jackknife variance (sample.py),
-also over whole clusters. The interval is a t interval with Satterthwaite's degrees of freedom (Biometrics Bulletin
-1946). For a single value on a bounded scale, it is centred on the value with one more row at each end (Agresti and
-Coull, The American Statistician 1998): centred on the value itself, its coverage is too low near an end, for any number
-of rows. For a value on a bounded scale over random clusters, which are often few, it is symmetric in logits (Korn and
-Graubard, Survey Methodology 1998): an interval symmetric in the value has too low coverage near an end of the scale.
+also over whole clusters. The squared half-width of the interval is the sum of those of the t intervals of both terms
+(`combine_crossed_variances`). For a single mean on a bounded scale, it is centred on the value with one more row at
+each end (Agresti and Coull, The American Statistician 1998): centred on the value itself, its coverage is too low near
+an end, for any number of rows. For a statistic that is not a mean, and for a mean over random clusters, which are often
+few, it is symmetric in logits (Korn and Graubard, Survey Methodology 1998): an interval symmetric in the value has too
+low coverage near an end of the scale.
 
 Clusters with rows in both parts of a gap are treated as independent samples for each part. The interval of the gap is
 then conservative, since a cluster's difficulty common to both parts cancels in the gap.
@@ -23,17 +24,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache, reduce
-from math import fsum, inf, isfinite, log, nan, sqrt, tanh
+from itertools import pairwise
+from math import fsum, hypot, inf, isfinite, log, nan, sqrt, tanh
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from .clusters import INDEPENDENT, Clustering
-from .sample import Sample, subtract_bounds
+from .sample import Replicates, RowScores, Sample, subtract_bounds
 from .variance_estimate import (
     VarianceEstimate,
     compute_average,
     compute_reach,
     estimate_seed_variance,
+    find_df,
     has_finite_ends,
     sum_variances,
 )
@@ -238,35 +241,62 @@ def compute_interval(
     interaction: float = 0.0,
     logit: int = 0,
     shift: float = 0.0,
+    bias: float = 0.0,
+    per_seed: Sequence[float] = (),
 ) -> tuple[float, float, float, float | None]:
     """Compute (low, high, row_se, seed_se) of the t interval around `value`, clipped to `bounds`; NaN if undefined.
 
     interaction: the variance included in both `rows` and `seeds`. logit: the number of rows if the interval is to be
     symmetric in the logit of the value's position between finite `bounds`, else 0. shift: the offset of the interval's
-    centre from the value; the interval always contains the value."""
+    centre from the value; the interval always contains the value. bias: that of the value; the interval is then that
+    around the value together with that around the value without it. per_seed: the seeds' values; if some learn and
+    others fail, the interval is their range, widened by the interval of the rows."""
     known = [spread for spread in seeds if spread is not None]
     row_se = sqrt(fsum(spread.variance for spread in rows))
     seed_se = sqrt(fsum(spread.variance for spread in known)) if known else None
     if not all(map(isfinite, (value, row_se, seed_se or 0.0))):
         return nan, nan, row_se, seed_se
-    combined = combine_crossed_variances(rows, known, interaction)
-    reach = compute_reach(combined)
-    if logit:
-        low, high = _compute_logit_interval(value, reach, bounds, logit)
-    else:
-        low, high = min(value, value + shift - reach), max(value, value + shift + reach)
-    return max(bounds[0], low), min(bounds[1], high), row_se, seed_se
+    if has_split_seeds(per_seed, bounds):
+        reach = compute_reach(sum_variances(rows))
+        return max(bounds[0], min(per_seed) - reach), min(bounds[1], max(per_seed) + reach), row_se, seed_se
+    reach = compute_reach(combine_crossed_variances(rows, known, interaction))
+    ends = [value]
+    for centre in {value, value - bias}:
+        if logit:
+            ends += _compute_logit_interval(centre, reach, bounds, logit)
+        else:
+            ends += centre + shift - reach, centre + shift + reach
+    return max(bounds[0], min(ends)), min(bounds[1], max(ends)), row_se, seed_se
 
 
 def combine_crossed_variances(
     rows: list[VarianceEstimate], seeds: list[VarianceEstimate], interaction: float
 ) -> VarianceEstimate:
-    """Combine the variances of rows and seeds, counting their common component, the `interaction`, once."""
-    total = sum_variances([*rows, *seeds])
-    if not total.variance:
-        return total
-    left = max(total.variance - interaction, *(fsum(part.variance for part in some) for some in (rows, seeds)))
-    return VarianceEstimate(left, total.df * (left / total.variance) ** 2)
+    """Combine the variances of rows and seeds, counting their common component, the `interaction`, once.
+
+    The degrees of freedom are those of Student's t for which the squared half-width of the 95 % interval is the sum of
+    the squared half-widths for rows and for seeds (Banerjee, Sankhya 1960): it covers at least 95 % whatever the true
+    variances are. Satterthwaite's grow when few seeds agree by chance: intervals over two seeds then cover 87 %."""
+    by_rows, by_seeds = (sum_variances(some) if some else VarianceEstimate(0.0, inf) for some in (rows, seeds))
+    if not by_rows.variance or not by_seeds.variance:
+        return by_rows if by_rows.variance or not seeds else by_seeds
+    left = max(by_rows.variance + by_seeds.variance - interaction, by_rows.variance, by_seeds.variance)
+    alone = replace(by_rows, variance=left - by_seeds.variance)
+    return VarianceEstimate(left, find_df(hypot(compute_reach(alone), compute_reach(by_seeds)) / sqrt(left)))
+
+
+def has_split_seeds(per_seed: Sequence[float], bounds: tuple[float, float]) -> bool:
+    """Return whether some seeds learn and others fail: between their values is a gap of more than a quarter of the
+    scale, if its `bounds` are finite, and of more than the seeds on either side of it differ in total."""
+    gaps = [after - before for before, after in pairwise(sorted(per_seed))]
+    return max(gaps, default=0.0) > max((bounds[1] - bounds[0]) / 4, sum(gaps) / 2)
+
+
+def estimate_bounded_seed_variance(per_seed: Sequence[float], bounds: tuple[float, float]) -> VarianceEstimate | None:
+    """Estimate the variance component of training seeds; seeds that learn or fail are as two, with one degree of
+    freedom. None for a single seed."""
+    estimate = estimate_seed_variance(per_seed)
+    return replace(estimate, df=1) if estimate and has_split_seeds(per_seed, bounds) else estimate
 
 
 def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, float], rows: int) -> tuple[float, float]:
@@ -277,7 +307,7 @@ def _compute_logit_interval(value: float, reach: float, bounds: tuple[float, flo
     share = min(max((value - bounds[0]) / width, end), 1 - end)
     middle, far = log(share / (1 - share)), reach / width / (share * (1 - share))
     low, high = (bounds[0] + width * (1 + tanh((middle + by) / 2)) / 2 for by in (-far, far))
-    return min(low, value), max(high, value)
+    return low, high
 
 
 def _make_estimate(
@@ -292,8 +322,11 @@ def _make_estimate(
     """Make an estimate from values per seed, with the row variance of all `samples` and the seeds of `trained`."""
     value, rows = compute_average(per_seed), [sample.spread() for sample in samples]
     interaction = fsum(sample.interaction() for sample in trained)
+    bias = samples[0].bias - fsum(sample.bias for sample in samples[1:])
     count = sum(sample.rows for sample in samples)
-    low, high, row_se, seed_se = compute_interval(value, rows, seeds, bounds, interaction, count if logit else 0, shift)
+    low, high, row_se, seed_se = compute_interval(
+        value, rows, seeds, bounds, interaction, count if logit else 0, shift, bias, per_seed
+    )
     return Estimate(
         value,
         low,
@@ -312,9 +345,11 @@ def _make_estimate(
 
 def estimate_mean(sample: Sample) -> Estimate:
     """Estimate the value of a sample: the mean over its seeds."""
-    logit = sample.clustering.treated == "random" and has_finite_ends(sample.bounds)
-    seeds = [estimate_seed_variance(sample.per_seed)]
-    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, sample.shift())
+    shift = sample.shift() if isinstance(sample, RowScores) else 0.0
+    is_skewed = sample.clustering.treated == "random" or isinstance(sample, Replicates)
+    logit = is_skewed and has_finite_ends(sample.bounds) and not sample.bias  # without its bias, it can be at the end
+    seeds = [estimate_bounded_seed_variance(sample.per_seed, sample.bounds)]
+    return _make_estimate(sample.per_seed, [sample], seeds, sample.bounds, [sample], logit, shift)
 
 
 def estimate_gap(left: Sample, right: Sample) -> Estimate:
@@ -322,8 +357,8 @@ def estimate_gap(left: Sample, right: Sample) -> Estimate:
 
     Row variances add; the seed variance is that of the per-seed gaps, so effects common to both scores cancel."""
     samples, per_seed = [left, right], [a - b for a, b in zip(left.per_seed, right.per_seed, strict=True)]
-    seeds = [estimate_seed_variance(per_seed)]
-    return _make_estimate(per_seed, samples, seeds, subtract_bounds(left.bounds, right.bounds), samples)
+    bounds = subtract_bounds(left.bounds, right.bounds)
+    return _make_estimate(per_seed, samples, [estimate_bounded_seed_variance(per_seed, bounds)], bounds, samples)
 
 
 def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
@@ -331,21 +366,26 @@ def estimate_paired_difference(left: Sample, right: Sample) -> Estimate:
 
     Rows are paired: the row variance is that of the row-wise differences. Seeds of different models are independent."""
     rows, values = [left.pooled().minus(right.pooled())], [left.per_seed, right.per_seed]
-    return _estimate_difference(rows, values, subtract_bounds(left.bounds, right.bounds), [left, right])
+    return _estimate_difference(rows, values, (left.bounds, right.bounds), [left, right])
 
 
 def estimate_gap_difference(left: tuple[Sample, Sample], right: tuple[Sample, Sample]) -> Estimate:
     """Estimate (ID - OOD of one model) - (ID - OOD of another), with rows paired within ID and within OOD."""
     rows = [a.pooled().minus(b.pooled()) for a, b in zip(left, right, strict=True)]
     gaps = [[a - b for a, b in zip(x.per_seed, y.per_seed, strict=True)] for x, y in (left, right)]
-    low, high = subtract_bounds(left[0].bounds, left[1].bounds)
-    return _estimate_difference(rows, gaps, (low - high, high - low), [*left, *right])
+    bounds = subtract_bounds(left[0].bounds, left[1].bounds)
+    return _estimate_difference(rows, gaps, (bounds, bounds), [*left, *right])
 
 
 def _estimate_difference(
-    rows: list[Sample], values: list[list[float]], bounds: tuple[float, float], trained: Sequence[Sample]
+    rows: list[Sample],
+    values: list[list[float]],
+    bounds: tuple[tuple[float, float], tuple[float, float]],
+    trained: Sequence[Sample],
 ) -> Estimate:
-    """Estimate the difference of two models' values with independent seeds; `rows`: the row-wise differences."""
+    """Estimate the difference of two models' values, each with its bounds, with independent seeds; `rows`: the row-wise
+    differences."""
     value = compute_average(values[0]) - compute_average(values[1])
-    seeds = [estimate_seed_variance(side) for side in values]
-    return replace(_make_estimate([value], rows, seeds, bounds, trained), seeds=min(map(len, values)), per_seed=())
+    seeds = [estimate_bounded_seed_variance(*side) for side in zip(values, bounds, strict=True)]
+    estimate = _make_estimate([value], rows, seeds, subtract_bounds(*bounds), trained)
+    return replace(estimate, seeds=min(map(len, values)), per_seed=())

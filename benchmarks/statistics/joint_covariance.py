@@ -267,7 +267,7 @@ def _estimate_jackknife_covariance(samples: Sequence[Replicates]) -> tuple[Matri
     values = np.array([compute_average(sample.per_seed) for sample in samples])
     rest = compute_group_deviations(values, np.stack([sample.without.mean(axis=0) for sample in samples]), sizes)
     copies = _find_copies([sample.without.tobytes() for sample in samples])
-    ends = np.array([0.0 if sample.ends is None else sample.ends.variance() for sample in samples])
+    ends = np.array([sample.end_variance for sample in samples])
     return rest @ rest.T + ends * copies, compute_degrees_of_freedom(sizes), copies
 
 

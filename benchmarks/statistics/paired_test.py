@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_bits
 from .clusters import Codes, choose_cluster_treatment
-from .interval import combine_crossed_variances, estimate_paired_difference
+from .interval import combine_crossed_variances, estimate_bounded_seed_variance, estimate_paired_difference
 from .sample import RowScores, Sample
-from .variance_estimate import compute_average, compute_two_sided_p, estimate_seed_variance
+from .variance_estimate import compute_average, compute_two_sided_p
 
 
 def compare_rows(left: Sample, right: Sample) -> dict[str, Any]:
@@ -109,10 +109,14 @@ def adjust_by_holm(p: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float
 def run_paired_t(left: Sample, right: Sample) -> tuple[float, float | None]:
     """Return the two-sided p-value and the degrees of freedom (None if nothing varies) of the t test that rejects at
     the 5 % level if and only if the unclipped interval of `estimate_paired_difference` excludes 0."""
-    rows = left.pooled().minus(right.pooled()).spread()
-    seeds = [spread for sample in (left, right) if (spread := estimate_seed_variance(sample.per_seed)) is not None]
-    total = combine_crossed_variances([rows], seeds, left.interaction() + right.interaction())
+    rows = left.pooled().minus(right.pooled())
+    known = [estimate_bounded_seed_variance(sample.per_seed, sample.bounds) for sample in (left, right)]
+    seeds = [spread for spread in known if spread is not None]
+    total = combine_crossed_variances([rows.spread()], seeds, left.interaction() + right.interaction())
     difference = compute_average(left.per_seed) - compute_average(right.per_seed)
+    if rows.bias:  # of the value and that without its bias, the nearer to 0
+        unbiased = difference - rows.bias
+        difference = min(difference, unbiased, key=abs) if difference * unbiased > 0 else 0.0
     if not total.variance:
         return (1.0 if difference == 0 else 0.0), None
     return compute_two_sided_p(abs(difference) / sqrt(total.variance), total.df), total.df

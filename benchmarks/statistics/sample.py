@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
-from math import isfinite, nan, sqrt
-from typing import Any, TypeAlias
+from math import nan, sqrt
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from .variance_estimate import (
     has_finite_ends,
     make_balanced_halves,
     subtract_interaction,
-    sum_variances,
 )
 
 Scores = NDArray[np.float64]
@@ -50,35 +49,6 @@ HALVED = 32
 
 
 @dataclass(frozen=True)
-class BoundaryRows:
-    """The effect of one more entirely wrong and one more entirely right row on a statistic that is not a mean over
-    rows.
-
-    `moved` (seeds, 2, K): the change by one row of each of K kinds, wrong rows first; `weight`: the number of kinds
-    that each represents."""
-
-    moved: Scores
-    weight: float = 1.0
-
-    def variance(self) -> float:
-        """Return the variance that they add to the seeds' mean, in addition to that of the actual rows."""
-        return self.weight * float(np.sum(self.moved.mean(axis=0) ** 2))
-
-    def shift(self) -> float:
-        """Return the change of the seeds' mean by all of them together."""
-        return self.weight * float(np.sum(self.moved.mean(axis=0)))
-
-    def pooled(self) -> BoundaryRows:
-        """Average over seeds, giving one seed."""
-        return BoundaryRows(self.moved.mean(axis=0)[None], self.weight)
-
-    def minus(self, other: BoundaryRows) -> BoundaryRows:
-        """Return the boundary rows of a difference on the same rows, which are wrong for one side and right for the
-        other."""
-        return BoundaryRows(self.moved - other.moved[:, ::-1], self.weight)
-
-
-@dataclass(frozen=True)
 class RowScores:
     """A mean over rows: `scores` has shape (seeds, rows), `clusters` (rows,) the cluster of each row (clusters.py);
     `bounds`: the minimum and maximum possible value."""
@@ -86,6 +56,7 @@ class RowScores:
     scores: Scores
     bounds: tuple[float, float] = (0.0, 1.0)
     clusters: Codes | None = None
+    bias: ClassVar[float] = 0.0
 
     @property
     def per_seed(self) -> list[float]:
@@ -114,8 +85,8 @@ class RowScores:
         return estimate_row_variance(self.scores, self.bounds, self.clusters)
 
     def shift(self) -> float:
-        """Return the change by one more entirely right and one more entirely wrong row (of each kind that the statistic
-        distinguishes); 0 if its scale is not bounded on both sides."""
+        """Return the change by one more entirely right and one more entirely wrong row; 0 if its scale is not bounded
+        on both sides."""
         low, high = self.bounds
         if not has_finite_ends(self.bounds):
             return 0.0
@@ -145,15 +116,17 @@ class RowScores:
 @dataclass(frozen=True)
 class Replicates:
     """A statistic of rows: its value per seed, and `without` each group of rows, shape (seeds, groups): NaN where it is
-    not defined on the remaining rows. `ends`: the effect of rows at the ends of its scale. `why`: the reason if it is
-    not defined. Methods are those of `RowScores`."""
+    not defined on the remaining rows. `ends` (seeds, 2, K): its change by one more entirely wrong row, and one more
+    entirely right row, of each of K kinds that are as likely. `bias`: that of the seeds' mean, as far as it is known.
+    `why`: the reason if it is not defined. Methods are those of `RowScores`."""
 
     per_seed: list[float]
-    without: NDArray[np.float64]
+    without: Scores
     sizes: NDArray[np.int64]
     bounds: tuple[float, float]
     clustering: Clustering = INDEPENDENT
-    ends: BoundaryRows | None = None
+    ends: Scores | None = None
+    bias: float = 0.0
     why: str = ""
 
     @property
@@ -162,18 +135,18 @@ class Replicates:
 
     def spread(self) -> VarianceEstimate:
         group_part = self._drawn()
-        if self.ends is None or not isfinite(group_part.variance):
-            return group_part
-        return sum_variances([group_part, VarianceEstimate(self.ends.variance(), len(self.sizes))])
+        return VarianceEstimate(group_part.variance + self.end_variance, group_part.df)
+
+    @property
+    def end_variance(self) -> float:
+        """The variance that a row at each end of the scale adds to the seeds' mean."""
+        return 0.0 if self.ends is None else float(np.sum(np.mean(self.ends.mean(axis=0) ** 2, axis=1)))
 
     def _drawn(self) -> VarianceEstimate:
         """Estimate the part of the row variance given by the groups."""
         if len(self.sizes) < 2:
             return VarianceEstimate(nan, 0)
         return estimate_jackknife_variance(compute_average(self.per_seed), self.without.mean(axis=0), self.sizes)
-
-    def shift(self) -> float:
-        return 0.0 if self.ends is None else self.ends.shift()
 
     def interaction(self) -> float:
         if len(self.per_seed) < 2 or len(self.sizes) < 2:
@@ -184,16 +157,17 @@ class Replicates:
 
     def pooled(self) -> Replicates:
         without = self.without.mean(axis=0)[None, :]
-        ends = None if self.ends is None else self.ends.pooled()
+        ends = None if self.ends is None else self.ends.mean(axis=0)[None]
         return replace(self, per_seed=[compute_average(self.per_seed)], without=without, ends=ends)
 
     def minus(self, other: Any) -> Replicates:
         values = [a - b for a, b in zip(self.per_seed, other.per_seed, strict=True)]
         with np.errstate(invalid="ignore"):  # infinity minus infinity is not defined
             without = self.without - other.without
-        ends = None if self.ends is None or other.ends is None else self.ends.minus(other.ends)
-        bounds = subtract_bounds(self.bounds, other.bounds)
-        return Replicates(values, without, self.sizes, bounds, self.clustering, ends, self.why or other.why)
+        # A row at the end is wrong for one side and right for the other.
+        ends = None if self.ends is None or other.ends is None else self.ends - other.ends[:, ::-1]
+        bounds, bias = subtract_bounds(self.bounds, other.bounds), self.bias - other.bias
+        return Replicates(values, without, self.sizes, bounds, self.clustering, ends, bias, self.why or other.why)
 
 
 Sample: TypeAlias = RowScores | Replicates
@@ -284,31 +258,36 @@ def make_half_replicates(
     bounds: tuple[float, float],
     clustering: Clustering = INDEPENDENT,
 ) -> Replicates:
-    """Make replicates of a non-smooth statistic (the worst group, a quantile over groups) from 2^k groups.
+    """Make replicates of a non-smooth statistic (the worst group, a quantile over groups, a mean of absolute values)
+    from 2^k groups.
 
     Leaving out one group of rows changes a non-smooth statistic too rarely, or by too much. The contribution of group g
-    is therefore computed from balanced halves of the groups (variance_estimate.py): with t_r the statistic on half r,
-    and s_rg = 1 if g is in it and -1 if not,
+    is therefore computed from balanced halves of the groups (variance_estimate.py): with t_r the statistic on half r, h
+    their mean, and s_rg = 1 if g is in half r and -1 if not,
 
-        e_g = mean over r of s_rg (t_r - t)      without g: t - c e_g
+        e_g = mean over r of s_rg (t_r - h)      without g: t - c e_g
 
     which for a mean of equal groups and c = 1 is exactly the value without g. c is chosen to give the variance of the
-    half-samples: it exceeds 1 by the part of this variance that a sum over groups does not explain, including the bias
-    of the halves relative to t."""
+    half-samples around h: it exceeds 1 by the part of this variance that a sum over groups does not explain.
+
+    The noise of rows biases such a statistic by an amount proportional to 1 / sqrt(rows) at most, so that the halves
+    show it: bias = (h - t) / (sqrt(2) - 1) (the generalised jackknife of Schucany et al., JASA 1971)."""
     if len(sizes) < 2:
         return make_replicates(states, merge, compute, sizes, bounds, clustering)
     halves = make_balanced_halves(len(sizes))
-    values, without = [], []
+    values, without, biases = [], [], []
     for row in states:
         value = compute(reduce(merge, row))
         on_halves = np.array(
             [compute(reduce(merge, [row[group] for group in np.flatnonzero(half).tolist()])) for half in halves]
         )
-        adds = (np.where(halves, 1.0, -1.0) * (on_halves - value)[:, None]).mean(axis=0)
+        centre = float(on_halves.mean())
+        adds = (np.where(halves, 1.0, -1.0) * (on_halves - centre)[:, None]).mean(axis=0)
         summed = estimate_jackknife_variance(value, value - adds, sizes).variance
         if summed > 0:
-            half_sample_variance = estimate_half_sample_variance(value, on_halves, halves, sizes).variance
+            half_sample_variance = estimate_half_sample_variance(centre, on_halves, halves, sizes).variance
             adds = adds * max(1.0, sqrt(half_sample_variance / summed))
         values.append(value)
         without.append(value - adds)
-    return Replicates(values, np.array(without), sizes, bounds, clustering)
+        biases.append((centre - value) / (sqrt(2) - 1))
+    return Replicates(values, np.array(without), sizes, bounds, clustering, bias=compute_average(biases))

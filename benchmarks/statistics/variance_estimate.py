@@ -199,6 +199,14 @@ def find_t_quantiles(tail: float, df: float | NDArray[np.float64]) -> NDArray[np
     return quantiles
 
 
+def find_df(t: float, level: float = LEVEL) -> float:
+    """Find the degrees of freedom for which P(|T| > t) = 1 - level; infinite if `t` is no larger than a normal
+    quantile."""
+    from scipy.special import stdtridf
+
+    return float(stdtridf((1 + level) / 2, t)) if t > find_t_quantiles(1 - level, 1e6) else inf
+
+
 def compute_reach(spread: VarianceEstimate, level: float = LEVEL) -> float:
     """Compute the half-width of the t interval of a value with this variance; 0 if nothing varies."""
     return sqrt(spread.variance) * float(find_t_quantiles(1 - level, spread.df)) if spread.variance else 0.0

@@ -12,15 +12,10 @@ from pathlib import Path
 
 from ...core.errors import FarshiftError
 from ...core.files import write_atomically
-from ...core.plugins import find_files_by_name, load_module
+from ...core.plugins import load_module
 from ..tables.snapshot import Snapshot
 
 FOLDER = "leaderboard/exports"
-
-
-def list_formats() -> list[str]:
-    """Return the names of all formats, sorted."""
-    return sorted(find_files_by_name(FOLDER, ".py"))
 
 
 def make_export_files(board: Snapshot, format: str, options: Mapping[str, str] | None = None) -> dict[str, bytes]:

@@ -59,7 +59,7 @@ def _describe_benchmark(board: Snapshot, views: list[TableView]) -> dict[str, An
     tasks = [(_make_table_name(item), view, make_slug(item.table.benchmark)) for item in views for view in VIEWS]
     return {
         "name": board.name,
-        "description": "How far a model's skill carries when the data shifts: scores on data like training (id) and on "
+        "description": "How well a model generalises when the data shift: scores on in-distribution (id) and on "
         "shifted data (ood), recomputed from stored predictions.",
         "evaluation_framework": FRAMEWORK,
         "tasks": [{"id": f"{name}-{view}", "config": config, "split": "test"} for name, view, config in tasks],

@@ -12,7 +12,6 @@ from .record import (
     GENESIS,
     KINDS,
     Record,
-    find_chain_problems,
     find_current_key,
     find_link_problems,
     hash_record,
@@ -84,8 +83,3 @@ class Ledger:
         if problems:
             raise FarshiftError(f"the ledger in {self.store.name}: {problems[0]}")
         return records
-
-    def read(self, head: str | None = None) -> tuple[list[Record], list[str]]:
-        """All records, and every problem in them, with every signature checked."""
-        records = self.store.records()
-        return records, find_chain_problems(records, self.key, head)

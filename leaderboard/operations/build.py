@@ -102,45 +102,25 @@ def build(
     if baselines:
         write_baselines(folder, baselines)
     watch = Stopwatch()
-    todo = _find_missing_jobs(board, jobs)
+    entered_runs = {entry.run_digest for entry in read_valid_entries(board.committed_records()).values()}
+    known = _read_run_digests(board)
+    todo = [job for job in jobs if known.get(job.key) not in entered_runs]
     if len(todo) < len(jobs):
         log_message(f"{len(jobs) - len(todo)} of {len(jobs)} runs are already on {folder}")
     left_out = _submit_jobs(board, todo, fetch, team, workers)
-    _declare_references(board, jobs)
+    built = _read_run_digests(board)
+    runs = {built[job.key] for job in jobs if job.key in built}
+    # As references all of them are ranked, although they have the same team.
+    entries = read_valid_entries(board.committed_records()).values()
+    declare_references(board, [entry.entry for entry in entries if entry.run_digest in runs])
     seconds = {"entering": watch.seconds()}
     verification = verify_board(board)
     seconds["verifying"] = watch.seconds() - seconds["entering"]
     page = write_site(Site(take_snapshot(board), board), folder / SITE)
     seconds["pages"] = watch.seconds() - sum(seconds.values())
-    entered = len(todo) - len(left_out)
-    already_entered = len(jobs) - len(todo)
-    return BuildReport(
-        folder,
-        page,
-        entered,
-        already_entered,
-        left_out,
-        len(board.standings()),
-        list(verification.differences),
-        seconds,
-    )
-
-
-def _find_missing_jobs(board: Board, jobs: Sequence[Job]) -> list[Job]:
-    """The jobs whose run is not on the board."""
-    entered_runs = {entry.run_digest for entry in read_valid_entries(board.committed_records()).values()}
-    known = _read_run_digests(board)
-    return [job for job in jobs if known.get(job.key) not in entered_runs]
-
-
-def _declare_references(board: Board, jobs: Sequence[Job]) -> None:
-    """Declare the entries of the jobs as references: all of them are ranked, although they have the same team."""
-    built = _read_run_digests(board)
-    runs = {built[job.key] for job in jobs if job.key in built}
-    declare_references(
-        board,
-        [entry.entry for entry in read_valid_entries(board.committed_records()).values() if entry.run_digest in runs],
-    )
+    entered, there = len(todo) - len(left_out), len(jobs) - len(todo)
+    differences = list(verification.differences)
+    return BuildReport(folder, page, entered, there, left_out, len(board.standings()), differences, seconds)
 
 
 def _read_run_digests(board: Board) -> dict[str, str]:

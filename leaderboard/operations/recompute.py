@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -111,16 +112,10 @@ def recompute_scores(job: RecomputeJob) -> Recomputation:
         return Recomputation({}, {}, unavailable=str(error))
     metadata = {name: getattr(submission, name) for name in ("name", "team", "team_key", "choose", "note")}
     if not any("problem" in run for run in runs.values()):
-        _write_cache(cache_path, {"metadata": metadata, "runs": {str(run): result for run, result in runs.items()}})
+        content = to_canonical_json({"metadata": metadata, "runs": {str(run): item for run, item in runs.items()}})
+        with suppress(FarshiftError):  # a full or read-only cache: computed again next time
+            write_atomically(cache_path, sha256(content).hexdigest().encode() + b"\n" + content)
     return Recomputation(metadata, runs)
-
-
-def _write_cache(path: Path, record: Mapping[str, Any]) -> None:
-    content = to_canonical_json(record)
-    try:
-        write_atomically(path, sha256(content).hexdigest().encode() + b"\n" + content)
-    except FarshiftError:
-        return  # a full or read-only cache: computed again next time
 
 
 def _read_cache(path: Path) -> Recomputation | None:

@@ -35,12 +35,10 @@ def submit_runs(
     """Validate, score and enter a submission. Returns its entries, and whether it is new: submitting the same file
     again changes nothing. Nothing is entered unless every run was scored. known: the benchmarks, by default all."""
     file = Path(file)
-    if (
-        allowed is None
-        and file.is_file()
-        and (known_names := _find_submission_entries(_list_entries(board), compute_file_sha256(file)))
-    ):
-        return known_names, False
+    if allowed is None and file.is_file():
+        digest = compute_file_sha256(file)
+        if known_names := [entry.entry for entry in _list_entries(board) if entry.submission == digest]:
+            return known_names, False
     submission = validate_submission(file, known=known)
     if allowed is not None:
         allowed(submission)
@@ -91,16 +89,11 @@ def _list_entries(board: Board) -> list[Entry]:
     return list(read_valid_entries(board.ledger.records()).values())
 
 
-def _find_submission_entries(entered: list[Entry], digest: str) -> list[str]:
-    """The entries of a submission that is already on the board; none if it is not."""
-    return [entry.entry for entry in entered if entry.submission == digest]
-
-
 def _find_duplicate_entries(board: Board, submission: Submission, file: Path) -> list[str]:
     """The entries of a validated submission, as above. Refuses a submission with a run that another submission has."""
     # Uses one reading of the ledger: between two, another process may enter this submission.
     entered = _list_entries(board)
-    if known_names := _find_submission_entries(entered, submission.digest):
+    if known_names := [entry.entry for entry in entered if entry.submission == submission.digest]:
         return known_names
     require_free_name(entered, submission.team, submission.team_key)
     known_runs = {known_entry.run_digest: known_entry.entry for known_entry in entered}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
@@ -14,6 +14,7 @@ from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
 from ..tables.table_view import TableView
 from .display import describe_axis, format_interval, format_score
+from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
 from .figures import make_audit_figures, make_table_figures
 from .page import Page, SiteData
@@ -55,8 +56,9 @@ def _make_index_context(tables: Mapping[str, Sequence[TableView]]) -> dict[str, 
 def _make_index_row(benchmark: Benchmark | None, views: Sequence[TableView]) -> dict[str, Any]:
     """Return a benchmark's row in the index, from its first current table."""
     view = next((table_view for table_view in views if table_view.table.current), views[0])
-    first = [row.standing.score.model for row in view.rows if row.rank is not None and row.rank[0] == 1]
-    best = view.rows[0].standing.score
+    learnt = [row for row in view.rows if not is_naive(row)]
+    first = [row.standing.score.model for row in learnt if row.rank is not None and row.rank[0] == 1]
+    best = (learnt or view.rows)[0].standing.score
     named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
     return {
         "name": view.table.benchmark,
@@ -125,25 +127,39 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     }
 
 
+_PARAMETER = re.compile(r"`(\w+)(?:\[(\d)\])?`")
+_LONGEST = 80
+"""Maximum length of a parameter's value in the description of a rule."""
+
+
 def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the first sentence of a rule's description with the values of its short parameters, to be placed after a
-    colon; empty for an unknown rule."""
-    title = _read_rule_title(name)
+    """Return the first sentence of a rule's description, and the second if the first names no parameter, with the
+    values of its parameters, to be placed after a colon; empty for an unknown rule. Clauses about optional parameters
+    that are not set are left out."""
+    try:
+        rule = find_rule(name)
+    except FarshiftError:
+        return ""
+    unset = {item.name for item in rule.parameters if item.default and item.name not in parameters}
+
+    def is_left_out(clause: str) -> bool:
+        names = set(re.findall(r"`(\w+)`", clause))
+        return bool(names & unset) and clause.count("(") == clause.count(")")
 
     def substitute(match: re.Match[str]) -> str:
         value = parameters.get(match[1])
-        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= 40 else match[1]
+        if match[2] and isinstance(value, list) and int(match[2]) < len(value):
+            value = value[int(match[2])]
+        if isinstance(value, list):
+            text = ", ".join(map(str, value))
+            return text if len(text) <= _LONGEST else f"{', '.join(map(str, value[:3]))} and {len(value) - 3} others"
+        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST else match[0]
 
-    sentence = re.sub(r"`(\w+)`", substitute, title).replace("`", "")
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
-
-
-@cache
-def _read_rule_title(name: str) -> str:
-    try:
-        return find_rule(name).title
-    except FarshiftError:
-        return ""
+    chosen = rule.sentences[: 1 if "`" in rule.title else 2]
+    clauses = ". ".join(chosen).replace("drawn by `seed`", "drawn at random").split(", ")
+    kept = [clause for clause in clauses if not is_left_out(clause)]
+    text = re.sub("[`*]", "", _PARAMETER.sub(substitute, ", ".join(kept)))
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:

@@ -1,17 +1,16 @@
-"""Published claims: what papers report, the result of rerunning it here, and the verdict.
+"""Published claims: what papers report, the result of rerunning it here, and the verdict; a page for each claim.
 
-Claims are part of the package and not of the board, so the page is the same on every board of a version.
+Claims are part of the package and not of the board, so their pages are the same on every board of a version.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from ...benchmarks.claims.claim import list_judged_quantities
+from ...benchmarks.claims.claim import CLAIMS_FOLDER, list_judged_quantities
 from ...benchmarks.claims.listing import (
     NOT_RUN,
     ClaimEntry,
@@ -23,6 +22,7 @@ from ...benchmarks.claims.listing import (
     list_shipped_claims,
 )
 from ...benchmarks.claims.outcome import ANOTHER_SETTING, Outcome, format_measurement
+from ...core.plugins import PACKAGE
 from .page import Page, SiteData
 
 MEANS = {
@@ -35,26 +35,33 @@ MEANS = {
 }
 """The verdicts in order, with their meanings."""
 
-_ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 _SHORT = 3
-"""Maximum numbers of published and of measured values in a table row; the claim's section has all."""
+"""Maximum numbers of published and of measured values in a table row; the claim's page has all."""
 
 
 def list_pages(site: SiteData) -> Iterator[Page]:
-    """Yield the page, which is the same on every board."""
+    """Yield the list of claims and a page for each, which are the same on every board."""
     yield Page("claims.html", "claims.html", _make_context)
+    for name in sorted(file.stem for file in (PACKAGE / CLAIMS_FOLDER).glob("*.toml")):
+        yield Page(f"claims/{name}.html", "claim.html", partial(_make_claim_context, name))
 
 
 @cache
+def _read_claims() -> dict[str, dict[str, Any]]:
+    """Return the content of each claim's page by name, sorted by kind and name."""
+    return {entry.claim.name: _describe_claim(entry) for entry in list_shipped_claims()}
+
+
+def _make_claim_context(name: str) -> dict[str, Any]:
+    return {"item": _read_claims()[name]}
+
+
 def _make_context() -> dict[str, Any]:
-    entries = list_shipped_claims()
-    counts = Counter(entry.verdict for entry in entries)
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for entry in entries:
-        kind = "any kind" if entry.claim.kind == "any" else entry.claim.kind
-        kinds.setdefault(kind, []).append(_describe_claim(entry))
+    claims = list(_read_claims().values())
+    counts = Counter(item["verdict"] for item in claims)
+    kinds = Counter(item["kind"] for item in claims)
     verdicts = [(verdict, counts[verdict], explanation) for verdict, explanation in MEANS.items() if counts[verdict]]
-    return {"total": len(entries), "verdicts": verdicts, "kinds": kinds, "short": _SHORT}
+    return {"claims": claims, "verdicts": verdicts, "counts": counts, "kinds": kinds, "short": _SHORT}
 
 
 def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
@@ -62,11 +69,10 @@ def _describe_claim(entry: ClaimEntry) -> dict[str, Any]:
     decisive = dict.fromkeys(name for rule in claim.rules for name in list_judged_quantities(rule))
     measured = {} if outcome is None else outcome.quantities
     values = {name: format_measurement(measured[name]) for name in claim.quantities if name in measured}
-    paper = _ARXIV.search(claim.citation)
     return {
         "claim": claim,
+        "kind": "any kind" if claim.kind == "any" else claim.kind,
         "verdict": entry.verdict,
-        "paper": "" if paper is None else f"https://arxiv.org/abs/{paper[1]}",
         "history": describe_history(claim),
         "remark": "" if outcome is None else _make_remark(outcome),
         "published": [format_published(each) for each in claim.published.values()],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,12 @@ from ..tables.table_view import Row, TableView
 SHARE = (0.0, 1.0)
 """The bounds of a score that is shown in percent; other scores are shown unscaled."""
 
-STRIP, BAR = 150, 90
+STRIP, BAR = 130, 80
 """Widths of the strip of intervals and of a rank set's bar, with a margin of 5 on either side."""
 
 _EDGE = 5
+
+_PAPER = re.compile(r"(?P<arxiv>arXiv:(\d{4}\.\d{4,5}))|(?P<doi>doi:(10\.\S+?)(?=\)?[.,;]?(?:\s|$)))")
 
 
 def format_score(value: float, bounds: Sequence[float] | None, more: int = 0) -> str:
@@ -61,6 +64,16 @@ def describe_estimate(estimate: Any) -> str:
 def is_measured(estimate: Any) -> bool:
     """Return whether this is an estimate and not the reason for a missing one."""
     return "value" in estimate if isinstance(estimate, dict) else isinstance(estimate, Estimate)
+
+
+def link_papers(citation: str) -> Iterator[tuple[str, str]]:
+    """Split a citation into pieces, each with the address that it names, or an empty text."""
+    end = 0
+    for match in _PAPER.finditer(citation):
+        yield citation[end : match.start()], ""
+        yield match[0], f"https://arxiv.org/abs/{match[2]}" if match["arxiv"] else f"https://doi.org/{match[4]}"
+        end = match.end()
+    yield citation[end:], ""
 
 
 def describe_axis(meaning: Any) -> str:

@@ -1,21 +1,28 @@
-"""A page for each entry, including withdrawn and removed ones, and for each team: its key and names, its entries and
-attempts, and its answers to sealed windows."""
+"""A page for each entry, including withdrawn and removed ones; for each model, with its entries on all benchmarks and
+its paper and code; and for each team, with its key and names, its entries and attempts, and its answers to sealed
+windows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlencode
 
 from ...benchmarks.scoring.record import Score
+from ...core.documents import parse_toml
+from ...core.plugins import PACKAGE
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
+from ..exports._table import make_slug
 from ..sealed.window import read_windows
 from ..tables.snapshot import Snapshot
 from ..tables.table_view import Row, TableView
 from ..teams import compute_fingerprint, identify_team, make_team_identity
+from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
+from .display import link_papers
 from .figures import make_entry_figures
 from .page import Page, SiteData
 from .splits import find_benchmark_manifest, make_split_path
@@ -23,10 +30,22 @@ from .splits import find_benchmark_manifest, make_split_path
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 """Kinds of models in a run's card."""
 
+SOURCE = "https://github.com/farshift/farshift/blob/main"
+"""Farshift's repository, which has the code of the baselines."""
+
+Placed = tuple[TableView, Row]
+"""An entry with its table."""
+
 
 def list_pages(site: SiteData) -> Iterator[Page]:
-    """Yield the pages of all entries and teams."""
+    """Yield the pages of all entries, models and teams."""
     entries: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
+    models: dict[str, list[Placed]] = {}
+    for view in site.snapshot.views:
+        for row in view.rows:
+            models.setdefault(make_model_path(row.standing), []).append((view, row))
+    for path, rows in sorted(models.items()):
+        yield Page(path, "model.html", partial(_make_model_context, rows))
     entries += [(Row(standing=entry), None) for entry in site.snapshot.apart]
     for row, view in entries:
         yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, view))
@@ -38,7 +57,6 @@ def list_pages(site: SiteData) -> Iterator[Page]:
 def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     manifest = None if table_view is None else find_benchmark_manifest(score.benchmark)
-    declared = row.card.get("declared", {})
     pairs = [] if table_view is None else [pair for pair in list_pairs(table_view) if row in pair]
     return {
         "row": row,
@@ -47,7 +65,8 @@ def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
         "left": standing.left,
         "figures": make_entry_figures(score),
         "card": _list_facts(row),
-        "links": [item for item in declared.get("links", ()) if item.startswith(("https://", "http://"))],
+        "model_page": None if table_view is None else make_model_path(standing),
+        **_describe_source(row),
         "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
         "file": get_submission_path(standing.submission),
         "split": None if manifest is None else (manifest.full_name, make_split_path(manifest)),
@@ -57,6 +76,65 @@ def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
             for left, right in pairs
         ],
     }
+
+
+def make_model_path(standing: ScoredEntry) -> str:
+    """Return the path of the page of a team's model."""
+    model = str(standing.score.model)
+    digest = sha256(f"{identify_team(standing)} {model}".encode()).hexdigest()
+    return f"models/{make_slug(model)}-{digest[:8]}.html"
+
+
+def _make_model_context(rows: Sequence[Placed]) -> dict[str, Any]:
+    newest = max((row for _, row in rows), key=lambda row: (row.standing.time, row.standing.entry))
+    shown = ("Declared training data", "Declared pretraining", "Pretrained on", "Parameters", "Model")
+    return {
+        "title": newest.standing.score.model,
+        "rows": rows,
+        "team": newest.standing.team,
+        "slug": make_team_slug(identify_team(newest.standing)),
+        "naive": all(is_naive(row) for _, row in rows),
+        "card": [(name, value) for name, value in _list_facts(newest) if name in shown and value != UNKNOWN],
+        **_describe_source(newest),
+    }
+
+
+@cache
+def _read_recipes() -> dict[str, dict[str, Any]]:
+    """Return the recipes of the baselines that ship with the package, by name."""
+    files = sorted((PACKAGE / "baselines" / "recipes").glob("*.toml"))
+    return {file.stem: parse_toml(file.read_text("utf-8")) for file in files}
+
+
+def _find_recipe(row: Row) -> dict[str, Any]:
+    """Return the recipe of an entry of a baseline; empty for another model."""
+    return _read_recipes().get(str(row.standing.score.model), {}) if row.card.get("kind") == "baseline" else {}
+
+
+def is_naive(row: Row) -> bool:
+    """Return whether an entry has not learnt its task, or is a baseline that repeats a training answer."""
+    return bool(row.not_learnt) or bool(_find_recipe(row).get("whole_answers"))
+
+
+def _describe_source(row: Row) -> dict[str, Any]:
+    """Return what a baseline is, its paper, and its code; for another model the links of its card. papers: pieces of
+    text with their addresses; links: titles with addresses."""
+    recipe, declared = _find_recipe(row), row.card.get("declared", {})
+    links = [(item, item) for item in declared.get("links", ()) if item.startswith(("https://", "http://"))]
+    papers: list[tuple[str, str]] = []
+    if recipe:
+        papers = list(link_papers(recipe["citation"]))
+        if not any(address for _, address in papers):  # older than arXiv
+            papers = [
+                (recipe["citation"], f"https://scholar.google.com/scholar?{urlencode({'q': recipe['citation']})}")
+            ]
+        files = [f"baselines/recipes/{row.standing.score.model}.toml"]
+        parts = [(kind, recipe[kind].replace("-", "_")) for kind in ("algorithm", "network") if kind in recipe]
+        files += [f"baselines/{kind}s/{name}.py" for kind, name in parts]
+        links += [(file, f"{SOURCE}/{file}") for file in files]
+        if name := recipe.get("estimator"):
+            links.append((name, f"https://scikit-learn.org/stable/modules/generated/{name}.html"))
+    return {"what": recipe.get("title", ""), "papers": papers, "links": links}
 
 
 def _list_facts(row: Row) -> list[tuple[str, str]]:
@@ -99,7 +177,7 @@ class TeamRecord:
 
     key: str
     names: set[str] = field(default_factory=set)
-    rows: list[tuple[TableView, Row]] = field(default_factory=list)
+    rows: list[Placed] = field(default_factory=list)
     apart: list[ScoredEntry] = field(default_factory=list)
     answers: list[dict[str, str]] = field(default_factory=list)
 

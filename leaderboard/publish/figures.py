@@ -11,6 +11,7 @@ from typing import Any
 
 from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
 from ...benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
+from ...benchmarks.plot.severity import list_paths
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.statistics.interval import Estimate
 from ...core.text import drop_version
@@ -109,10 +110,10 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figur
         plot.draw_line("edge", (inside, plot.y.low), (inside, plot.y.high))
     rows = []
     for series, (name, score) in enumerate(chosen):
-        curve = sorted(score.severity, key=lambda point: (point.middle, point.view))
         css = f"c{series % SERIES}"
-        plot.draw_path(f"{css} curve", [(point.middle, point.estimate.value) for point in curve])
-        for point in curve:
+        for path in list_paths(score):
+            plot.draw_path(f"{css} curve", path)
+        for point in sorted(score.severity, key=lambda point: (point.middle, point.view)):
             estimate, value = point.estimate, format_score(point.estimate.value, bounds)
             plot.draw_line(f"{css} bar", (point.middle, estimate.low), (point.middle, estimate.high))
             tooltip = f"{name}, {format_severity(point)}: {value}"

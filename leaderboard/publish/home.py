@@ -1,13 +1,16 @@
-"""The home page: the leaders on each kind of shift, and a searchable table of all models.
+"""The home page: the leaders on each kind of shift, a chart of all models, and a searchable table of them.
 
 A row of the table is a team's model under one protocol. For a kind of shift with one benchmark it shows the entry's row
 of that table. For a kind with several it shows on how many of them the model can be first (its rank set contains 1)
 and, for a model with entries on all of them, the mean of the normalised scores (0 is chance, 1 the best possible). The
-interval of the mean assumes that the benchmarks have independent rows and seeds:
+interval of the mean assumes that the benchmarks have independent rows and seeds, and is cut at the best and the worst
+possible mean:
 
     half = sqrt(sum over benchmarks of half_k^2) / benchmarks
 
-A model that lacks an entry on a benchmark has no mean, because the other benchmarks may be the easy ones.
+A model that lacks an entry on a benchmark has no mean, because the other benchmarks may be the easy ones. A model that
+has not learnt a task, or repeats a training answer whatever is asked, never leads: its OOD score does not measure the
+shift.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.chance import make_scale
 from ...benchmarks.scoring.record import Score
+from ...benchmarks.statistics.aggregate import Scale
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
@@ -28,11 +32,16 @@ from ..tables.table_view import Row, TableView
 from ..teams import identify_team
 from ..validation.card import UNKNOWN
 from .benchmarks import WHAT, classify_inputs
-from .display import draw_outline, list_severity_shares, split_letters, thin_values
+from .display import SHARE, draw_outline, format_score, list_severity_shares, thin_values
+from .entries import is_naive, make_model_path
 from .page import Page, SiteData
+from .svg import Figure, Plot
 
 PUBLISHED = "as published"
 """The protocol of a table that has the published settings."""
+
+MOST = 200
+"""Maximum number of models in the chart."""
 
 
 def list_pages(site: SiteData) -> Iterator[Page]:
@@ -48,6 +57,7 @@ def _make_context(board: Snapshot) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "leads": [_find_lead(kind, rows) for kind in KINDS],
+        "chart": _draw_models(rows),
         "fields": sorted({name for row in rows for name in row.fields}),
         "budgets": sorted({row.budget for row in rows}),
         "protocols": sorted({row.protocol for row in rows}),
@@ -57,36 +67,34 @@ def _make_context(board: Snapshot) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Cell:
     """A model on one kind of shift. has, of: number of the kind's benchmarks on which it has entries, and number under
-    its protocol; first: number on which it can be first; unlearnt: number on which its ID score is below the threshold.
-    best: its row of the only table, with `view`; means: ood, id and gap over several tables; spark: its severity curve
-    as a path; bars: its rank sets as a path, one bar per benchmark."""
+    its protocol; first: number on which it can be first; leads: those of them whose task it has learnt; unlearnt:
+    number on which its ID score is below the threshold. best: its row of the only table, with `view`; means: ood, id
+    and gap over several tables; point: the mean normalised ID and OOD score over the benchmarks that it has, None if
+    their metrics have no chance level; spark: its severity curve as a path; bars: its rank sets as a path, one bar per
+    benchmark."""
 
     has: int
     of: int
     first: int
+    leads: int
     unlearnt: int
     best: Row | None = None
     view: TableView | None = None
     means: Mapping[str, Interval] = field(default_factory=dict)
+    point: tuple[float, float] | None = None
     spark: str = ""
     bars: str = ""
-
-    @property
-    def ties(self) -> str:
-        """The letters of the tie groups, or only the first and the last if there are many."""
-        letters = split_letters(self.best.ties) if self.best is not None else []
-        return "".join(letters) if len(letters) <= 3 else f"{letters[0]}–{letters[-1]}"
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A model of a team under one protocol. entry: its newest entry; budget, protocol: those of its tables; fields:
-    data types of the sources of its entries; extra, pretraining: other training data according to its card, as `none`,
-    `declared` or `unknown`; parameters: as stated in the card, or None."""
+    """A model of a team under one protocol. path: its page; budget, protocol: those of its tables; fields: data types
+    of the sources of its entries; extra, pretraining: other training data according to its card, as `none`, `declared`
+    or `unknown`; parameters: as stated in the card, or None; naive: whether it has learnt none of its tasks."""
 
     model: str
     team: str
-    entry: str
+    path: str
     budget: str
     protocol: str
     cells: Mapping[str, Cell]
@@ -94,12 +102,14 @@ class ModelRow:
     extra: str
     pretraining: str
     parameters: int | None
+    naive: bool
 
     @property
     def sort_key(self) -> tuple[int | str, ...]:
-        """Sort key: by the number of benchmarks on which it can be first, by entries, then by name."""
-        first, has = (sum(getattr(cell, name) for cell in self.cells.values()) for name in ("first", "has"))
-        return -first, -has, self.model, self.team, self.protocol, self.budget
+        """Sort key: models that have learnt first; by the number of benchmarks on which it leads, by entries, then by
+        name."""
+        leads, has = (sum(getattr(cell, name) for cell in self.cells.values()) for name in ("leads", "has"))
+        return self.naive, -leads, -has, self.model, self.team, self.protocol, self.budget
 
 
 Entries = dict[str, tuple[TableView, Row]]
@@ -122,10 +132,10 @@ def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
             before = entries.get(view.table.identity)
             if before is None or _get_preference(row) > _get_preference(before[1]):
                 entries[view.table.identity] = view, row
-    scales = {
-        view.table.benchmark: _Scale.of(known[view.table.benchmark]) for view in snapshot.views if view.table.current
-    }
-    rows = [_make_row(model[2:], entries, tables[model[2:]], scales) for model, entries in models.items()]
+    current = {view.table.benchmark: known[view.table.benchmark] for view in snapshot.views if view.table.current}
+    scales = {name: make_scale(benchmark) for name, benchmark in current.items()}
+    fields = {name: classify_inputs(benchmark) for name, benchmark in current.items()}
+    rows = [_make_row(model[2:], entries, tables[model[2:]], scales, fields) for model, entries in models.items()]
     return sorted(rows, key=lambda row: row.sort_key)
 
 
@@ -141,24 +151,16 @@ def _get_preference(row: Row) -> tuple[bool, str, str]:
     return row.rank is not None, row.standing.time, row.standing.entry
 
 
-@dataclass(frozen=True)
-class _Scale:
-    """Chance score of a benchmark and the distance from it to the best possible score, None if its metric has no chance
-    level; field: the data type of its inputs."""
-
-    chance: float | None
-    span: float
-    field: str
-
-    @classmethod
-    def of(cls, benchmark: Benchmark) -> _Scale:
-        scale = make_scale(benchmark)
-        chance, span = (None, 1.0) if scale is None else (scale.chance, scale.span)
-        return cls(chance, span, classify_inputs(benchmark))
+Scales = Mapping[str, Scale | None]
+"""The chance score of each benchmark and its distance from the best possible one; None if it has no chance level."""
 
 
 def _make_row(
-    protocol: tuple[str, str], entries: Entries, kinds: Mapping[str, Sequence[TableView]], scales: Mapping[str, _Scale]
+    protocol: tuple[str, str],
+    entries: Entries,
+    kinds: Mapping[str, Sequence[TableView]],
+    scales: Scales,
+    fields: Mapping[str, str],
 ) -> ModelRow:
     newest = max((row for _, row in entries.values()), key=lambda row: (row.standing.time, row.standing.entry))
     cells = {}
@@ -168,14 +170,15 @@ def _make_row(
     return ModelRow(
         model=str(newest.standing.score.model),
         team=newest.standing.team,
-        entry=newest.standing.entry,
+        path=make_model_path(newest.standing),
         budget=protocol[0],
         protocol=protocol[1],
         cells=cells,
-        fields=sorted({scales[view.table.benchmark].field for view, _ in entries.values()}),
+        fields=sorted({fields[view.table.benchmark] for view, _ in entries.values()}),
         extra=_summarise_declaration(newest, "training_data"),
         pretraining=_summarise_declaration(newest, "pretraining"),
         parameters=newest.card.get("parameters"),
+        naive=all(is_naive(row) for _, row in entries.values()),
     )
 
 
@@ -185,22 +188,26 @@ def _summarise_declaration(row: Row, name: str) -> str:
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
 
-def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[str, _Scale]) -> Cell:
+def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Scales) -> Cell:
     rows = [entries[view.table.identity][1] if view.table.identity in entries else None for view in tables]
     known = [row for row in rows if row is not None]
-    first = sum(row.rank is not None and row.rank[0] == 1 for row in known)
+    first = [row for row in known if row.rank is not None and row.rank[0] == 1]
+    counts = len(known), len(tables), len(first), sum(not is_naive(row) for row in first)
     unlearnt = sum(bool(row.not_learnt) for row in known)
     curves = [curve for row in known if (curve := list_severity_shares(row.standing.score))]
+    chosen = [(row, scales[view.table.benchmark]) for view, row in zip(tables, rows, strict=True)]
+    scored = [(row.standing.score, scale) for row, scale in chosen if row is not None and scale is not None]
+    means = {name: _compute_mean(name, scored) for name in ("ood", "id", "gap")} if scored else {}
+    point = (means["id"].value, means["ood"].value) if means else None
     if len(tables) == 1:
         spark = draw_outline(thin_values(curves[0], min(10, len(curves[0]))) if curves else ())
-        return Cell(1, 1, first, unlearnt, known[0], tables[0], spark=spark)
+        return Cell(*counts, unlearnt, known[0], tables[0], point=point, spark=spark)
     thinned = [thin_values(curve, 7) for curve in curves]
     return Cell(
-        len(known),
-        len(tables),
-        first,
+        *counts,
         unlearnt,
-        means=_compute_means(tables, rows, scales),
+        means={} if any(row is None and scale is not None for row, scale in chosen) else means,
+        point=point,
         spark=draw_outline([sum(at) / len(curves) for at in zip(*thinned, strict=True)]),
         bars="".join(
             _draw_rank_bar(k, view.ranked, row) for k, (view, row) in enumerate(zip(tables, rows, strict=True))
@@ -208,30 +215,21 @@ def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Mapping[st
     )
 
 
-def _compute_means(
-    tables: Sequence[TableView], rows: Sequence[Row | None], scales: Mapping[str, _Scale]
-) -> dict[str, Interval]:
-    """Return the means of normalised scores over the tables whose metric has a chance level; empty for a model that
-    lacks an entry in one of them."""
-    scores: list[tuple[float, float, Score]] = []
-    for view, row in zip(tables, rows, strict=True):
-        scale = scales[view.table.benchmark]
-        if scale.chance is None:
-            continue
-        if row is None:
-            return {}
-        scores.append((scale.chance, scale.span, row.standing.score))
-    return {name: _compute_mean(name, scores) for name in ("ood", "id", "gap")} if scores else {}
-
-
-def _compute_mean(name: str, scores: Sequence[tuple[float, float, Score]]) -> Interval:
-    values, squares = [], []
-    for chance, span, score in scores:
+def _compute_mean(name: str, scores: Sequence[tuple[Score, Scale]]) -> Interval:
+    """Return the mean of the normalised ID or OOD scores or gaps."""
+    values, squares, least, most = [], [], 0.0, 0.0
+    for score, scale in scores:
         estimate: Estimate = getattr(score, name)
-        values.append((estimate.value - (0.0 if name == "gap" else chance)) / span)
-        squares.append(((estimate.high - estimate.low) / 2 / span) ** 2)
-    value, half = sum(values) / len(values), sqrt(sum(squares)) / len(values)
-    return Interval(value, value - half, value + half)
+        chance = 0.0 if name == "gap" else scale.chance
+        values.append((estimate.value - chance) / scale.span)
+        squares.append(((estimate.high - estimate.low) / 2 / scale.span) ** 2)
+        low, high = score.bounds or (float("-inf"), float("inf"))
+        ends = (low - high, high - low) if name == "gap" else (low - chance, high - chance)
+        least += min(end / scale.span for end in ends)
+        most += max(end / scale.span for end in ends)
+    count = len(values)
+    value, half = sum(values) / count, sqrt(sum(squares)) / count
+    return Interval(value, max(value - half, least / count), min(value + half, most / count))
 
 
 def _draw_rank_bar(k: int, ranked: int, row: Row | None) -> str:
@@ -244,11 +242,40 @@ def _draw_rank_bar(k: int, ranked: int, row: Row | None) -> str:
     return f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}"
 
 
+def _draw_models(rows: Sequence[ModelRow]) -> Figure | None:
+    """Return OOD against ID, a point for each model and kind of shift; None for fewer than two points."""
+    models = [row for row in rows if any(cell.point for cell in row.cells.values())]
+    points = [(row, kind, cell.point) for row in models[:MOST] for kind, cell in row.cells.items() if cell.point]
+    if len(points) < 2:
+        return None
+    plot = Plot((0.0, 1.0), (0.0, 1.0), width=640, height=420)
+    plot.draw_axes(("ID score", "OOD score"), plot.x.ticks(5, 100), plot.y.ticks(5, 100))
+    plot.draw_line("equal", (0.0, 0.0), (1.0, 1.0))
+    data = []
+    for row, kind, point in points:
+        numbers = [format_score(value, SHARE) for value in point]
+        tooltip = f"{row.model}, {kind}: ID {numbers[0]}, OOD {numbers[1]}"
+        plot.draw_marker(KINDS.index(kind), *point, tooltip, hollow=row.naive)
+        data.append((row.model, row.team, row.budget, kind, *numbers))
+    caption = (
+        "Each point is a model on one kind of shift: its mean score over that kind's benchmarks, where 0 is chance "
+        "(lower scores are drawn there) and 100 the best possible. On the dashed line nothing is lost under the shift; "
+        "the further below it, the more. Hollow: models that have not learnt their tasks, such as constant answers."
+    )
+    if len(models) > MOST:
+        caption += f" The first {MOST} of {len(models)} models are drawn."
+    present = {kind for _, kind, _ in points}
+    series = [(number, kind) for number, kind in enumerate(KINDS) if kind in present]
+    head = ("model", "team", "budget", "kind of shift", "ID", "OOD")
+    return plot.finish("OOD against ID", caption, head, data, series, "OOD score against ID score of all models")
+
+
 @dataclass(frozen=True)
 class Lead:
     """The leaders of a kind of shift, under the protocol with the most entries. benchmarks, models: their numbers;
-    most: the number of benchmarks on which a leader can be first; significant: whether one model is significantly ahead
-    of all others on every benchmark of the kind."""
+    most: the number of benchmarks on which a leader can be first; naive: the number of models that can be first there,
+    but have not learnt the task; significant: whether one model is significantly ahead of all others on every benchmark
+    of the kind."""
 
     kind: str
     what: str
@@ -257,6 +284,7 @@ class Lead:
     models: int = 0
     leaders: Sequence[ModelRow] = ()
     most: int = 0
+    naive: int = 0
     significant: bool = False
 
 
@@ -275,9 +303,9 @@ def _find_lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
 
     budget, protocol = max(protocols, key=rate)
     models = protocols[budget, protocol]
-    first = [row.cells[kind].first for row in models]
-    most, of = max(first), models[0].cells[kind].of
-    leaders = [row for row, count in zip(models, first, strict=True) if count == most and most]
+    cells = [row.cells[kind] for row in models]
+    most, of = max(cell.leads for cell in cells), cells[0].of
+    leaders = [row for row, cell in zip(models, cells, strict=True) if cell.leads == most and most]
     return Lead(
         kind,
         WHAT[kind],
@@ -286,5 +314,6 @@ def _find_lead(kind: str, rows: Sequence[ModelRow]) -> Lead:
         len(models),
         leaders,
         most,
-        significant=len(models) > 1 and len(leaders) == 1 and most == of == sum(first),
+        sum(cell.first > cell.leads for cell in cells),
+        significant=len(models) > 1 and len(leaders) == 1 and most == of == sum(cell.first for cell in cells),
     )

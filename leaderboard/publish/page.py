@@ -73,9 +73,10 @@ class Frame:
         return [(title, path) for title, path in LINKS if path in self.paths]
 
     def section(self, here: str) -> str:
-        """Return the main page that the page `here` belongs to: itself, or the index of its folder."""
+        """Return the main page that the page `here` belongs to: the index of its folder, the page of the folder's name,
+        or itself."""
         folder = here.rpartition("/")[0].partition("/")[0]
-        return here if not folder else f"{folder}/index.html"
+        return next((path for path in (f"{folder}/index.html", f"{folder}.html") if path in self.paths), here)
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Asset:
-    """A static file that pages refer to."""
+    """A file that pages refer to. render: returns its bytes."""
 
     path: str
-    content: bytes
-
-    def render(self) -> bytes:
-        """Return its bytes."""
-        return self.content
+    render: Callable[[], bytes]
 
 
 @cache
@@ -131,6 +128,7 @@ def get_environment() -> Environment:
         "signed": display.format_difference,
         "p": display.format_p_value,
         "words": display.describe_estimate,
+        "papers": display.link_papers,
     }
     templates.tests["measured"] = display.is_measured
     templates.globals |= {

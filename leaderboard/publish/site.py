@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from pathlib import Path
 
 from ...core.documents import read_json
 from ...core.files import translate_os_errors
 from ..board_view import BoardView
+from ..exports import make_export_files
+from ..exports._table import list_rows
 from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
@@ -33,6 +35,14 @@ EXAMPLE = "scan/length"
 """The benchmark of the example on how to submit, if the board has no entries."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*")
+
+
+DOWNLOADS: Mapping[str, Callable[[Snapshot], bytes]] = {
+    "csv": lambda board: make_export_files(board, "csv")["standings.csv"],
+    "json": lambda board: json.dumps(list_rows(board), indent=1, ensure_ascii=False).encode(),
+    "parquet": lambda board: make_export_files(board, "parquet")["standings.parquet"],
+}
+"""The formats in which tables can be downloaded."""
 
 
 def build_site(board: BoardView, out: Path | str | None = None) -> Path:
@@ -71,7 +81,7 @@ class Site:
         pages: list[Page] = [*_list_plain_pages(self)]
         for kind in (home, benchmarks, splits, entries, compare, claims, ledger):
             pages += kind.list_pages(self)
-        assets = _list_assets()
+        assets = [*_list_assets(), *_list_downloads(self.snapshot)]
         paths = {page.path for page in pages} | {asset.path for asset in assets}
         frame = Frame(self.snapshot, frozenset(paths))
         files: list[Page | Asset] = [*assets, *(replace(page, frame=frame) for page in pages)]
@@ -101,7 +111,15 @@ def _list_plain_pages(site: Site) -> Iterator[Page]:
 def _list_assets() -> list[Asset]:
     folder = resources.files(__package__.rpartition(".")[0]) / "static"
     items = (item for item in folder.iterdir() if item.is_file() and not item.name.startswith("."))
-    return [Asset(f"static/{item.name}", item.read_bytes()) for item in items]
+    return [Asset(f"static/{item.name}", item.read_bytes) for item in items]
+
+
+def _list_downloads(board: Snapshot) -> Iterator[Asset]:
+    """Yield the entries of each table, and of all tables, as files with unrounded numbers."""
+    for name, views in [("all", board.views), *((view.table.anchor, (view,)) for view in board.views)]:
+        if views:
+            for suffix, write in DOWNLOADS.items():
+                yield Asset(f"tables/{name}.{suffix}", partial(write, replace(board, views=views)))
 
 
 def write_site(site: Site, where: Path) -> Path:

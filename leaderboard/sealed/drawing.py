@@ -135,11 +135,12 @@ def _fill_cells(
         if number == 0:
             _check_rule(benchmark, split)
         redrawn_benchmark = _RedrawnBenchmark(benchmark.definition, benchmark.path, split)
-        before = _sum_counts(filled_counts)
+        stale += 1
         for name in VIEWS:
             fresh = redrawn_benchmark.view(name)[0]
             fresh = fresh.select(~np.isin(fresh.row_ids, known_ids))
             chosen = _select_rows(profiles[name].cells(fresh), required_counts[name], filled_counts[name])
+            stale = 0 if len(chosen) else stale
             if len(chosen) or not pieces[name]:
                 pieces[name].append(fresh.select(chosen).arrow())
         known_ids = np.union1d(known_ids, split.rows["row_id"].to_numpy())
@@ -147,14 +148,9 @@ def _fill_cells(
             filled_counts[name].get(cell, 0) == count for name in VIEWS for cell, count in required_counts[name].items()
         ):
             break
-        stale = stale + 1 if _sum_counts(filled_counts) == before else 0
         if stale == STALE:
             break
     return {name: pa.concat_tables(tables).combine_chunks() for name, tables in pieces.items()}, filled_counts
-
-
-def _sum_counts(had: Mapping[str, Mapping[str, int]]) -> int:
-    return sum(sum(counts.values()) for counts in had.values())
 
 
 def _select_rows(

@@ -96,7 +96,7 @@ def seal_benchmark(
                 CIPHER,
                 times[2],
             )
-            write_private(_get_plan_path(board, terms.window), to_canonical_json(terms.record()))
+            write_private(get_seed_path(board, terms.window).with_name("plan.json"), to_canonical_json(terms.record()))
         elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
             raise FarshiftError(
                 f"the sealing of {terms.window} was interrupted: to continue, use its original times "
@@ -160,17 +160,9 @@ def _parse_times(opens: str, closes: str, reveals: str, clock: Clock) -> tuple[s
     return format_time(first), format_time(last), format_time(revealed)
 
 
-def _get_folder(board: Board, window: str) -> Path:
-    return board.private / "sealed" / window
-
-
-def _get_plan_path(board: Board, window: str) -> Path:
-    return _get_folder(board, window) / "plan.json"
-
-
 def get_seed_path(board: Board, window: str) -> Path:
     """The path of a window's secret seed before the reveal."""
-    return _get_folder(board, window) / "seed"
+    return board.private / "sealed" / window / "seed"
 
 
 def read_secret_seed(board: Board, window: str) -> bytes:

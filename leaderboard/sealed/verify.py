@@ -17,6 +17,7 @@ from ...benchmarks.benchmark import SCORER
 from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
+from ..ledger.record import Record
 from ..tables.standings import OWN
 from .drawing import CIPHER, draw_sealed_rows
 from .published import (
@@ -30,11 +31,11 @@ from .published import (
 )
 from .seal import compute_predictions_digest, score_answers
 from .submit import check_answers
-from .window import Clock, LedgerRecord, Window, WindowPaths, get_team_id, get_utc_time, parse_time, read_windows
+from .window import Clock, Window, WindowPaths, get_team_id, get_utc_time, parse_time, read_windows
 
 
 def verify_sealed(
-    files: Mapping[str, Path], records: Sequence[LedgerRecord], clock: Clock = get_utc_time
+    files: Mapping[str, Path], records: Sequence[Record], clock: Clock = get_utc_time
 ) -> tuple[list[str], list[str]]:
     """Return the problems of a board's windows, and what could not be recomputed here, with the reason. The files'
     digests are checked elsewhere, together with all other files. A step that is overdue by `clock`, or by the time of
@@ -69,7 +70,7 @@ _BEFORE = {
 _ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
 
 
-def _find_disorder(records: Sequence[LedgerRecord]) -> list[str]:
+def _find_disorder(records: Sequence[Record]) -> list[str]:
     """Problems in the order of windows' records."""
     problems = []
     seen: set[tuple[str, str]] = set()

@@ -23,25 +23,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
+from ..ledger.record import Record
 
 SEED_BYTES = 32
-
-
-class LedgerRecord(Protocol):
-    """The attributes of a ledger's record that are used here."""
-
-    @property
-    def seq(self) -> int: ...
-    @property
-    def time(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def body(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -146,7 +134,7 @@ class Window:
         return "open" if now < self.ends else "due"
 
 
-def read_windows(records: Iterable[LedgerRecord]) -> dict[str, Window]:
+def read_windows(records: Iterable[Record]) -> dict[str, Window]:
     """Every window of a ledger by name, in ledger order. Raises `FarshiftError` for invalid records."""
     windows_by_name: dict[str, Window] = {}
     for record in records:
@@ -160,7 +148,7 @@ def read_windows(records: Iterable[LedgerRecord]) -> dict[str, Window]:
 _KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
 
 
-def _apply_record(windows_by_name: dict[str, Window], record: LedgerRecord) -> None:
+def _apply_record(windows_by_name: dict[str, Window], record: Record) -> None:
     body = record.body
     if record.kind == "seed_committed":
         terms = Terms.of(body)
@@ -187,7 +175,7 @@ def _apply_record(windows_by_name: dict[str, Window], record: LedgerRecord) -> N
         window.secret = bytes.fromhex(body["seed"])
 
 
-def find_window(records: Iterable[LedgerRecord], name: str) -> Window:
+def find_window(records: Iterable[Record], name: str) -> Window:
     """The window with this name, or the latest window of the benchmark with this name."""
     every = read_windows(records)
     if name in every:

@@ -98,7 +98,8 @@ class RenderedBoard:
 class ServedBoard:
     """A board at a location (see `locations.open_board_view`), read by many threads. `start` begins to watch it.
 
-    board: the writable board if the location is its folder; None for a copy."""
+    board: the writable board if the location is its folder; None for a copy. ready: the newest computed tables and
+    pages; None if there are none yet."""
 
     def __init__(self, location: str, poll: float = POLL) -> None:
         self.location, self.poll = location, poll
@@ -107,7 +108,7 @@ class ServedBoard:
         self._exit = ExitStack()
         self._view: BoardView | None = None
         self._history: History | None = None
-        self._shown: RenderedBoard | None = None
+        self.ready: RenderedBoard | None = None
         self._opening, self._there = Lock(), Condition()
         self._reading: asyncio.Future[History] | None = None
         self._next_reading: asyncio.Future[History] | None = None
@@ -165,18 +166,13 @@ class ServedBoard:
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
         """Return the newest computed tables and pages, waiting for the first ones. Raises 503 on timeout."""
-        if self._shown is None:
+        if self.ready is None:
             with self._there:
-                self._there.wait_for(lambda: self._shown is not None or bool(self.problem), wait)
-        if self._shown is None:
+                self._there.wait_for(lambda: self.ready is not None or bool(self.problem), wait)
+        if self.ready is None:
             why = self.problem or "the tables are being computed: try again in a minute"
             raise HTTPException(503, why, {"Retry-After": "10"})
-        return self._shown
-
-    @property
-    def ready(self) -> RenderedBoard | None:
-        """Return the newest computed tables and pages without waiting; None if there are none yet."""
-        return self._shown
+        return self.ready
 
     def view(self, history: History) -> BoardView:
         """Return the board at the last record of a history."""
@@ -262,7 +258,7 @@ class ServedBoard:
         history = self.history()
         view = self.view(history)
         marker = (history.head.hash, json.dumps([view.baselines(), view.is_open()], sort_keys=True))
-        if self._shown is not None and self._shown.marker == marker:
+        if self.ready is not None and self.ready.marker == marker:
             return
         watch = Stopwatch()
         rendered = RenderedBoard(history, view, take_snapshot(view), marker)
@@ -271,7 +267,7 @@ class ServedBoard:
             if "/" not in path or path.startswith("static/"):
                 rendered.page(path)
         with self._there:
-            self._shown = rendered
+            self.ready = rendered
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
-from ...benchmarks.statistics.sample import BoundaryRows, Replicates, RowScores, Sample
+from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.documents import parse_json
 from ...core.durable import ADVICE
@@ -33,7 +33,7 @@ from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .standings import find_outdated
 
-CACHE_VERSION = 10
+CACHE_VERSION = 11
 """Version of the cache format: raise it with every change of the content."""
 
 MANY = 12
@@ -128,8 +128,9 @@ def serialise_rows(rows: EntryRows) -> bytes:
         elif isinstance(sample, Replicates):
             arrays[f"{view}.per_seed"] = np.array(sample.per_seed)
             arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
+            arrays[f"{view}.bias"] = np.array(sample.bias)
             if sample.ends is not None:
-                arrays[f"{view}.ends"], arrays[f"{view}.weight"] = sample.ends.moved, np.array(sample.ends.weight)
+                arrays[f"{view}.ends"] = sample.ends
     header = {
         "floor": rows.floor,
         "odd": list(rows.odd),
@@ -168,9 +169,8 @@ def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clusterin
         return RowScores(scores, (low, high), arrays.get(f"{view}.clusters"))
     per_seed = arrays[f"{view}.per_seed"].tolist()
     without, sizes = arrays[f"{view}.without"], arrays[f"{view}.sizes"]
-    moved = arrays.get(f"{view}.ends")
-    ends = None if moved is None else BoundaryRows(moved, float(arrays[f"{view}.weight"]))
-    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends)
+    ends, bias = arrays.get(f"{view}.ends"), float(arrays[f"{view}.bias"])
+    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends, bias)
 
 
 def _read_cached_rows(board: BoardView, standing: ScoredEntry) -> EntryRows | None:

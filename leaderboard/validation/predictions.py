@@ -117,6 +117,8 @@ def _check_foreign_blocks(
 
 
 def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Problems) -> None:
+    import pyarrow.compute as pc
+
     column, status = table["prediction"], table["status"].to_numpy()
     given = column.is_valid().to_numpy()
     answered = status == ANSWERED
@@ -132,7 +134,7 @@ def _check_values(table: pa.Table, benchmark: Benchmark, file: str, problems: Pr
     if not stated or not hold("value-status", given != answered, _STATUS_AND_PREDICTION, "status"):
         return
     if benchmark.task.in_text:
-        lengths = _measure_lengths(column)
+        lengths = np.asarray(pc.utf8_length(column).fill_null(0), np.int64)
         hold(
             "value-text", lengths > MAX_TEXT, f"a string of {lengths.max(initial=0)} characters; {_MOST}", "prediction"
         )
@@ -157,12 +159,6 @@ _STATUS_AND_PREDICTION = "status 0 without a prediction, or a prediction with an
 _MOST = f"at most {MAX_TEXT} are accepted"
 
 
-def _measure_lengths(column: pa.ChunkedArray) -> NDArray[np.int64]:
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.utf8_length(column).fill_null(0), np.int64)
-
-
 def _check_boxes(column: pa.ChunkedArray, file: str, problems: Problems, table: pa.Table) -> None:
     for index, text in enumerate(column.to_pylist()):
         try:
@@ -174,7 +170,8 @@ def _check_boxes(column: pa.ChunkedArray, file: str, problems: Problems, table: 
 
 
 def _check_scores(table: pa.Table, answered: NDArray[np.bool_], of_labels: bool, file: str, problems: Problems) -> None:
-    for start, chunk in _iterate_chunks(table["scores"]):
+    start = 0
+    for chunk in table["scores"].chunks:
         if chunk.null_count or chunk.flatten().null_count:
             what = "scores are missing for some rows: give them for all, or leave the column out"
             problems.add("value-scores", file, what, "scores")
@@ -190,10 +187,4 @@ def _check_scores(table: pa.Table, answered: NDArray[np.bool_], of_labels: bool,
             what = f"the scores of {wrong.sum()} or more rows are {must}"
             problems.add("value-scores", file, what, "scores", _format_row_id(table.slice(start, len(chunk)), wrong))
             return
-
-
-def _iterate_chunks(column: pa.ChunkedArray) -> Any:
-    start = 0
-    for chunk in column.chunks:
-        yield start, chunk
         start += len(chunk)

@@ -55,7 +55,7 @@ class ArchiveFiles(ABC):
     def __init__(self, where: str) -> None:
         self.where = where
         self._infos: dict[str, Any] = {}
-        """By path, what is known of each file."""
+        """By path, what is known of each file, in the order that is fastest to read."""
         self.desktop_files: list[str] = []
         """Paths of files that are not members."""
 
@@ -63,9 +63,9 @@ class ArchiveFiles(ABC):
         """The paths of all files, sorted."""
         return sorted(self._infos)
 
-    @abstractmethod
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         """Yield the path and bytes of each file that `accept` selects, in the order that is fastest to read."""
+        return ((name, self.read(name)) for name in self._infos if accept is None or accept(name))
 
     @abstractmethod
     def executable(self, name: str) -> bool:
@@ -137,7 +137,7 @@ class FolderFiles(ArchiveFiles):
         super().__init__(str(folder))
         self._folder = folder
         root = folder.resolve()
-        for path in folder.rglob("*"):
+        for path in sorted(folder.rglob("*"), key=Path.as_posix):
             name = path.relative_to(folder)
             if ".git" in name.parts:
                 continue
@@ -147,9 +147,6 @@ class FolderFiles(ArchiveFiles):
                 raise BadData(f"{path} is a link to a file outside {folder}: replace it by the file itself")
             elif path.is_file():
                 self._infos[name.as_posix()] = path
-
-    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        return ((name, self.read(name)) for name in self.names() if accept is None or accept(name))
 
     def read(self, name: str) -> bytes:
         if name not in self._infos:  # also guards against paths that leave the folder
@@ -172,7 +169,7 @@ class _ZipFiles(ArchiveFiles):
             self._zip = zipfile.ZipFile(path)
         except _BROKEN as error:
             raise BadData(f"{self.where} is not a readable zip: {get_first_line(error)}") from error
-        for info in self._zip.infolist():
+        for info in sorted(self._zip.infolist(), key=lambda info: info.header_offset):
             if info.is_dir():
                 continue
             if _is_desktop_file(info.filename):
@@ -184,11 +181,6 @@ class _ZipFiles(ArchiveFiles):
             self._infos[info.filename] = info
         _refuse_many(len(self._infos), self.where)
         refuse_bomb(path.stat().st_size, sum(info.file_size for info in self._infos.values()), self.where)
-
-    def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
-        for info in sorted(self._infos.values(), key=lambda info: info.header_offset):
-            if accept is None or accept(info.filename):
-                yield info.filename, self.read(info.filename)
 
     def read(self, name: str) -> bytes:
         if name not in self._infos:

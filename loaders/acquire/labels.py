@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +37,9 @@ def number_classes(texts: Mapping[str, Collection[str]], labels: Collection[str]
         shared = next((group for group in groups if field in labels and not group.isdisjoint(its)), its)
         if len(shared) > MOST_CLASSES:
             raise BadDefinition(f"[data] {field!r} has more than {MOST_CLASSES:,} distinct texts: too many for classes")
-        classes[field] = _sort_texts(shared)
+        # By code point, and integers by value, so that "10" comes after "9".
+        classes[field] = sorted(sorted(shared), key=int if all(map(_INTEGER.fullmatch, shared)) else None)
     return classes
-
-
-def _sort_texts(texts: Iterable[str]) -> list[str]:
-    """Sort texts by code point, and integers by value, so that "10" comes after "9"."""
-    texts = sorted(texts)
-    return sorted(texts, key=int) if all(map(_INTEGER.fullmatch, texts)) else texts
 
 
 @dataclass(frozen=True)

@@ -297,12 +297,3 @@ def iterate_token_batches(
             rows = positions[start:stop]
             batch = make_batch(columns, lambda _, column, rows=rows: column.take(rows), raw_text=False)  # type: ignore[misc]
             yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}
-
-
-def compute_padding_share(lengths: NDArray[np.int64], order: Order, batch_size: int) -> float:
-    """Return the fraction of an epoch's token positions that are padding, if each batch is padded to its longest row; 0
-    for an empty epoch."""
-    rows = order.at(np.arange(len(lengths)))
-    batches = np.split(rows, range(batch_size, len(rows), batch_size))
-    places = sum(len(some) * int(lengths[some].max(initial=0)) for some in batches)
-    return 1 - float(lengths.sum()) / places if places else 0.0

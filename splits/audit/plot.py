@@ -1,4 +1,4 @@
-"""Plot a split's audit as four panels: severity, labels, groups, and the distances between train and ood_test.
+"""Plot a split's audit: severity, labels, groups, and the distances between train and ood_test, as far as it has them.
 
 The figure depends on `audit.json` alone. Colours are those of Okabe and Ito (Color Universal Design, 2008); a part has
 the same colour in every panel.
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Audit = Mapping[str, Any]
 
 _COLOURS = dict(zip(PARTS, ("#0072B2", "#56B4E9", "#009E73", "#E69F00", "#D55E00"), strict=True))
-_GREY = "#595959"
 _SHOWN, _LETTERS, _LINE, _ROOM = 12, 20, 118, 12
 _SCALARS = {
     "new factor combination": ("factors", "PART", "rows_with_unseen_combination"),
@@ -81,24 +80,28 @@ def draw_figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
     the names of the label's classes 0, 1 .., if they have names."""
     with use_plot_settings(_SETTINGS):
         from matplotlib.figure import Figure as Empty
+        from matplotlib.gridspec import GridSpec
         from matplotlib.patches import Patch
 
-        bars = len(_list_distances(audit, _find_test_part(audit)))
-        audit_figure = Empty(figsize=(7.6, 6.2 + 0.3 * max(0, bars - _ROOM)), layout="constrained")
+        distances = _list_distances(audit, _find_test_part(audit))
+        panels: list[Callable[[Axes, Audit], None]] = [
+            *([_draw_severity] if audit.get("severity_histogram") else []),
+            *([partial(_draw_labels, classes=classes)] if audit["labels"].get("shares") else []),
+            *([_draw_groups] if "groups" in audit else []),
+            *([partial(_draw_measures, distances=distances)] if distances else []),
+        ]
+        columns, floors = min(2, len(panels)), -(-len(panels) // 2)
+        tall = 0.6 + 2.8 * floors + 0.3 * max(0, len(distances) - _ROOM)
+        audit_figure = Empty(figsize=(3.8 * max(columns, 1.6), tall), layout="constrained")
         verdict = "holds" if audit["holds"] else "DOES NOT HOLD"
         why = wrap(audit["why"], _LINE, max_lines=4, placeholder=" …")
         lines = [f"{audit['split']} ({audit['kind']} shift): {verdict}", *why]
         audit_figure.suptitle("\n".join(lines), x=0.01, ha="left", size=8.5)
-        panels = audit_figure.subplots(2, 2)
-        labels = partial(_draw_labels, classes=classes)
-        draw_functions: tuple[Callable[[Axes, Audit], None], ...] = (
-            _draw_severity,
-            labels,
-            _draw_groups,
-            _draw_measures,
-        )
-        for axes, draw in zip(panels.flat, draw_functions, strict=True):
-            draw(axes, audit)
+        grid = GridSpec(max(floors, 1), max(columns, 1), figure=audit_figure)
+        # The last of an odd number of panels is as wide as two.
+        for number, draw in enumerate(panels):
+            width = columns if number == len(panels) - 1 and number % 2 == 0 else 1
+            draw(audit_figure.add_subplot(grid[number // 2, number % 2 : number % 2 + width]), audit)
         parts = [Patch(color=_COLOURS[name], label=f"{name} ({rows:,} rows)") for name, rows in audit["rows"].items()]
         audit_figure.legend(handles=parts, loc="outside lower center", ncols=min(3, len(parts)), handlelength=1.0)
         # Ticks are created at the first layout: do it now, while the settings apply.
@@ -108,14 +111,11 @@ def draw_figure(audit: Audit, classes: Sequence[str] = ()) -> Figure:
 
 def _draw_severity(axes: Axes, audit: Audit) -> None:
     axes.set_title("Severity")
-    histogram = audit.get("severity_histogram")
-    if not histogram:
-        return _draw_empty(axes, "rows of this split have no severity")
+    histogram = audit["severity_histogram"]
     shares = {name: [n / max(sum(counts), 1) for n in counts] for name, counts in histogram["counts"].items()}
     axes.set_ylabel("share of the part's rows")
     if "values" in histogram:
-        _draw_bars(axes, [f"{value:g}" for value in histogram["values"]], shares)
-        return None
+        return _draw_bars(axes, [f"{value:g}" for value in histogram["values"]], shares)
     edges = histogram["edges"]
     for name, values in shares.items():
         axes.stairs(values, edges, fill=True, alpha=0.2, color=_COLOURS[name])
@@ -126,23 +126,18 @@ def _draw_severity(axes: Axes, audit: Audit) -> None:
 def _draw_labels(axes: Axes, audit: Audit, classes: Sequence[str]) -> None:
     title = "True labels" if "noise" in audit else "Labels"
     axes.set_title(title)
-    shares = audit["labels"].get("shares")
-    if not shares:
-        most = max(audit["labels"]["distinct"].values())
-        return _draw_empty(axes, f"no classes: up to {most:,} different labels a part")
+    shares = audit["labels"]["shares"]
     axes.set_ylabel("share of the part's rows")
     called = {str(number): name for number, name in enumerate(classes)}
     names, columns = _select_commonest(shares, dict.fromkeys(shares, 1.0), _LETTERS // 2, called)
     most = max(audit["labels"]["distinct"].values())
     if most > len(names):
         axes.set_title(f"{title}: the {len(names)} commonest of {most}")
-    return _draw_bars(axes, names, columns)
+    _draw_bars(axes, names, columns)
 
 
 def _draw_groups(axes: Axes, audit: Audit) -> None:
     axes.set_title("Groups")
-    if "groups" not in audit:
-        return _draw_empty(axes, "rows of this split have no group")
     names, columns = _select_commonest(audit["groups"]["rows"], audit["rows"], _LETTERS)
     rest = {part: audit["rows"][part] - sum(values) for part, values in columns.items()}
     if any(rest.values()):
@@ -150,15 +145,12 @@ def _draw_groups(axes: Axes, audit: Audit) -> None:
         columns = {part: [*values, rest[part]] for part, values in columns.items()}
     axes.set_xlabel("rows")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    return _draw_bars(axes, names, columns, upright=False)
+    _draw_bars(axes, names, columns, upright=False)
 
 
-def _draw_measures(axes: Axes, audit: Audit) -> None:
+def _draw_measures(axes: Axes, audit: Audit, distances: Sequence[tuple[str, float, float | None]]) -> None:
     test = _find_test_part(audit)
     axes.set_title(f"From train to {test}")
-    distances = _list_distances(audit, test)
-    if not distances:
-        return _draw_empty(axes, f"nothing to compare: no {test}, or no measure applies")
     for index, (_, value, chance) in enumerate(distances):
         axes.barh(index, value, _BAND, color=_COLOURS[test])
         if chance is not None:
@@ -170,7 +162,6 @@ def _draw_measures(axes: Axes, audit: Audit) -> None:
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1])
     if any(chance is not None for _, _, chance in distances):
         axes.set_xlabel("black line: by chance")
-    return None
 
 
 def _find_test_part(audit: Audit) -> str:
@@ -249,13 +240,6 @@ def _draw_bars(
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(max(len(names), _LEAST_BARS) - 0.5, -0.5)
     axes.locator_params(axis="x", nbins=5)
-
-
-def _draw_empty(axes: Axes, why: str) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[:].set_visible(False)
-    axes.text(0.5, 0.5, "\n".join(wrap(why, 36)), ha="center", va="center", color=_GREY, transform=axes.transAxes)
 
 
 def _shorten_names(names: Sequence[str], letters: int) -> list[str]:

@@ -236,14 +236,14 @@ _KINDS = {
     "domain": _judge_domain,
 }
 
-_BY_SEVERITY = "choose `parameters` by which every row of ood_test is beyond all of training"
+_BY_SEVERITY = "choose `parameters` so that every severity in ood_test is above all in train"
 
 _REMEDIES = {
     "length": _BY_SEVERITY,
     "easy-to-hard": _BY_SEVERITY,
-    "compositional": "choose `parameters` that hold combinations out; `factors` names fields that are combined",
-    "corrupted-label": "choose `parameters` by which labels of train are wrong, and no others",
-    "domain": "hold whole domains out by `parameters`, or, where training and test were drawn alike, say "
+    "compositional": "choose `parameters` that hold out combinations; `factors` names the fields that are combined",
+    "corrupted-label": "choose `parameters` that corrupt labels of train, and no others",
+    "domain": "choose `parameters` that hold out whole domains; or, if training and test have one distribution, set "
     "declared = { one_distribution = true }",
 }
 

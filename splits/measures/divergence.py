@@ -40,7 +40,7 @@ def chernoff_coefficient(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
             f"chernoff: p and q must be two lists of equal length, not of shapes {first.shape} and {second.shape}"
         )
     if not 0 < alpha < 1:
-        raise FarshiftError(f"chernoff: alpha = {alpha}: it lies between 0 and 1")
+        raise FarshiftError(f"chernoff: alpha = {alpha}: must be between 0 and 1")
     for weights in (first, second):
         if not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
             raise FarshiftError("chernoff: p and q must be counts or probabilities: none negative, not all zero")
@@ -80,7 +80,7 @@ def _compare_parts(train: list[Any], test: list[Any], parts: Parts, alpha: float
     known, met = (Counter(part for text in texts for part in parts(text)) for texts in (train, test))
     for name, count in (("training", known), ("test", met)):
         if not count:
-            raise FarshiftError(f"divergence: the {name} texts hold no {what}")
+            raise FarshiftError(f"divergence: the {name} texts contain no {what}")
     kinds = list(known | met)
     coefficient = chernoff_coefficient([known[kind] for kind in kinds], [met[kind] for kind in kinds], alpha)
     return 1 - coefficient, len(met.keys() - known.keys())

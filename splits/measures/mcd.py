@@ -57,7 +57,7 @@ def search_split(
     if atom_bound is not None and not 0 <= atom_bound <= 1:
         raise BadDefinition(f"atom_bound = {atom_bound}: a divergence, from 0 to 1")
     if not len(compounds.code):
-        raise BadDefinition("no row holds a compound (two neighbouring words): their divergence cannot be maximised")
+        raise BadDefinition("no row contains a compound (two neighbouring words): their divergence cannot be maximised")
     measures = _Measure(atoms, ATOMS), _Measure(compounds, COMPOUNDS)
     bound = 1.0 if atom_bound is None else atom_bound
     begun = [_measure_split(*measures, test) for test in _draw_tests(atoms, compounds, test_rows, seed)]

@@ -188,12 +188,6 @@ def test_a_settings_file_with_an_unknown_name_is_one_line(tmp_path: Path) -> Non
     assert untouched(tmp_path / "r")
 
 
-def test_a_budget_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(FarshiftError, match=r"^budget 'quik': use full or quick$"):
-        run_baseline("mlp", ON, out=tmp_path / "r", budget="quik")
-    assert untouched(tmp_path / "r")
-
-
 def test_a_rule_that_leaves_one_environment_is_refused_where_several_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -193,7 +193,7 @@ def test_the_best_of_several_runs_is_chosen_for_each_seed():
             "is not a score",
         ),
         ({"runs": {"network": {"recipe": "mlp", "on": "modadd97/xi35", "recorded": True, "steps": 4}}}, "recorded run"),
-        ({"published": {"test": {"mark": "seen", "where": "here"}}}, "value or says is required"),
+        ({"published": {"test": {"mark": "seen", "where": "here"}}}, "give `value` or `says`"),
     ],
 )
 def test_a_claim_that_cannot_be_judged_is_refused(changes, complaint, tmp_path):

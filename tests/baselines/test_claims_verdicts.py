@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from farshift.baselines.reproduce.measured import Evidence, combine_values
-from farshift.baselines.reproduce.verdict import combine_verdicts, judge_rule
+from farshift.baselines.reproduce.reproduce import combine_verdicts, judge_rule
 from farshift.benchmarks.claims.claim import Claim, Score
 from farshift.benchmarks.claims.outcome import Measurement, Outcome, RuleVerdict, get_stated_verdict, make_exact
 

@@ -24,6 +24,7 @@ from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
 from farshift.loaders.batching.pixels import ArrayPixels, EncodedPixels
 from farshift.loaders.decoders import load_decoder
+from support import Heard
 
 from .killed_groups import killed_before
 from .toys import Rows, recipe
@@ -144,17 +145,6 @@ def test_what_was_begun_with_one_feed_goes_on_with_the_other(tmp_path: Path, mon
         np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
 
 
-class Told:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
-        pass
-
-
 def data() -> tuple[RowEncoding, Data]:
     rows = images(30)
     coding = RowEncoding(TASK, rows.numpy())
@@ -167,7 +157,7 @@ def test_the_feed_is_chosen_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size)
     assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], torch.Tensor)
     monkeypatch.setattr(feed, "get_free_memory", lambda device: 4 * size - 4)
-    with report_to(output := Told()):
+    with report_to(output := Heard()):
         assert isinstance(feed.move_to_device(rows, "auto", "cpu").inputs[1], PixelRows)
     assert output.lines == [
         "the images take 13.0 kB as float32, more than 13.0 kB: they stay uint8 and are streamed to the device "

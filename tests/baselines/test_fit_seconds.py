@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.fit_seconds import FitSeconds
+from farshift.baselines.training.trained_group import FitSeconds
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
@@ -33,7 +33,7 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         def seconds(self) -> float:
             return clock[0] - self.start
 
-    for module in ("fit_seconds", "trainer", "replica_group"):
+    for module in ("trained_group", "trainer", "replica_group"):
         monkeypatch.setattr(f"farshift.baselines.training.{module}.Stopwatch", Watch)
 
     def spent(seconds: float) -> None:
@@ -45,17 +45,6 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def each_step_takes(seconds: float, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
     step = Training.step
     monkeypatch.setattr(Training, "step", lambda self: (spend(seconds), step(self))[1])
-
-
-def test_seconds_are_shared_out_by_steps_and_what_is_nobodys_evenly(spend: Callable[[float], None]) -> None:
-    result = FitSeconds(["a", "b", "c"])
-    spend(20.0)
-    result.add(8.0, {"a": 3, "b": 1})
-    result.add(6.0, {"c": 0}, before=4.0)
-    spend(1.0)
-    result.close()
-    even = (21.0 - 8.0 - 2.0) / 3
-    assert [result.of(name) for name in "abc"] == [round(own + even, 3) for own in (6.0, 2.0, 6.0)]
 
 
 def test_replicas_that_take_no_step_have_even_shares(spend: Callable[[float], None]) -> None:

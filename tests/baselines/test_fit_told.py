@@ -7,8 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.running.watch_progress import report_file_progress
+from farshift.baselines.running.sweep import report_file_progress, run_baseline
 from farshift.baselines.training import fit_progress_reporter
 from farshift.baselines.training.fit_progress_reporter import FitProgressReporter
 from farshift.benchmarks.runs.fit_progress import FitProgress, get_fit_file, read_fit_progress

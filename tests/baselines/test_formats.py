@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, make_encoding
 from farshift.baselines.formats import make_format
-from farshift.baselines.formats._computations import COMPUTATIONS
+from farshift.baselines.formats.scratchpad import COMPUTATIONS
 from farshift.baselines.recipe import find_plugin_files, read_settings
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError, UnknownName

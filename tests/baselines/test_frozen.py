@@ -16,7 +16,7 @@ from farshift import FarshiftError
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.encoding import RowEncoding
 from farshift.baselines.encoding.frozen import FrozenColumns, digest_encoder
-from farshift.benchmarks.adapters._hf_logging import silence_transformers
+from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 from sklearn.linear_model import LogisticRegression, Ridge

@@ -14,7 +14,7 @@ import torch
 from encoded_files import folder as in_folder
 from encoded_files import picture, sound
 from farshift.baselines.encoding.frozen import FrozenColumns
-from farshift.benchmarks.adapters._hf_logging import silence_transformers
+from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.audio import read_samples

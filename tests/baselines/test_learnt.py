@@ -6,8 +6,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores
-from farshift.baselines.running.undertrained import SMOKE, find_undertrained, make_trained_check
+from farshift.baselines.running.recorded_scores import (
+    SMOKE,
+    RecordedScore,
+    find_undertrained,
+    make_trained_check,
+    read_recorded_scores,
+)
 
 ON = "scan/length"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from farshift.baselines.recipe import find_recipe, load_recipes, replace_network, resolve_settings
-from farshift.baselines.running.changes import RecipeOverrides
 from farshift.baselines.running.plan import has_image
+from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import ModelError, UnknownName

@@ -18,7 +18,7 @@ from farshift.baselines.recipe import find_recipe, make_fine_tuned
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.benchmarks.adapters._hf_logging import silence_transformers
+from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 from torch import Tensor

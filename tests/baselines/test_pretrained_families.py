@@ -11,16 +11,16 @@ import tiny_hf
 import tiny_vision
 import torch
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.encoding import audio_samples
+from farshift.baselines.encoding import token_ids
 from farshift.baselines.encoding.token_ids import choose_encoding
 from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.networks import pretrained
 from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
-from farshift.baselines.running.changes import RecipeOverrides
+from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.benchmarks.adapters._hf_logging import silence_transformers
+from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import ModelError
@@ -153,12 +153,12 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
 def test_training_sounds_are_decoded_once(folders: dict[str, str], cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _, before, _ = given("layer", folders)
     requested: list[str] = []
-    plain = audio_samples.read_samples
-    monkeypatch.setattr(audio_samples, "read_samples", lambda *given: (requested.append(given[-1]), plain(*given))[1])
+    plain = token_ids.read_samples
+    monkeypatch.setattr(token_ids, "read_samples", lambda *given: (requested.append(given[-1]), plain(*given))[1])
     _, again, _ = given("layer", folders)
     assert torch.equal(before.inputs[1], again.inputs[1])
     assert not requested
-    monkeypatch.setattr(audio_samples, "KEPT_BYTES", 0)
+    monkeypatch.setattr(token_ids, "KEPT_BYTES", 0)
     _, fresh, _ = given("layer", folders)
     assert len(requested) == 2 * ROWS
     assert torch.equal(before.inputs[1], fresh.inputs[1])

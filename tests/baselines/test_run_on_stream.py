@@ -9,8 +9,8 @@ from typing import Any
 import picture_split
 import pytest
 from farshift import FarshiftError, load, score
-from farshift.baselines.running.changes import RecipeOverrides
-from farshift.baselines.running.sweep import make_budget, make_plan, make_plans, run_baseline
+from farshift.baselines.running.published import RecipeOverrides
+from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.files import get_cache_root
@@ -74,7 +74,7 @@ def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(e
     with pytest.raises(FarshiftError, match=r"an estimator reads all rows at once, .*: leave --stream out, or train a"):
         make_plan("random-forest", NAME, tmp_path / "a", budget, changes=changes)
     with pytest.raises(FarshiftError, match="scan/length: only images and audio can be streamed, and its input"):
-        make_plans(["transformer"], "scan/length", tmp_path / "b", budget, changes=changes)
+        make_plan("transformer", "scan/length", tmp_path / "b", budget, changes=changes)
     assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
 
 

@@ -10,16 +10,14 @@ import pytest
 import tiny_vision
 import torch
 from farshift.baselines.encoding.encoding import make_encoding
-from farshift.baselines.layers.convolution import Conv2d
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.training.activations import list_blocks
 from farshift.baselines.training.feed import move_to_device
-from farshift.baselines.training.memory_format import apply_memory_format
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
-from farshift.core.errors import BadDefinition, ModelError
+from farshift.core.errors import ModelError
 
 from .toys import TURN, Rows, commands, recipe
 
@@ -157,30 +155,3 @@ def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
     assert list_blocks(network) == list(network.body)
     with pytest.raises(ModelError, match="this network has no list of layers"):
         training("linear", recompute=True).step()
-
-
-@pytest.mark.parametrize("choice", ["channels_last", "contiguous"])
-def test_pictures_lie_as_is_asked_and_give_the_same_losses(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored, _ = history(training("cnn", widths=[4, 4], width=8))
-    seen = []
-    plain = Conv2d.forward
-
-    def forward(self: Conv2d, x: torch.Tensor) -> torch.Tensor:
-        form = torch.channels_last if choice == "channels_last" else torch.contiguous_format
-        seen.append(x[0].is_contiguous(memory_format=form))
-        return plain(self, x)
-
-    monkeypatch.setattr(Conv2d, "forward", forward)
-    result, _ = history(training("cnn", widths=[4, 4], width=8, memory_format=choice))
-    assert len(seen) == 2 * STEPS
-    assert all(seen)
-    np.testing.assert_allclose(result, stored, rtol=0, atol=1e-6)
-
-
-def test_a_picture_is_the_same_in_another_format() -> None:
-    x = torch.rand(2, 3, 4, 5, 6)
-    for form in (torch.channels_last, torch.contiguous_format):
-        assert torch.equal(apply_memory_format(x, form), x)
-        assert torch.equal(apply_memory_format(x[0], form), x[0])
-    with pytest.raises(BadDefinition, match="use auto, channels_last or contiguous"):
-        training("cnn", memory_format="nchw")

@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from farshift import Answers
-from farshift.benchmarks.harness.predictor import Predictor
-from farshift.benchmarks.harness.time_limit import TimeLimit
+from farshift.benchmarks.harness.predictor import Predictor, TimeLimit
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.model_inputs.rows import ModelRows

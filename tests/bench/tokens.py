@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 from farshift.baselines.encoding.token_rows import TokenRows
 from farshift.loaders.batching.order import StoredPermutation
-from farshift.loaders.batching.tokens import BucketedOrder, compute_padding_share, load_tokenizer, tokenise_texts
+from farshift.loaders.batching.tokens import BucketedOrder, load_tokenizer, tokenise_texts
+from padding import compute_padding_share
 
 MOST, BATCH = 512, 32
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 from dataclasses import replace
 
@@ -144,31 +143,6 @@ def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(s
     assert not [text for text in output if KEY in text]
     assert files(cache)
     assert not [path for path in files(cache) if KEY.encode() in path.read_bytes()]
-
-
-responses = st.builds(
-    Response,
-    text=st.text(st.characters(exclude_categories=["Cs"])),
-    finish_reason=st.sampled_from(["stop", "length", ""]),
-    prompt_tokens=st.integers(0, 2**40),
-    completion_tokens=st.integers(0, 2**40),
-)
-leaf = st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs"]))
-requests = st.dictionaries(st.text("abcdef", min_size=1), leaf | st.lists(leaf), max_size=5)
-
-
-@given(requests, requests)
-def test_two_requests_share_a_key_only_if_they_are_the_same(one, other):
-    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (compute_response_key(one) == compute_response_key(other)) == same
-    assert compute_response_key(one) == compute_response_key(dict(reversed(one.items())))
-
-
-@given(responses, st.text("0123456789abcdef", min_size=64, max_size=64))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_kept_is_given_back(cache, response, key):
-    cache_response(key, response)
-    assert read_cached_response(key) == response
 
 
 @given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.runs import merge as merging
 from farshift.benchmarks.runs import run_folder
+from farshift.benchmarks.runs import run_folder as merging
 from farshift.benchmarks.runs.run_folder import RunFolder
 from farshift.benchmarks.runs.shards import discard_folder
 from farshift.benchmarks.runs.status import list_statuses

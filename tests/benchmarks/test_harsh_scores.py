@@ -257,6 +257,15 @@ def test_right_on_every_row_is_not_certain(rows, name):
     assert (few.low > 0) == (rows > 4)
 
 
+@pytest.mark.parametrize(("name", "kind"), [("pearson", "regression"), ("entity_f1", "sequence")])
+def test_right_on_every_row_is_not_certain_without_classes_either(name, kind):
+    truth = np.arange(40.0) if kind == "regression" else np.array(["B-PER I-PER O"] * 40, object)
+    rows = AnsweredRows(Task(kind, ("a",), "label"), np.arange(40, dtype=np.uint64), truth, [Answers.all_given(truth)])
+    result = estimate_mean(rows.by(find_metric(name)))
+    assert result.value == pytest.approx(1) == result.high
+    assert 0.5 < result.low < 0.95
+
+
 def test_the_reason_why_a_metric_is_not_defined_is_the_true_one():
     task, ids = Task("classification", ("a",), "label", classes=2), np.arange(4, dtype=np.uint64)
     sure = np.full((4, 2), 0.5, np.float32)

@@ -55,7 +55,7 @@ def typed(command: str, tools: Path, **environment: str) -> None:
         env=os.environ | offline | environment,
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=900,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.interval import (
+    combine_crossed_variances,
     estimate_gap,
     estimate_gap_difference,
     estimate_mean,
     estimate_paired_difference,
+    has_split_seeds,
 )
 from farshift.benchmarks.statistics.sample import Replicates, RowScores, assign_row_groups, make_replicates
 from farshift.benchmarks.statistics.variance_estimate import (
+    VarianceEstimate,
+    compute_reach,
     compute_two_sided_p,
     estimate_row_variance,
     estimate_seed_variance,
@@ -130,3 +136,40 @@ def test_differences_of_one_models_statistics_keep_seeds_and_groups_together():
     assert plain.bounds == grouped.bounds == (-1.0, 1.0)
     paired = estimate_paired_difference(*(left_out(item, groups) for item in scores))
     assert paired.value == pytest.approx(estimate_paired_difference(*map(RowScores, scores)).value, abs=1e-12)
+
+
+variances = st.floats(1e-9, 1e3)
+
+
+@given(variances, st.integers(2, 10), variances, st.integers(2, 10), st.floats(0, 1))
+def test_few_seeds_that_agree_by_chance_make_no_interval_narrow(by_rows, clusters, by_seeds, seeds, overlap):
+    """The squared half-widths of rows and seeds add up (Banerjee 1960), but for what both have in common."""
+    rows, training = VarianceEstimate(by_rows, clusters - 1), VarianceEstimate(by_seeds, seeds - 1)
+    apart = compute_reach(combine_crossed_variances([rows], [training], 0.0))
+    assert apart == pytest.approx(np.hypot(compute_reach(rows), compute_reach(training)), rel=1e-6)
+    common = compute_reach(combine_crossed_variances([rows], [training], overlap * min(by_rows, by_seeds)))
+    assert max(compute_reach(training), sqrt(by_rows)) * (1 - 1e-6) <= common <= apart * (1 + 1e-6)
+
+
+def give_seeds(*values: float) -> RowScores:
+    """One score of each seed, the same on 500 rows but for the rows' noise."""
+    noise = 0.02 * np.sin(np.arange(500))
+    return RowScores(np.array(values)[:, None] + noise)
+
+
+@pytest.mark.parametrize("values", [(0.95, 0.94, 0.31), (0.9, 0.2), (0.25, 0.3, 0.28, 0.97, 0.96)])
+def test_where_seeds_learn_or_fail_the_interval_is_their_range(values):
+    result = estimate_mean(give_seeds(*values))
+    assert result.low == pytest.approx(min(values), abs=0.02)
+    assert result.high == pytest.approx(max(values), abs=0.02)
+    assert result.low < min(values) < max(values) < result.high
+    difference = estimate_paired_difference(give_seeds(*values), give_seeds(*[0.1 for _ in values]))
+    assert difference.low < 0 < difference.value
+
+
+@pytest.mark.parametrize("values", [(0.95, 0.94, 0.8), (0.9,), (0.2, 0.5, 0.8), (0.5, 0.5, 0.5)])
+def test_seeds_that_differ_by_degrees_have_a_symmetric_interval(values):
+    assert not has_split_seeds(values, (0.0, 1.0))
+    assert not has_split_seeds([1.0, 1.0, 90.0], (0.0, float("inf")))
+    result = estimate_mean(give_seeds(*values))
+    assert result.low < result.value < result.high

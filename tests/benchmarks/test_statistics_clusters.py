@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.clusters import (
@@ -13,16 +15,19 @@ from farshift.benchmarks.statistics.clusters import (
     make_clustering,
 )
 from farshift.benchmarks.statistics.interval import estimate_gap, estimate_mean, estimate_paired_difference
+from farshift.benchmarks.statistics.paired_test import run_paired_t
 from farshift.benchmarks.statistics.sample import (
+    Replicates,
     RowScores,
     assign_row_groups,
     count_jackknife_groups,
     deal_rows,
     make_replicates,
 )
-from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance
+from farshift.benchmarks.statistics.variance_estimate import estimate_row_variance, make_generator
 from hypothesis import given
 from hypothesis import strategies as st
+from simulation.clustered import World
 
 cluster_sizes = st.lists(st.integers(1, 7), min_size=FEW, max_size=12)
 
@@ -228,3 +233,40 @@ def test_what_rows_and_seeds_make_together_is_counted_once():
     groups = squares(scores, None)
     assert groups.interaction() == pytest.approx(expected, rel=0.5)
     assert RowScores(scores[:1]).interaction() == 0.0
+
+
+def test_a_row_at_the_end_is_a_row_and_not_a_cluster_or_a_class():
+    """Over 48 clusters, and over rare classes, intervals are no wider than 1.5 times the ideal of 1.96 standard
+    deviations on either side: a pseudo-row for each class, as large as a cluster, made them 5 to 20 times as wide."""
+    world = World("macro_f1", 48, 20)
+    source = make_generator("a row at the end")
+    pairs = [[model.by(world.find_metric()) for model in world.draw(source, world.sizes)] for _ in range(12)]
+    for estimates in (
+        [estimate_mean(left) for left, _ in pairs],
+        [estimate_paired_difference(*pair) for pair in pairs],
+    ):
+        width = np.mean([estimate.high - estimate.low for estimate in estimates])
+        assert width / 3.92 < 1.8 * np.std([estimate.value for estimate in estimates], ddof=1)
+        assert 0.02 < width < 0.3
+
+
+def test_the_calibration_error_of_a_calibrated_model_may_be_none():
+    """Its plain estimate is above 0 by the noise of rows alone; the interval includes what is left without it."""
+    world, source = World("ece", 8, 50, even=True), make_generator("calibrated")
+    estimates = [estimate_mean(world.draw(source, world.sizes)[0].by(world.find_metric())) for _ in range(10)]
+    assert min(estimate.value for estimate in estimates) > 0.02
+    assert sum(estimate.low == 0 for estimate in estimates) >= 9
+    assert all(estimate.low < estimate.value < estimate.high < 0.3 for estimate in estimates)
+
+
+def test_a_difference_whose_sign_may_be_bias_is_not_significant():
+    sizes = np.full(8, 10)
+    without = np.array([[0.1 + 0.001 * (-1) ** group for group in range(8)]])
+    left, right = (
+        Replicates([value], without * value / 0.1, sizes, (0.0, 1.0), bias=bias)
+        for value, bias in ((0.1, 0.05), (0.08, 0.0))
+    )
+    result = estimate_paired_difference(left, right)
+    assert result.low < 0 < result.value < result.high
+    assert run_paired_t(left, right)[0] == 1
+    assert run_paired_t(replace(left, bias=0.0), right)[0] < 0.05

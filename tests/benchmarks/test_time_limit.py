@@ -7,7 +7,7 @@ import time
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.harness.time_limit import PredictTimeout, TimeLimit
+from farshift.benchmarks.harness.predictor import PredictTimeout, TimeLimit
 from farshift.core.errors import ModelError
 
 HANGS = """

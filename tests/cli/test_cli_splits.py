@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import farshift as fs
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from farshift.cli.splits import BEST_KNOWN
 from support import one_line_error
 
 
@@ -29,6 +32,16 @@ def test_a_definition_says_that_its_data_are_to_be_brought(command, command_json
     name = next(item["name"] for item in command_json("splits", "list") if item["state"] == "definition")
     output = command("splits", "show", name).stdout.splitlines()
     assert output[-1].startswith("a definition, not yet frozen: its rows are pinned on the first pull")
+
+
+def test_a_list_without_words_is_an_overview_of_a_screen(command):
+    lines = command("splits", "list").stdout.splitlines()
+    assert lines[1].split() == ["families", "array", "audio", "image", "tabular", "text"]
+    assert len(lines) <= 24
+    (known,) = [line for line in lines if line.startswith("best known: ")]
+    assert known.removeprefix("best known: ").split(", ") == list(BEST_KNOWN)
+    assert re.search(r"\d+ families \(\d+ manifests\) over \d+ sources; search by words", lines[-1])
+    assert "scan/length@1" in command("splits", "list", "scan").stdout
 
 
 def test_the_list_has_a_line_for_each_family_and_with_all_one_for_each_manifest(command, command_json):

@@ -1,4 +1,4 @@
-"""The commands that there are: few, each described by a sentence, and former names that say what to type now."""
+"""The commands that there are: few, each described by a sentence."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from farshift.cli import MOVED, build_command
-from support import one_line_error
+from farshift.cli import build_command
 
 MOST = 45
 OPERATORS = ("board token", "board sealed")
@@ -35,14 +34,6 @@ def test_there_are_few_commands():
 def test_the_help_of_a_command_begins_with_a_sentence(name):
     first = COMMANDS[name].help.split("\n\n")[0]
     assert re.match(r"[A-Z][a-z]+ .*\.$", first), first
-
-
-@pytest.mark.parametrize("former", sorted(MOVED))
-def test_a_former_name_says_what_to_type_now(former, command):
-    assert former not in COMMANDS
-    now = MOVED[former]
-    assert any(f"{now} ".startswith(f"{name} ") for name in COMMANDS), f"{now} is no command"
-    assert f"It is now: farshift {now}" in one_line_error(command(*former.split()))
 
 
 def test_the_help_of_the_board_fits_a_screen(command):

@@ -159,14 +159,8 @@ def test_a_link_to_another_file_is_no_file_of_a_board(exported, tmp_path):
 
 LEDGER = {
     "a record was removed": (lambda r: [*r[:2], *r[3:]], "record 2 is missing before record 3"),
-    "two records were swapped": (lambda r: [*r[:2], r[3], r[2], *r[4:]], "record 2 comes after record 3"),
-    "a record was changed": (
-        lambda r: [r[0], r[1].replace(b'"team":"us"', b'"team":"me"'), *r[2:]],
-        "record 1 (submitted) was changed: its hash does not match",
-    ),
     "a line is not a record": (lambda r: [*r[:3], b"{}\n", *r[4:]], "ledger.jsonl: line 4 is not a record"),
     "the last line is cut off": (lambda r: [*r[:-1], r[-1][:-9]], "ledger.jsonl: the last line is incomplete"),
-    "the opening was removed": (lambda r: r[1:], "does not begin with the board's opening"),
     "everything was removed": (lambda r: [], "does not begin with the board's opening"),
     "the scores were cut off": (lambda r: r[:2], "was submitted but never scored"),
     "the submission was cut off": (lambda r: r[:1], ".zip is not named in any record"),
@@ -312,13 +306,6 @@ def test_what_a_dishonest_board_signs_is_found_too(board, what):
     tamper(board)
     result = verify_at(str(board.path)).differences
     assert any(complaint in item for item in result), result
-
-
-def test_a_tampered_board_shows_no_standings(board):
-    for file in score_files(board.path):
-        file.write_text("{}")
-    with pytest.raises(FarshiftError, match="farshift board verify"):
-        board.standings()
 
 
 def test_an_entry_of_an_unknown_benchmark_is_said_not_to_be_recomputed(board, monkeypatch):

@@ -137,30 +137,3 @@ def test_2_500_mutated_submissions_in_processes_under_limits(tmp_path):
     assert result.outcomes["accepted"] > 100
     assert len(result.outcomes) > 35
     assert result.peak_mib < 1024
-
-
-@pytest.mark.slow
-def test_a_worker_that_hangs_or_dies_is_a_failure_of_its_case(tmp_path, monkeypatch):
-    """The fuzzer's own watch: a process that is killed while it looks at case 0 is reported, and the rest is done."""
-    import os
-    import signal
-
-    from fuzz import submissions
-
-    killed = []
-    before = submissions.Worker.look
-
-    def look(self, found, out):
-        state = (self.shared / f"state-{self.number}").read_bytes()
-        case = submissions._STATE.unpack(state)[0]
-        if case >= 3 and not killed:
-            killed.append(case)
-            os.kill(self.process.pid, signal.SIGSEGV)
-            self.process.wait()
-        before(self, found, out)
-
-    monkeypatch.setattr(submissions.Worker, "look", look)
-    result = fuzz(300, 1, tmp_path, "watch")
-    assert len(result.failures) == 1
-    assert "ended with code -11" in next(iter(result.failures.values()))
-    assert list(tmp_path.glob("failed-*.txt"))

@@ -41,7 +41,7 @@ def test_records_come_out_as_they_went_in_each_holding_the_hash_of_the_one_befor
     assert [record.kind for record in records] == ["opened", "submitted", "withdrawn"]
     assert [record.seq for record in records] == [0, 1, 2]
     assert [record.previous for record in records] == [GENESIS, records[0].hash, records[1].hash]
-    assert ledger.read() == (records, [])
+    assert find_chain_problems(records, ledger.key) == []
 
 
 @pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")
@@ -86,7 +86,7 @@ def test_appends_from_many_threads_make_one_chain(ledger):
         added = list(threads.map(lambda number: ledger.append([withdrawn(number)])[0], range(40)))
     records = ledger.records()
     assert sorted(added, key=lambda record: record.seq) == records[1:]
-    assert ledger.read()[1] == []
+    assert find_chain_problems(ledger.records(), ledger.key) == []
 
 
 def test_two_processes_append_to_one_chain(ledger, tmp_path, python):
@@ -102,7 +102,7 @@ def test_two_processes_append_to_one_chain(ledger, tmp_path, python):
         both = list(threads.map(lambda _: python.run(*command), range(2)))
     seen = [int(seq) for item in both for seq in item.stdout.split()]
     assert sorted(seen) == list(range(1, 51))
-    assert ledger.read()[1] == []
+    assert find_chain_problems(ledger.records(), ledger.key) == []
 
 
 def chain(tmp_path: Path, length: int = 6) -> tuple[list[Record], str]:
@@ -173,13 +173,6 @@ def test_every_broken_place_of_a_chain_is_named(tmp_path, what):
     assert find_chain_problems(records, key, head=records[3].hash) == []
     tamper, complaints = TAMPERED[what]
     assert find_chain_problems(tamper(records), key) == complaints
-
-
-def test_a_cut_off_tail_is_found_by_a_head_from_an_earlier_look(tmp_path):
-    records, key = chain(tmp_path)
-    assert find_chain_problems(records[:4], key) == [], "what is left of a chain is a chain"
-    (complaint,) = find_chain_problems(records[:4], key, head=records[5].hash)
-    assert complaint == f"no record has the given hash {records[5].hash}: records were removed or rewritten"
 
 
 @pytest.mark.attack("operator", "records of a ledger changed, removed, added or reordered")

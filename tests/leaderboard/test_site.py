@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from farshift.leaderboard.entries import Removal
-from farshift.leaderboard.publish.display import Scale, compute_rank_bar, make_strip_scale
+from farshift.leaderboard.publish.display import BAR, Scale, compute_rank_bar, make_strip_scale
 from farshift.leaderboard.publish.site import Site, write_site
 from made_tables import entry, snapshot
 from page_reader import Read, list_defects
@@ -95,9 +95,9 @@ def test_a_bar_of_ranks_covers_its_set_and_a_strip_its_scale(board):
     (table_view,) = (table_view for table_view in board.views if len(table_view.rows) == 40)
     for row in table_view.rows:
         bar = compute_rank_bar(row, 40)
-        assert 0 <= bar["x"] <= bar["x"] + bar["width"] <= 93
+        assert 0 <= bar["x"] <= bar["x"] + bar["width"] <= BAR + 3
     wide = compute_rank_bar(replace(table_view.rows[0], rank=(1, 40)), 40)
-    assert (wide["x"], wide["width"]) == (0, 90)
+    assert (wide["x"], wide["width"]) == (0, BAR)
     assert compute_rank_bar(replace(table_view.rows[0], rank=None), 40) is None
     scale = make_strip_scale(table_view)
     assert scale == Scale(0.0, 1.0)

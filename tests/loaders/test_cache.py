@@ -15,13 +15,11 @@ import pyarrow as pa
 import pytest
 from farshift import FarshiftError, load
 from farshift.core.files import write_atomically
-from farshift.core.progress import report_to
 from farshift.loaders.acquire.piecewise import ColumnFiles
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.cache.entries import list_entries
-from farshift.loaders.cache.store import is_intact, load_or_build_table
+from farshift.loaders.cache.store import load_or_build_table
 from farshift.splits.schema import Field, Schema
-from support import Heard
 
 
 def test_a_source_is_decoded_once_and_then_mapped(cache, monkeypatch):
@@ -31,38 +29,6 @@ def test_a_source_is_decoded_once_and_then_mapped(cache, monkeypatch):
     assert source.table().equals(first)
     ids = first["row_id"].to_pylist()
     assert ids == sorted(ids)
-
-
-@pytest.mark.parametrize("damage", ["cut", "flip", "empty", "marker"])
-def test_a_cut_off_or_changed_cache_is_built_again_and_never_read(cache, damage):
-    source = find_source("modadd97")
-    expected = source.table().to_pydict()
-    path = source.cached_at
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        path.write_bytes(content[: len(content) // 2])
-    elif damage == "flip":
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-    elif damage == "empty":
-        path.write_bytes(b"")
-    else:
-        path.with_name(path.name + ".ok").write_text("{}")
-    heard = Heard()
-    with report_to(heard):
-        assert source.table().to_pydict() == expected
-    assert any("building it again" in line for line in heard.lines)
-    assert is_intact(path)
-
-
-def test_a_copied_cache_is_hashed_once_and_accepted(cache):
-    source = find_source("modadd97")
-    source.table()
-    path = source.cached_at
-    copy = path.read_bytes()
-    path.unlink()
-    path.write_bytes(copy)
-    assert is_intact(path), "same bytes, new inode: verified by its sha256"
 
 
 @pytest.mark.attack("disk", "a full disk while data are decoded")
@@ -100,16 +66,6 @@ def test_a_disk_that_is_really_full(command, tmp_path, monkeypatch):
         subprocess.run(["umount", mount], check=True)
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "roomy"))
     assert command("splits", "pull", "scan/length").returncode == 0
-
-
-def test_a_cache_that_cannot_be_written_says_where(tmp_path, command, monkeypatch):
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("FARSHIFT_CACHE", str(blocked))
-    done = command("splits", "pull", "modadd97/xi35")
-    assert done.returncode == 2
-    assert str(blocked) in done.stderr
-    assert "set FARSHIFT_CACHE" in done.stderr
 
 
 def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):

@@ -12,16 +12,10 @@ from farshift.loaders.acquire.type_inference import TypeInference
 from farshift.loaders.readers import table
 from farshift.splits.schema import Field, Schema
 from own_source import pin_source
+from support import Heard
 
 ROWS = 30
 FITS, LONG = [2**63 - 1 - row for row in range(ROWS)], [10**19 + row for row in range(ROWS)]
-
-
-class Lines(list):
-    def say(self, text: str) -> None:
-        self.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
 def pinned(path: Path, columns: dict[str, list], **said):
@@ -30,10 +24,10 @@ def pinned(path: Path, columns: dict[str, list], **said):
         path.write_text("\n".join([",".join(columns), *(",".join(map(str, row.values())) for row in rows)]) + "\n")
     else:
         path.write_text("\n".join(map(json.dumps, rows)))
-    output = Lines()
+    output = Heard()
     with report_to(output):
         data = Data.model_validate({"files": [path.name]} | said)
-        return pin_source(data, path.stem, path.parent, path.parent), " ".join(output)
+        return pin_source(data, path.stem, path.parent, path.parent), " ".join(output.lines)
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

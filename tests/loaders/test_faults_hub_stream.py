@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, Unavailable
+from farshift.core.errors import Unavailable
 from farshift.loaders.remote import http
-from hub_faults import LONG, Cut, Fault, Flip, Meanwhile, Refuse, Stall, patience
-from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, send_clients_to, stocked
+from hub_faults import LONG, Cut, Fault, Meanwhile, Refuse
+from hub_rows import SORTS, TEXTS, Shop, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving
 
 MEMORY = 1 << 16
@@ -50,26 +50,16 @@ def test_a_branch_that_moves_while_a_stream_is_opened_or_read_moves_nothing_in_i
         opened(shop, sort)
 
 
-@pytest.mark.parametrize("sort", SORTS)
-def test_a_commit_is_a_revision_and_stays_readable(shop, sort):
-    commit = shop.restock()
-    move(shop)
-    assert drained(epoch(opened(shop, sort, commit))) == (plain(epoch(shop.part)), None)
-
-
 SURVIVED: dict[str, tuple[str, list[Fault]]] = {
     "the Hub is busy": ("GET /api/*", [Refuse(503), Refuse(429, "0")]),
     "the Hub hangs up": ("GET /api/*", [Cut(0)]),
     "the redirect is busy": ("GET */resolve/*", [Refuse(500), Refuse(429, "0")]),
-    "the file is cut": ("GET /large/*", [Cut(1_000), Cut(0), Cut(100, reset=True)]),
-    "the file stalls": ("GET /large/*", [Stall(1_000)]),
 }
 
 
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("where", "faults"), SURVIVED.values(), ids=SURVIVED)
-def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults, monkeypatch):
-    monkeypatch.setattr(http, "STALL", patience(*faults))
+def test_a_passing_fault_of_the_hub_changes_nothing(shop, sort, where, faults):
     shop.restock()
     for fault in faults:
         shop.hub.faults.plan(where, fault)
@@ -81,7 +71,6 @@ REFUSED: dict[str, tuple[str, Fault, str]] = {
     "no such data set": ("GET /api/*", Refuse(404), "is not on the Hub"),
     "the Hub is down": ("GET /api/*", Refuse(500), "could not be fetched in 6 tries"),
     "the redirect is down": ("GET */resolve/*", Refuse(503), "answered 503"),
-    "the file is gone": ("GET /large/*", Refuse(404), "answered 404"),
 }
 
 
@@ -93,21 +82,6 @@ def test_a_lasting_fault_of_the_hub_is_one_error(shop, sort, where, fault, reaso
     with pytest.raises(Unavailable, match=reason) as refused:
         plain(epoch(opened(shop, sort)))
     assert "\n" not in str(refused.value)
-
-
-@pytest.mark.parametrize("sort", SORTS)
-def test_one_wrong_bit_is_never_a_wrong_row(shop, sort):
-    shop.restock()
-    # Opening a small file of Parquet brings the whole of it, and finds the fault; a shard is read later.
-    streamed = opened(shop, sort) if sort == "shards" else None
-    shop.hub.faults.plan("GET /large/*", Flip(content_byte(shop, sort)), times=99)
-    try:
-        accepted, error = drained(epoch(streamed or opened(shop, sort)))
-    except BadData as result:
-        accepted, error = [], result
-    assert accepted == plain(epoch(shop.part))[: len(accepted)]
-    assert isinstance(error, BadData)
-    assert f"/datasets/{REPOSITORY}/resolve/" in str(error)
 
 
 @pytest.mark.parametrize("address", ["@absent/shards", "@main/absent", "@main/*.parquet", "2/shards"])

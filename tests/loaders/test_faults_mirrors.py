@@ -128,13 +128,6 @@ def test_a_file_that_becomes_the_pinned_one_in_the_middle_is_begun_again(hub, sh
     assert [request.range for request in hub.requests] == [None, "bytes=100000-"]
 
 
-def test_a_file_that_is_replaced_in_the_middle_is_never_taken(hub, shard):
-    other = bytes(len(shard))
-    hub.faults.plan("GET /plain/*", Meanwhile(lambda: hub.commit({"rows.tar": other}), Cut(100_000)))
-    with pytest.raises(Unavailable, match=f"returned another file .sha256 {sha256(other).hexdigest()[:12]}"):
-        fetch_file(pin(shard, {"sort": "https", "url": hub.plain("rows.tar")}))
-
-
 def test_a_server_that_asks_to_wait_is_given_its_time_up_to_a_limit(hub, shard, monkeypatch):
     expected = pin(shard, {"sort": "https", "url": hub.plain("rows.tar")})
     pauses: list[float] = []

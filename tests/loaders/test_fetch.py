@@ -44,16 +44,6 @@ def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
     assert heard.done[-1] == len(BODY), "progress was told"
 
 
-@pytest.mark.parametrize("faults", [["cut"], ["500", "cut", "500"], ["429", "cut"], ["cut", "cut", "cut"]])
-def test_a_broken_download_goes_on_where_it_broke(cache, faults):
-    with web(**{"data.bin": BODY}) as site:
-        site.faults["/data.bin"] = list(faults)
-        assert fetch_file(pin(https(site))).read_bytes() == BODY
-        resumed = [expected for _, expected in site.requests if expected]
-        assert len(resumed) >= faults.count("cut") - 1
-        assert all(int(expected.removeprefix("bytes=").rstrip("-")) > 0 for expected in resumed)
-
-
 def test_a_download_left_over_by_a_killed_process_goes_on(cache):
     with web(**{"data.bin": BODY}) as site:
         expected = pin(https(site))
@@ -112,24 +102,6 @@ def test_a_file_with_a_wrong_digest_is_named_removed_and_the_next_mirror_tried(c
         assert got.read_bytes() == BODY
     assert [path for path in (cache / "files").rglob("*.part")] == []
     assert any("another file" in line and "the pinned data.bin" in line for line in heard.lines)
-
-
-@pytest.mark.parametrize(
-    ("faults", "reason"),
-    [
-        (["404"] * 9, "404"),
-        (["short"] * 9, "ended at 524288 of 1048576 bytes|416|206"),
-        (["500"] * 9, "500"),
-        (["other"], "another file"),
-    ],
-)
-def test_when_no_mirror_gives_the_file_every_reason_is_told(cache, faults, reason):
-    with web(**{"data.bin": BODY}) as site:
-        site.faults["/data.bin"] = list(faults)
-        with pytest.raises(Unavailable, match=rf"data\.bin is not available: .*({reason}).*FARSHIFT_MIRRORS"):
-            fetch_file(pin(https(site)))
-        site.faults.clear()
-        assert fetch_file(pin(https(site))).read_bytes() == BODY, "the next call works again"
 
 
 def test_a_mirror_that_is_down_is_told_without_a_second_try(cache, monkeypatch):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import Unavailable
-from hub_faults import Cut, Refuse
+from hub_faults import Refuse
 from hub_rows import SORTS, TEXTS, Batches, Shop, drained, ids, plain, stocked
 from hub_server import serving
 from torch.utils.data import DataLoader
@@ -44,17 +41,6 @@ def read(streamed, workers: int) -> tuple[Batches, FarshiftError | None]:
     accepted, error = drained(DataLoader(streamed, batch_size=None, num_workers=workers))
     # Its traceback would hold the loader, and the loader its workers.
     return accepted, error and error.with_traceback(None)
-
-
-@pytest.mark.parametrize("workers", [0, 1, 3])
-def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers_through_passing_faults(shop, workers):
-    streamed = opened(shop, "shards").torch(50, columns=["row_id"])
-    shop.hub.faults.plan("GET */shards/*.tar", Refuse(503), times=2)
-    shop.hub.faults.plan("GET */shards/*.tar", Cut(3_000), times=2)
-    accepted, error = read(streamed, workers)
-    assert error is None
-    assert ids(accepted) == truth(shop, 50)
-    assert shop.hub.faults.left == 0
 
 
 @pytest.mark.parametrize("sort", SORTS)
@@ -100,37 +86,3 @@ def test_a_killed_worker_is_an_error_and_the_last_state_gives_the_rest_exactly_o
     rest, error = read(resumed, 0)
     assert error is None
     assert [row for step, _ in steps for row in step] + ids(rest) == truth(shop, 10)
-
-
-RANK = """
-import json, sys
-import torch.distributed as dist
-from farshift.loaders.stream.open import stream
-dist.init_process_group("gloo")
-name, part, shards, parquet, out = sys.argv[1:]
-taken = []
-for address in (shards, parquet):
-    streamed = stream(name, part, address)
-    taken.append([batch["row_id"].tolist() for batch in streamed.torch(50)])
-everything = [None] * dist.get_world_size()
-dist.all_gather_object(everything, taken)
-if dist.get_rank() == 0:
-    json.dump(everything, open(out, "w"))
-dist.destroy_process_group()
-"""
-
-
-@pytest.mark.slow
-def test_two_real_ranks_share_an_epoch(shop, tmp_path: Path):
-    shop.restock()
-    script, out = tmp_path / "rank.py", tmp_path / "out.json"
-    script.write_text(RANK)
-    addresses = [shop.address(sort) for sort in ("shards", "parquet")]
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
-    command = [*launcher, shop.name, shop.part.name, *addresses, out]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    first, second = json.loads(out.read_text())
-    for item, other in zip(first, second, strict=True):
-        assert {len(batch) for batch in (*item, *other)} == {25}
-        assert [row for pair in zip(item, other, strict=True) for share in pair for row in share] == truth(shop, 50)

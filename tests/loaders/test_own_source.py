@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
 import os
 import subprocess
@@ -26,6 +23,7 @@ from farshift.loaders.acquire.source import read_source
 from own_rows import DRAFT, texts
 from own_source import pin_source
 from pydantic import ValidationError
+from support import Heard
 
 
 @pytest.fixture
@@ -112,17 +110,6 @@ def test_files_that_are_not_there_are_named(home):
     pq.write_table(texts(5), home / "more" / "rows-0.parquet")
     with pytest.raises(BadDefinition, match=r"two files have the same name, rows-0\.parquet"):
         pin_source(data(files=["rows-*.parquet", "more/*.parquet"]), "mine", home, home)
-
-
-def test_fixed_size_lists_are_tensors_and_numbers_of_any_width_are_wide(home):
-    pixels = pa.FixedSizeListArray.from_arrays(pa.array(range(12), pa.uint8()), 4)
-    table = pa.table({"pixels": pixels, "ok": [True, False, True], "x": pa.array([1, 2, 3], pa.float32())})
-    pq.write_table(table, home / "images.parquet")
-    built = pin_source(data(files=["images.parquet"], inputs=["pixels"], labels=["ok"], meta=["x"]), "own", home, home)
-    assert [field.type for field in built.schema.fields] == ["uint8[4]", "bool", "float64"]
-    rows = built.table().to_pylist()
-    assert sorted(row["pixels"] for row in rows) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
-    assert {row["x"] for row in rows if row["ok"]} == {1.0, 3.0}
 
 
 def test_a_table_without_inputs_is_refused():
@@ -220,18 +207,6 @@ def kinds(source) -> dict[str, str]:
     return {field.name: field.type for field in source.schema.fields}
 
 
-class Told:
-    """What is said while work goes on."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
-
-
 KINDS = {
     "text": "string",
     "stars": "int64",
@@ -245,7 +220,7 @@ KINDS = {
 
 def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home):
     (home / "rows.csv").write_text(CSV)
-    output = Told()
+    output = Heard()
     with report_to(output):
         built = pin_source(table_data(), "mine", home, home)
     assert kinds(built) == KINDS
@@ -255,22 +230,6 @@ def test_a_csv_has_the_types_that_all_its_rows_look_like_and_they_are_told(home)
     (home / "rows.csv").write_text(CSV + "60,last,five,x,maybe,much,c\n")
     again = pin_source(table_data(), "again", home, home)
     assert kinds(again) == dict.fromkeys(KINDS, "string")
-
-
-@pytest.mark.parametrize("name", ["rows.tsv", "rows.jsonl", "rows.csv.gz", "rows.json"])
-def test_other_formats_give_the_same_rows_as_the_csv(home, name):
-    (home / "rows.csv").write_text(CSV)
-    expected = pin_source(table_data(), "mine", home, home)
-    records = list(csv.DictReader(io.StringIO(CSV)))
-    content = {
-        "rows.tsv": CSV.replace(",", "\t"),
-        "rows.jsonl": "".join(json.dumps(record) + "\n" for record in records),
-        "rows.json": json.dumps(records),
-        "rows.csv.gz": CSV,
-    }[name].encode()
-    (home / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)
-    built = pin_source(table_data(files=[name]), "other", home, home)
-    assert (kinds(built), built.definition.digest) == (KINDS, expected.definition.digest)
 
 
 def test_texts_of_labels_are_classes_where_they_are_said_to_be(home):
@@ -387,12 +346,3 @@ def test_all_damaged_pictures_are_in_one_report_with_the_line_that_leaves_them_o
     assert first["ignore"][:2] == ["farm/dog/empty.jpg", "zoo/cat/bad [0].jpg"]
     left = [*first["ignore"], "bad*[456].jpg", "bad ?[456]?.jpg"]
     assert pin_source(image_data(options={"ignore": left}), "mine", home, home).definition.rows == 16
-
-
-def test_pictures_in_parquet_as_the_hub_has_them_are_pictures(home):
-    records = [{"image": {"bytes": picture(number), "path": f"{number}.jpg"}, "label": number} for number in range(5)]
-    pq.write_table(pa.Table.from_pylist(records), home / "images.parquet")
-    built = pin_source(data(files=["images.parquet"], inputs=["image"], labels=["label"]), "mine", home, home)
-    assert kinds(built) == {"image": "image", "label": "int64"}
-    assert built.definition.distributions[0].options == {"columns": {"image": "image.bytes", "label": "label"}}
-    assert {row["image"] for row in built.table().to_pylist()} == {picture(number) for number in range(5)}

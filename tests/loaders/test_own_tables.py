@@ -11,6 +11,7 @@ from farshift.core.errors import BadData, Unavailable
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from own_source import pin_source
+from support import Heard
 
 ROWS = [(f'said "{row}"\nand went, on', f"{row}.5", "ab"[row % 2]) for row in range(40)]
 
@@ -24,17 +25,10 @@ def simple(prices: list[str]) -> str:
     return "text,price,kind\n" + "".join(f"a {row},{price},{'ab'[row % 2]}\n" for row, price in enumerate(prices))
 
 
-class Told(list):
-    def say(self, text: str) -> None:
-        self.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
-
-
-def pinned(home: Path, name: str, content: bytes, told: Told | None = None, **options):
+def pinned(home: Path, name: str, content: bytes, told: Heard | None = None, **options):
     (home / name).write_bytes(content)
     output = {"files": [name], "inputs": ["text", "price"], "labels": ["kind"], "options": options}
-    with report_to(told if told is not None else Told()):
+    with report_to(told if told is not None else Heard()):
         return pin_source(Data.model_validate(output), name.replace(".", "_"), home, home)
 
 
@@ -84,15 +78,20 @@ def test_what_cannot_be_read_is_named_with_what_to_do(home, content, options, co
 
 
 def test_numbers_with_a_decimal_comma_or_marks_of_what_is_missing_are_told(home):
-    output = Told()
+    output = Heard()
     prices = [f"{row}.5" for row in range(40)]
     quoted = [f'"{price.replace(".", ",")}"' for price in prices]
     assert pinned(home, "commas.csv", simple(quoted).encode(), output).schema["price"].type == "string"
-    assert output[0].endswith('its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }')
+    assert output.lines[0].endswith(
+        'its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }'
+    )
     assert pinned(home, "read.csv", simple(quoted).encode(), decimal=",").schema["price"].type == "float64"
-    output = Told()
+    output = Heard()
     holes = simple(["NA", *prices[1:]]).encode()
     assert pinned(home, "holes.csv", holes, output).schema["price"].type == "string"
-    assert output[0] == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
+    assert (
+        output.lines[0]
+        == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
+    )
     filled = pinned(home, "filled.csv", holes, missing=["NA"], if_missing="drop")
     assert (filled.schema["price"].type, filled.table().num_rows) == ("float64", 39)

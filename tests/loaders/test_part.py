@@ -36,14 +36,6 @@ def test_order_is_stored_order_without_a_seed_and_a_pure_function_with_one():
     assert len({tuple(order(seed=seed, epoch=epoch)) for seed in (0, 1) for epoch in (0, 1)}) == 4
 
 
-def test_batch_size_does_not_change_the_order():
-    part = load("prefix_sums/32_to_64", part="id_test")
-    item, other = (
-        np.concatenate([batch["bits"] for batch in part.batches(size, seed=3)]).tolist() for size in (7, 256)
-    )
-    assert item == other
-
-
 def test_columns_have_their_field_types():
     part = load("scan/addprim_jump", part="train")
     columns = part.numpy()

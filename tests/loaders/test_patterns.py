@@ -12,6 +12,7 @@ from farshift.loaders.files.patterns import PathPattern, choose_paths, expand_nu
 from farshift.loaders.readers import image_folder, table
 from farshift.loaders.remote.sources import resolve_location
 from own_source import pin_source
+from support import Heard
 
 FILES = {
     "a-000.csv", "a-001.csv", "a-010.csv", "b.csv", "export[1].csv", "export1.csv", "x{0..1}.csv", "x0.csv", "x1.csv",
@@ -127,17 +128,6 @@ def test_named_parts_and_wildcards_stand_in_one_pattern():
     with pytest.raises(BadDefinition, match="a part without a name, which rows cannot fill"):
         pattern.filled({})
     assert PathPattern("{a:[0-9]+}/{b}.npy").filled({"a": "1", "b": "x"}) == "1/x.npy"
-
-
-class Heard:
-    def __init__(self):
-        self.lines: list[str] = []
-
-    def say(self, text):
-        self.lines.append(text)
-
-    def advance(self, *_):
-        pass
 
 
 CSV = b"x,y,site\n" + b"".join(b"t%d,%d,%s\n" % (row, row % 2, b"AB"[row % 2 : row % 2 + 1]) for row in range(12))

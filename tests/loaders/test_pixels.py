@@ -18,9 +18,9 @@ from farshift.core.progress import report_to
 from farshift.loaders.batching import pixels
 from farshift.loaders.batching.encoded import BadImage
 from farshift.loaders.batching.images import decode_images
-from farshift.loaders.cache.contents import clear_cache, verify_cache
 from farshift.loaders.cache.entries import list_entries
 from farshift.loaders.decoders import Decoder, load_decoder
+from support import Heard
 
 FILES = [picture(number, side=20) for number in range(40)]
 
@@ -37,17 +37,6 @@ def decode(content, side):
     time.sleep(SECONDS)
     return by_pillow(content, side)
 """
-
-
-class Told:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
-        pass
 
 
 def never(*_: object) -> None:
@@ -92,27 +81,10 @@ def test_other_pictures_sides_orders_and_versions_have_entries_of_their_own(cach
     assert len(keys) == len(list_entries("pictures")) == 5
 
 
-def test_decoded_pictures_are_listed_verified_and_removed_as_all_in_the_cache(cache):
-    pixels.open_pixels(FILES, 8)
-    (entry,) = list_entries("pictures")
-    assert entry.bytes > 40 * 8 * 8 * 3
-    assert [(verdict.kind, verdict.state) for verdict in verify_cache()] == [("images", "intact")]
-    assert [entry.kind for entry in clear_cache(["images"]).removed] == ["pictures"]
-    assert not list_entries("pictures")
-
-
-def test_a_file_that_was_cut_off_is_built_again(cache):
-    full = pixels.open_pixels(FILES, 8).take(np.arange(40))
-    (entry,) = list_entries("pictures")
-    with entry.path.open("rb+") as file:
-        file.truncate(500)
-    np.testing.assert_array_equal(pixels.open_pixels(FILES, 8).take(np.arange(40)), full)
-
-
 def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "5kB")
     monkeypatch.setattr(pixels, "_TOLD_FROM", 0)
-    with report_to(output := Told()):
+    with report_to(output := Heard()):
         result = pixels.open_pixels(FILES, 8)
     assert output.lines == ["40 images are decoded on each read: 7.7 kB decoded, and FARSHIFT_CACHE_LIMIT is 5.0 kB"]
     assert isinstance(result, pixels.EncodedPixels)

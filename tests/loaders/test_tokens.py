@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from bench.padding import compute_padding_share
 from farshift import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
@@ -22,13 +23,13 @@ from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermu
 from farshift.loaders.batching.tokens import (
     BucketedOrder,
     Tokens,
-    compute_padding_share,
     load_tokenizer,
     tokenise_texts,
 )
-from farshift.loaders.cache.contents import clear_cache, verify_cache
+from farshift.loaders.cache.contents import clear_cache
 from farshift.loaders.cache.entries import list_entries
 from filelock import FileLock
+from support import Heard
 
 library = pytest.importorskip("tokenizers")
 
@@ -54,17 +55,6 @@ def rows(tokens: Tokens) -> list[list[int]]:
 def small_blocks(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[None]:
     monkeypatch.setattr(cached, "BLOCK", 8)
     yield
-
-
-class Told:
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def say(self, text: str) -> None:
-        self.lines.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
-        pass
 
 
 class Counting:
@@ -158,16 +148,6 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
             load_tokenizer(given)
 
 
-def test_tokens_are_listed_verified_and_removed_as_all_in_the_cache() -> None:
-    result = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    (entry,) = list_entries("tokens")
-    assert entry.name.startswith("tokenizer-")
-    assert {verdict.state for verdict in verify_cache()} == {"intact"}
-    assert [entry.kind for entry in clear_cache(["tokens"]).removed] == ["tokens"]
-    assert not list_entries("tokens")
-    assert rows(result) == plain()  # what was mapped stays
-
-
 def test_a_block_that_was_changed_is_made_again_alone(cache: Path) -> None:
     tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
     path = sorted(cache.glob("tokens/*/*.arrow"))[2]
@@ -242,7 +222,7 @@ def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FARSHIFT_CACHE", str(tmp_path / "file" / "cache"))
-    with report_to(output := Told()):
+    with report_to(output := Heard()):
         assert rows(tokenise_texts(TEXTS, load_tokenizer(tokenizer()))) == plain()
     assert len(output.lines) == 1
     assert output.lines[0].startswith("40 texts are tokenised into memory: ")

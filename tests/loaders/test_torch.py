@@ -214,28 +214,6 @@ def test_wrong_arguments_are_refused_before_a_worker_starts(monkeypatch):
         part().torch(32)
 
 
-KILLED = """
-import os, signal
-import numpy as np
-from farshift.loaders.split import load
-from torch.utils.data import DataLoader
-stream = load("modadd97/xi35", part="train").select(np.arange(330)).torch(2)
-reading = iter(DataLoader(stream, batch_size=None, num_workers=2))
-next(reading)
-print("an epoch began", flush=True)
-os.kill(reading._workers[1].pid, signal.SIGKILL)
-for batch in reading:
-    pass
-print("an epoch ended")
-"""
-
-
-def test_a_killed_worker_is_an_error_and_never_a_short_epoch(python):
-    done = python.run("-c", KILLED, timeout=120)
-    assert (done.returncode, done.stdout) == (1, "an epoch began\n")
-    assert "Traceback" in done.stderr
-
-
 RANK = """
 import json, sys
 import numpy as np, torch.distributed as dist

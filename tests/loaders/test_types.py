@@ -25,6 +25,7 @@ from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find_manifest
 from own_benchmark import write_benchmark
 from own_source import pin_source
+from support import Heard
 from torch.utils.data import DataLoader
 
 ROWS = 240
@@ -425,13 +426,6 @@ def pin(folder: Path, columns: list[pa.Array], name: str = "it", **said: Any) ->
     return pin_source(data, name, folder, folder)
 
 
-class Said(list):
-    def say(self, text: str) -> None:
-        self.append(text)
-
-    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None: ...
-
-
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, tmp_path, name, types):
@@ -442,13 +436,13 @@ def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, t
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "loaders").exists()
     for number, (kind, values) in enumerate(case.remedies.items()):
-        output = Said()
+        output = Heard()
         with report_to(output):
             built = pin(tmp_path, case.columns, f"it{number}", types=types | {"x": kind})
         table = built.table()
         assert built.schema["x"].type == kind
         assert sorted(table["x"].to_pylist()) == sorted(values)
-        assert any("rounded" in line for line in output) == (kind == "float64" and name in ROUNDED)
+        assert any("rounded" in line for line in output.lines) == (kind == "float64" and name in ROUNDED)
 
 
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
@@ -483,11 +477,11 @@ def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_
 
 @pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path, types):
-    output = Said()
+    output = Heard()
     with report_to(output):
         built = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)], types=types)
     assert built.schema["x"].type == "float32[2]"
-    assert "[data] x: the numbers of its lists are rounded to float32" in output
+    assert "[data] x: the numbers of its lists are rounded to float32" in output.lines
 
 
 def test_whole_numbers_are_no_truth_values_but_0_and_1(cache, tmp_path):

@@ -24,7 +24,7 @@ from farshift.core.files import write_atomically
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = ROOT / "docs" / "statistics.md"
-ROOMS = ("intervals", "ranks", "field", "aggregate")
+ROOMS = ("intervals", "clustered", "ranks", "field", "aggregate")
 INTERVAL = (0.93, 0.97)
 _LINE = re.compile(r"\| (.+) \| (.+) \| ([\d.]+) \| ([\d.]+) \| (?:([\d.]+) to )?(at most |at least )?([\d.]+) \|")
 

@@ -89,7 +89,7 @@ def not_utf8() -> pa.Array:
     ("data", "complaint"),
     [
         (table(hardness=with_value(float("nan"))), "row 4: hardness is missing: set `if_missing`"),
-        (table(hardness=with_value(float("-inf"))), "field 'hardness' holds NaN or infinity"),
+        (table(hardness=with_value(float("-inf"))), "field 'hardness' contains NaN or infinity"),
         (
             table(text=pa.array([None if row == 3 else f"{row}" for row in range(ROWS)])),
             "row 4: text is missing: set `if_missing`",
@@ -360,7 +360,7 @@ def test_a_manifest_whose_source_is_nowhere_is_listed_and_not_opened(home, build
     verified = command("splits", "verify", "mine/split", "--json")
     assert verified.returncode == 1
     assert json.loads(verified.stdout)[0]["state"] == "failed"
-    assert "mine/split@1" in command("splits", "list").stdout
+    assert "mine/split@1" in command("splits", "list", "mine").stdout
 
 
 @pytest.mark.parametrize(

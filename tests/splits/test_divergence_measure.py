@@ -71,7 +71,7 @@ def test_words_and_neighbouring_words_are_what_texts_consist_of_unless_told_othe
 
 
 def test_texts_without_compounds_cannot_diverge_in_them():
-    with pytest.raises(FarshiftError, match="the test texts hold no compound"):
+    with pytest.raises(FarshiftError, match="the test texts contain no compound"):
         measure_divergence(["a b"], ["a"])
 
 

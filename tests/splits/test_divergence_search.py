@@ -174,7 +174,7 @@ def test_what_no_search_can_do_is_refused_in_one_line(parameters, error, says):
 
 
 def test_rows_of_one_word_have_no_compounds_to_part():
-    with pytest.raises(BadDefinition, match="no row holds a compound"):
+    with pytest.raises(BadDefinition, match="no row contains a compound"):
         mcd(commands(["a", "b", "a"]), field="command", seed="s", test_rows=1)
 
 

@@ -172,7 +172,7 @@ def test_negative_zero_is_zero_and_nan_is_refused():
     schema = Schema((Field("x", "float64", "input"),))
     zero, minus = (pa.table({"x": [value]}) for value in (0.0, -0.0))
     assert compute_row_ids(zero, schema).tolist() == compute_row_ids(minus, schema).tolist()
-    with pytest.raises(BadData, match="'x' holds NaN"):
+    with pytest.raises(BadData, match="'x' contains NaN"):
         compute_row_ids(pa.table({"x": [float("nan")]}), schema)
 
 

@@ -51,7 +51,7 @@ def test_a_kind_that_is_chosen_hides_the_others(opened):
 
 def test_columns_sort_both_ways_and_what_is_missing_stays_last(opened, browser, site_folder, address):
     text = (site_folder / "index.html").read_text("utf-8")
-    first = text.index("<td", text.index("<tbody>"))
+    first = text.index("<td", text.index('<table class="home'))
     last = text.index("</td>", first) + 5
     (site_folder / "missing.html").write_text(text[:first] + "<td></td>" + text[last:], "utf-8")
     try:
@@ -73,6 +73,28 @@ def test_columns_sort_both_ways_and_what_is_missing_stays_last(opened, browser, 
             assert _models(page)[-1] == lacking
     finally:
         (site_folder / "missing.html").unlink()
+
+
+def test_a_benchmarks_table_sorts_by_a_click_and_claims_are_searched_and_filtered(opened):
+    with opened("benchmarks/scan/length.html") as page:
+        column = page.locator("table.standings tbody tr td:nth-child(4)")
+        head = page.locator("table.standings th:nth-child(4) button")
+        before = column.all_inner_texts()
+        head.click()
+        first = [float(text.split()[0]) for text in column.all_inner_texts()]
+        head.click()
+        second = [float(text.split()[0]) for text in column.all_inner_texts()]
+        assert first == sorted(first, reverse=True) and second == sorted(first) and len(first) == len(before)
+    with opened("claims.html") as page:
+        rows = page.locator("table.claims tbody tr:visible")
+        every = rows.count()
+        page.select_option("select[name=verdict]", "reproduced")
+        page.fill("input[name=q]", "1804.06872")
+        assert 0 < rows.count() < every
+        assert page.url.endswith("?q=1804.06872&verdict=reproduced")
+        assert {text.strip() for text in rows.locator("td:last-child").all_inner_texts()} == {"✓ reproduced"}
+        rows.locator("a").first.click()
+        assert "arXiv:1804.06872" in page.locator("main").inner_text()
 
 
 def test_the_page_works_from_a_file(browser, site_folder):
@@ -116,7 +138,10 @@ def test_a_page_fits_a_small_screen_and_axe_finds_nothing_serious(opened, path):
 def unlike(folder: Path) -> list[str]:
     """Pages of each kind: those at the top, lists, and of each folder the first; two benchmarks, one with a curve."""
     paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
-    first = [next(path for path in paths if path.startswith(kind)) for kind in ("entries/", "teams/", "splits/")]
+    first = [
+        next(path for path in paths if path.startswith(kind))
+        for kind in ("entries/", "models/", "claims/", "teams/", "splits/")
+    ]
     compared = [path for path in paths if path.startswith("compare/")]
     pairs = [path for path in compared if re.fullmatch(r"compare/[0-9a-f]{16}-[0-9a-f]{16}\.html", path)]
     chosen = {

@@ -10,7 +10,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.harness.time_limit import TimeLimit
+from farshift.benchmarks.harness.predictor import TimeLimit
 from farshift.benchmarks.runs.run import Run
 from farshift.leaderboard.sealed.submit import predict_draw
 from sealed_cases import ON, Handed

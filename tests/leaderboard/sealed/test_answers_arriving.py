@@ -53,12 +53,12 @@ def intake(opened, clock) -> Iterator[Intake]:
 
 def post(intake: Intake, content: bytes, token: str = "") -> httpx2.Response:
     headers = {"Content-Type": "application/zip", "Authorization": f"Bearer {token or intake.token}"}
-    return httpx2.post(f"{intake.url}/api/v1/windows/{WINDOW}/answers", content=content, headers=headers)
+    return httpx2.post(f"{intake.url}/api/v1/windows/{WINDOW}/answers", content=content, headers=headers, timeout=60)
 
 
 def state_of(intake: Intake, answer: httpx2.Response) -> dict[str, Any]:
     """The state at the address that an answer names."""
-    state: dict[str, Any] = httpx2.get(str(answer.url.join(answer.headers["Location"]))).json()
+    state: dict[str, Any] = httpx2.get(str(answer.url.join(answer.headers["Location"])), timeout=60).json()
     return state
 
 

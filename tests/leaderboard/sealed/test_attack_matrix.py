@@ -6,6 +6,7 @@ the counter of a row tells its label (slabs), and whole draws give the key (pref
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import signature
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
+from farshift.core import draws
 from farshift.core.draws import make_stream_name
 from farshift.core.plugins import find_plugin_files, load_module
 from farshift.leaderboard.sealed.drawing import check_sealable
@@ -25,7 +27,7 @@ from farshift.loaders.freezing.redraw import find_seeded_distribution
 from farshift.splits.rows import compute_first_ids
 from numpy.typing import NDArray
 from sealed_cases import SEED
-from test_attacks import asked_of_each, lowest_bits, share_right
+from sklearn.linear_model import LogisticRegression
 
 SMALL: dict[str, dict[str, Any]] = {
     "addition/length": {"sizes": [{"first": 12, "last": 16, "each": 240}]},
@@ -103,6 +105,20 @@ def made() -> dict[str, Attacked]:
 @pytest.fixture
 def under(request: pytest.FixtureRequest, made: dict[str, Attacked]) -> Attacked:
     return made.setdefault(request.param, Attacked(find_benchmark(request.param)))
+
+
+def lowest_bits(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The twelve lowest bits of every number, -1 or 1; (rows, 12 * width)."""
+    numbers = np.ascontiguousarray(inputs, np.float32).view(np.uint32)
+    result = (numbers[:, :, None] >> np.arange(12, dtype=np.uint32)) & 1
+    return 2.0 * result.reshape(len(inputs), -1) - 1
+
+
+def share_right(known: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
+    """Of a linear classifier that learns from half of the rows, on the other half."""
+    half = len(truth) // 2
+    model = LogisticRegression(C=0.01, max_iter=200).fit(known[:half], truth[:half])
+    return float(model.score(known[half:], truth[half:]))
 
 
 def bits_of(numbers: NDArray[Any], width: int) -> NDArray[np.float64]:
@@ -207,3 +223,17 @@ def test_every_number_of_a_draw_comes_from_the_cipher(under, monkeypatch):
     mixed, enciphered = asked_of_each(lambda: under.draw(make_stream_name(SEED)), monkeypatch)
     assert mixed == []
     assert enciphered
+
+
+def asked_of_each(drawing: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], list[str]]:
+    """The streams that a generator draws from by a secret seed: by the mixing function, and by the cipher. (The rule
+    that divides rows afterwards draws by public names.)"""
+    mixed: list[str] = []
+    enciphered: list[str] = []
+    by_mixing, by_cipher = draws.derive_key, draws.draw_secret_bits
+    monkeypatch.setattr(draws, "derive_key", lambda stream: (mixed.append(stream), by_mixing(stream))[1])
+    monkeypatch.setattr(
+        draws, "draw_secret_bits", lambda stream, at: (enciphered.append(stream), by_cipher(stream, at))[1]
+    )
+    drawing()
+    return mixed, enciphered

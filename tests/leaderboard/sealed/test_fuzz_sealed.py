@@ -7,7 +7,6 @@ import zipfile
 import zlib
 
 import pytest
-from farshift import FarshiftError
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.submit import submit_answers
 from fuzz.draw import Draw
@@ -73,10 +72,3 @@ def test_8_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_
 @pytest.mark.slow
 def test_many_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path):
     of_a_window(revealed, tmp_path, CASES // 2, "slow")
-
-
-def test_a_look_without_a_word_is_a_failure():
-    def silent() -> str:
-        raise FarshiftError(" ")
-
-    assert outcome_of(silent).startswith("FAILED")

@@ -161,15 +161,6 @@ def test_answers_of_an_open_window_are_in_no_export(opened, handed, clock, tmp_p
     assert list((tmp_path / "export").rglob("draw.toml"))
 
 
-def test_a_seed_that_others_may_read_is_not_used(opened, clock):
-    from farshift.leaderboard.sealed.seal import close_window
-
-    get_seed_path(opened, WINDOW).chmod(0o644)
-    clock.set("2031-01-09T00:00:00Z")
-    with pytest.raises(FarshiftError, match="is readable by others"):
-        close_window(opened, WINDOW, clock)
-
-
 def test_a_draw_that_was_changed_is_not_answered(opened, tmp_path):
     folder = draw_folder(opened, sealed_window(opened))
     shutil.copytree(folder, tmp_path / "draw")

@@ -21,6 +21,7 @@ from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import ScoredHere, taking_in
+from running import PATIENCE
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +42,8 @@ def intake(board):
 
 @pytest.fixture
 def client(intake):
-    with httpx2.Client(base_url=f"{intake.url}/api/v1", headers={"Authorization": f"Bearer {intake.token}"}) as client:
+    head = {"Authorization": f"Bearer {intake.token}"}
+    with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
         yield client
 
 
@@ -70,7 +72,7 @@ def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, client, fi
     again = post(client, content)
     assert (again.status_code, again.json()["id"]) == (200, output["id"])
     assert files_of(intake) == [f"{output['id']}.zip"]
-    waiting = httpx2.get(f"{intake.url}/api/v1/submissions/{output['id']}")
+    waiting = httpx2.get(f"{intake.url}/api/v1/submissions/{output['id']}", timeout=PATIENCE)
     assert (waiting.json()["state"], waiting.headers["Retry-After"]) == ("queued", "1")
     assert intake.work() == 1
     entered = client.get(f"submissions/{output['id']}").json()
@@ -184,7 +186,7 @@ def test_an_id_is_not_guessed(intake, client):
 def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board, file):
     with taking_in(board, ScoredHere, submission_bytes=1000) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
-        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head) as client:
+        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
 
             def endless():
                 for _ in range(100):
@@ -255,7 +257,7 @@ def test_a_body_that_does_not_come_is_given_up(board):
 def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
     with taking_in(board, ScoredHere, submissions_a_day=1, requests_a_minute=8) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
-        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head) as client:
+        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
             assert post(client, b"x").status_code == 202
             answer = post(client, b"y")
             assert answer.status_code == 429
@@ -279,7 +281,10 @@ def test_a_setting_of_an_earlier_version_is_passed_over_and_an_unknown_one_named
 def test_an_open_board_takes_submissions_without_a_token(board, file):
     with taking_in(board, ScoredHere, open=True) as intake:
         output = httpx2.post(
-            f"{intake.url}/api/v1/submissions", content=file.read_bytes(), headers={"Content-Type": "application/zip"}
+            f"{intake.url}/api/v1/submissions",
+            content=file.read_bytes(),
+            headers={"Content-Type": "application/zip"},
+            timeout=PATIENCE,
         ).json()
         assert intake.work() == 1
         assert intake.state.queue.find(output["id"]).state == "entered"

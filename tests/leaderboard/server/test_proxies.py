@@ -103,7 +103,7 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
             stored = own.standings()[0].submission
             some = ask("GET", f"/submissions/{stored}.zip", Range="bytes=0-9")
             assert (some.status_code, len(some.content)) == (206, 10)
-            redirected = httpx2.get(f"http://127.0.0.1:{http}/x?y", headers={"Host": NAME})
+            redirected = httpx2.get(f"http://127.0.0.1:{http}/x?y", headers={"Host": NAME}, timeout=PATIENCE)
             assert (redirected.status_code in (301, 308), redirected.headers["Location"]) == (
                 True,
                 f"https://{NAME}/x?y",

@@ -160,5 +160,8 @@ def test_what_was_arriving_at_a_killed_server_does_not_count_at_the_next(own, co
         until(queue.arriving)
         served.end(signal.SIGKILL)
     served = command(own.path, "--workers", "0")
-    assert httpx2.post(f"{served.url}/api/v1/submissions", content=b"x", headers=headers).status_code == 202
+    assert (
+        httpx2.post(f"{served.url}/api/v1/submissions", content=b"x", headers=headers, timeout=PATIENCE).status_code
+        == 202
+    )
     assert queue.arriving() == {}

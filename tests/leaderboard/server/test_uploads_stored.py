@@ -18,6 +18,7 @@ from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import Intake, ScoredHere, taking_in
+from running import PATIENCE
 from test_intake import post
 
 pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
@@ -46,7 +47,9 @@ def another_machine(board: Board, folder: Path) -> Board:
 
 
 def client_of(intake: Intake, token: str) -> httpx2.Client:
-    return httpx2.Client(base_url=f"{intake.url}/api/v1", headers={"Authorization": f"Bearer {token}"})
+    return httpx2.Client(
+        base_url=f"{intake.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE
+    )
 
 
 def uploads(stores: s3.Stores, board: Board) -> list[str]:

@@ -10,7 +10,8 @@ from torch import nn
 
 from .. import toy
 from ..make import Made
-from ..plain import descent, network, on_cpu
+from ..plain import descended, descent, network, on_cpu
+from ..problems.rebalanced import uneven_rows
 from ..reference import Numbers
 
 REPOSITORY = "facebookresearch/BalancingGroups"
@@ -76,6 +77,20 @@ def by_class() -> Numbers:
     return {"weights": [weight / sum(built.wy) for weight in built.wy]}
 
 
+def by_group() -> Numbers:
+    """Steps on rows that count by the weights that its sampler draws them by; a group is an environment."""
+    x, y, groups = uneven_rows()
+    with on_cpu(**ABSENT):
+        from datasets import GroupDataset
+
+        built = GroupDataset.__new__(GroupDataset)
+        built.y, built.g, built.i = [0] * len(y), groups.tolist(), list(range(len(y)))
+        built.count_groups()
+    weights, plain = torch.tensor(built.wg, dtype=torch.float64), network()
+    errors = nn.CrossEntropyLoss(reduction="none")
+    return descended([plain], lambda step: (weights * errors(plain(x), y)).sum() / weights.sum())
+
+
 MADE = {
     "jtt": Made(
         twice,
@@ -90,5 +105,12 @@ MADE = {
         {},
         "row_weights",
         remark="what a row counts, which is its chance of being drawn there",
+    ),
+    "group_reweighting": Made(
+        by_group,
+        "datasets.py: GroupDataset",
+        {},
+        "rebalanced",
+        remark="rows count there by their chance of being drawn, and its groups of class and attribute are environments",
     ),
 }

@@ -52,6 +52,7 @@ def training(
     count: int = toy.STEPS,
     network: str = "mlp",
     sizes: Sizes | None = None,
+    task: str = "classification",
 ) -> Training:
     """A training of one replica with the toy's weights, each of whose batches is all rows in their order."""
     given = data() if given is None else given
@@ -65,7 +66,7 @@ def training(
         [resolve_settings(built, "toy/toy", {})],
         [draws.NAME],
         sizes or Sizes(toy.CLASSES, numbers=toy.INPUTS),
-        "classification",
+        task,
         given,
         count,
         torch.float64,

@@ -33,18 +33,19 @@ def render(item: griffe.Object, names: list[str]) -> None:
     if item.docstring is None:
         return
     text = _EXAMPLE.sub(lambda example: f"```pycon\n{example[0].rstrip()}\n```\n", item.docstring.value)
-    paragraphs = re.split(r"\n\s*\n(?![^`]*```\n)", text) if names else [text]
-    item.docstring.value = "\n\n".join(list_arguments(paragraph, names) for paragraph in paragraphs)
+    paragraphs = re.split(r"\n\s*\n", text)
+    item.docstring.value = "\n\n".join(list_arguments(paragraph.strip("\n"), names) for paragraph in paragraphs)
 
 
 def list_arguments(paragraph: str, names: list[str]) -> str:
-    """A paragraph of `name: meaning. other: meaning.` as a list; any other paragraph as it is."""
+    """A paragraph of `name: meaning. other: meaning. Raises ..` as a list, and what is raised; any other as it is."""
     if not names or paragraph.startswith("```"):
         return paragraph
-    start = re.compile(rf"(?:^|(?<=[.;)] )|(?<=[.;)]\n))`?({'|'.join(map(re.escape, names))})`?: ", re.MULTILINE)
+    start = re.compile(rf"(?:^|(?<=[.)] )|(?<=[.)]\n))`?({'|'.join(map(re.escape, names))})`?: ", re.MULTILINE)
     if not start.search(paragraph):
         return paragraph
+    paragraph, *raised = re.split(r"\s(?=Raises )", paragraph, maxsplit=1)
     before, *rest = start.split(paragraph)
     items = zip(rest[::2], rest[1::2], strict=True)
     lines = [f"- `{name}`: {textwrap.fill(' '.join(meaning.split()), 110)}" for name, meaning in items]
-    return "\n".join([before.rstrip(), "", *(line.replace("\n", "\n  ") for line in lines)]).strip()
+    return "\n".join([before.rstrip(), "", *(line.replace("\n", "\n  ") for line in lines), "", *raised]).strip()

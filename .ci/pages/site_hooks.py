@@ -10,7 +10,6 @@ import ast
 import inspect
 import json
 import re
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -18,6 +17,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from family_pages import build_family_pages, link_families
 from farshift.baselines.recipe import Recipe
 from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.definition import BenchmarkDefinition
@@ -31,10 +31,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from pydantic import BaseModel
 
-ROOT = Path(__file__).parent.parent
-sys.path.append(str(ROOT / ".ci" / "pages"))
-from family_pages import build_family_pages, link_families  # noqa: E402
-
+ROOT = Path(__file__).parents[2]
 FROM_ROOT = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "CODE_OF_CONDUCT.md": "CODE_OF_CONDUCT.md",
@@ -66,7 +63,7 @@ API = {
     "Errors": ("FarshiftError",),
 }
 """The Python interface by topic: public names, and the paths of what they return or accept."""
-HEADINGS = {"loaders.part.Part": "Part", "benchmarks.model": "The protocol of a model"}
+HEADINGS = {"loaders.part.Part": "Part", "benchmarks.model": "The model interface"}
 
 KEYS: dict[str, type[BaseModel]] = {
     "A benchmark": BenchmarkDefinition,
