@@ -1,6 +1,6 @@
 """Compute the rank sets of recorded results, which docs/results.md shows: they need the data, and the pages do not.
 
-python .ci/pages/rank_sets.py BENCHMARK ..    compute those of some benchmarks anew, whose data are then opened
+python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones
 
 ranks.json has for each benchmark the digests of the results that were ranked: the page shows no rank set of others.
 """
@@ -61,7 +61,7 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     stored = json.loads(STORE.read_text("utf-8"))
-    for benchmark in sys.argv[1:]:
+    for benchmark in sys.argv[1:] or sorted(stored):
         stored[benchmark] = compute_ranks(benchmark)
         lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
         STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

@@ -71,6 +71,9 @@ def _holds(condition: str, scores: Scores) -> bool:
 
 def _find_estimate(name: str, scores: Scores) -> Estimate:
     benchmark, model, view = name.replace("+", ENCODED).split("|")
+    if model not in scores.get(benchmark, {}):
+        address = f"baseline:{model}@{benchmark}"
+        raise ValueError(f"no score by this scorer is stored: farshift baselines record '{address}'")
     estimate: Estimate = getattr(scores[benchmark][model], view)
     return estimate
 
@@ -134,7 +137,7 @@ def _format_benchmark(name: str) -> str:
 
 
 def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
-    if model not in scores[benchmark]:
+    if model not in scores.get(benchmark, {}):
         return ""
     rank = read_ranks(benchmark).get(model)
     mark = f", *{rank[0]}–{rank[1]}*" if rank else "" if model in list_ranked(benchmark) else " †"
