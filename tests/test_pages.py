@@ -53,7 +53,9 @@ def test_links_lead_to_pages_and_headings_that_exist(pages):
         for link, _, anchor in re.findall(r"\]\(([^)#:]+\.md)(#([^)]+))?\)", text):
             target = (DOCS / path).parent / link
             assert target.is_file(), f"{path}: {link}"
-            assert not anchor or f"\n## {anchor}\n" in target.read_text("utf-8"), f"{path}: {link}#{anchor}"
+            headings = re.findall(r"^## (.+)$", target.read_text("utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+            assert not anchor or anchor in anchors, f"{path}: {link}#{anchor}"
 
 
 def test_no_page_is_longer_than_one_reads(pages):

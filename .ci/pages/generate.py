@@ -39,7 +39,7 @@ def build_pages() -> dict[str, str]:
     """The text of every generated page by its path in docs/, sorted."""
     with _ignore_user_folders():
         pages = {f"{folder}/{name}": text for folder, build in FOLDERS.items() for name, text in build().items()}
-    pages |= build_result_pages()
+        pages |= build_result_pages()
     pages["attacks.md"] = build_attack_page()
     return {path: NOTICE + text for path, text in sorted(pages.items())}
 

@@ -1,6 +1,6 @@
 """Compute the rank sets of recorded results, which docs/results.md shows: they need the data, and the pages do not.
 
-python .ci/pages/rank_sets.py BENCHMARK ..    compute those of some benchmarks anew, whose data are then opened
+python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones
 
 ranks.json has for each benchmark the digests of the results that were ranked: the page shows no rank set of others.
 """
@@ -15,9 +15,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from farshift.baselines.running.recorded_scores import read_recorded_scores
+from farshift.baselines.running.recorded_scores import find_undertrained, read_recorded_scores
 from farshift.baselines.running.results import digest_result, find_recorded_run
-from farshift.baselines.running.undertrained import find_undertrained
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.comparison.compare import Side
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
@@ -62,7 +61,7 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     stored = json.loads(STORE.read_text("utf-8"))
-    for benchmark in sys.argv[1:]:
+    for benchmark in sys.argv[1:] or sorted(stored):
         stored[benchmark] = compute_ranks(benchmark)
         lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
         STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean
 
-from farshift.baselines.running.recorded_scores import RecordedScore, results
+from farshift.baselines.running.recorded_scores import CONSTANT, RecordedScore, results
 from farshift.baselines.running.results import get_recipe_name
-from farshift.baselines.running.undertrained import CONSTANT
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Estimate
@@ -72,6 +71,9 @@ def _holds(condition: str, scores: Scores) -> bool:
 
 def _find_estimate(name: str, scores: Scores) -> Estimate:
     benchmark, model, view = name.replace("+", ENCODED).split("|")
+    if model not in scores.get(benchmark, {}):
+        address = f"baseline:{model}@{benchmark}"
+        raise ValueError(f"no score by this scorer is stored: farshift baselines record '{address}'")
     estimate: Estimate = getattr(scores[benchmark][model], view)
     return estimate
 
@@ -135,7 +137,7 @@ def _format_benchmark(name: str) -> str:
 
 
 def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
-    if model not in scores[benchmark]:
+    if model not in scores.get(benchmark, {}):
         return ""
     rank = read_ranks(benchmark).get(model)
     mark = f", *{rank[0]}–{rank[1]}*" if rank else "" if model in list_ranked(benchmark) else " †"

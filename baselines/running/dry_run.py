@@ -226,7 +226,8 @@ def _measure(plan: Plan, members: Sequence[Member], estimate: Estimate) -> None:
         return
     reading = (time.perf_counter() - start) / len(some)
     training = group.make_training(encoded, encoded.members[: group.count_stacked(encoded)])
-    peak, seconds = _measure_peak_bytes(device), []
+    peak = _measure_peak_bytes(device)
+    seconds: list[float] = []
     for _ in range(min(_STEPS, training.steps)):
         start = time.perf_counter()
         training.step()

@@ -288,7 +288,8 @@ def _compute_boundary_changes(
     full_states = [reduce(metric.merge, parts) for parts in states]
     values = np.array([metric.compute(state) for state in full_states])[:, None, None]
     if rows.task.type != "classification":
-        return np.nan_to_num((np.array(metric.bounds)[None, :, None] - values) / (count + 1))
+        toward: NDArray[np.float64] = np.nan_to_num((np.array(metric.bounds)[None, :, None] - values) / (count + 1))
+        return toward
     order = draw_permutation("ends", rows.row_ids)
     kinds = rows.truth[order, None] if groups is None else groups[order]
     at = order[np.sort(np.unique(kinds, axis=0, return_index=True)[1])[:KINDS]]
@@ -299,7 +300,8 @@ def _compute_boundary_changes(
             columns: Columns = {name: column[row] for name, column in rows.columns.items()}
             added = metric.update(answers[number : number + 1], rows.truth[row], rows.task, columns)
             moved[:, end, number] = [metric.compute(metric.merge(state, added)) for state in full_states]
-    return np.nan_to_num(moved - values, nan=0.0, posinf=0.0, neginf=0.0)
+    changes: NDArray[np.float64] = np.nan_to_num(moved - values, nan=0.0, posinf=0.0, neginf=0.0)
+    return changes
 
 
 def _make_end_answers(rows: AnsweredRows, at: NDArray[np.int64], named: bool) -> tuple[Answers, Answers]:
@@ -307,8 +309,8 @@ def _make_end_answers(rows: AnsweredRows, at: NDArray[np.int64], named: bool) ->
     one is `named`, which costs that class as well; else there is no prediction."""
     classes, given = rows.truth[at].astype(np.int64), rows.answers[0].scores
     scores = None if given is None else np.eye(given.shape[1], dtype=np.float32)[classes]
-    right, count = Answers.all_given(classes, scores), rows.task.classes or 0
-    if named and count > 1:
-        return Answers.all_given((classes + 1) % count), right
+    right = Answers.all_given(classes, scores)
+    if named and rows.task.classes is not None and rows.task.classes > 1:
+        return Answers.all_given((classes + 1) % rows.task.classes), right
     status = np.full(len(at), FAILED, np.int8)
     return Answers(classes, status, scores).fill_missing(classes, rows.task), right

@@ -204,7 +204,7 @@ def find_df(t: float, level: float = LEVEL) -> float:
     quantile."""
     from scipy.special import stdtridf
 
-    return float(stdtridf((1 + level) / 2, t)) if t > float(find_t_quantiles(1 - level, 1e6)) else inf
+    return float(stdtridf((1 + level) / 2, t)) if t > find_t_quantiles(1 - level, 1e6) else inf
 
 
 def compute_reach(spread: VarianceEstimate, level: float = LEVEL) -> float:

@@ -39,16 +39,16 @@ Placed = tuple[TableView, Row]
 
 def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the pages of all entries, models and teams."""
-    entries: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
     models: dict[str, list[Placed]] = {}
     for view in site.snapshot.views:
         for row in view.rows:
             models.setdefault(make_model_path(row.standing), []).append((view, row))
     for path, rows in sorted(models.items()):
         yield Page(path, "model.html", partial(_make_model_context, rows))
-    entries += [(Row(standing=entry), None) for entry in site.snapshot.apart]
-    for row, view in entries:
-        yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, view))
+    in_tables: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
+    apart: list[tuple[Row, TableView | None]] = [(Row(standing=entry), None) for entry in site.snapshot.apart]
+    for row, table in in_tables + apart:
+        yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, table))
     for identity, record in sorted(_collect_teams(site).items()):
         if slug := make_team_slug(identity):
             yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, site.snapshot, record))

@@ -31,7 +31,7 @@ def test_diagnostics_are_of_the_recorded_file_that_is_here_and_a_damaged_file_is
     stored.write_text(json.dumps({"mlp": stated, "cnn": stated}))
     assert read_diagnostics(ON, tmp_path) == {"mlp": {0: {"dimension.two_nn": 2.5}}}
     stored.write_text(json.dumps({"mlp": 3}))
-    with pytest.raises(BadRun, match=r"diagnostics\.json holds no diagnostics"):
+    with pytest.raises(BadRun, match=r"diagnostics\.json cannot be read as diagnostics"):
         read_diagnostics(ON, tmp_path)
     stored.write_text(json.dumps({"mlp": stated}))
     file.write_bytes(file.read_bytes() + b" ")

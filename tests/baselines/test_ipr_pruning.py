@@ -78,5 +78,5 @@ def test_to_prune_twice_is_to_prune_once() -> None:
 
 
 def test_a_network_without_such_neurons_is_refused_before_it_is_trained() -> None:
-    with pytest.raises(ModelError, match="ipr_pruning reads the weights of .*: use quadratic_mlp"):
+    with pytest.raises(ModelError, match="ipr_pruning needs a network with .*: use quadratic_mlp"):
         stack("ipr_pruning", [{}], rows())

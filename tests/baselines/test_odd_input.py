@@ -92,7 +92,7 @@ def test_a_setting_out_of_its_range_is_refused_with_the_range(name: str, value: 
 
 @pytest.mark.parametrize("algorithm", ["elr", "ps_kd", "sop", "lff"])
 def test_what_remembers_rows_takes_no_sharpness_aware_steps(algorithm: str) -> None:
-    with pytest.raises(ModelError, match="setting sharpness: this algorithm records what its loss saw"):
+    with pytest.raises(ModelError, match="setting sharpness: this algorithm stores values for each row"):
         stack(algorithm, [{"sharpness": 0.05}], rows())
 
 

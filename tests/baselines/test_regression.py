@@ -189,7 +189,7 @@ def test_an_algorithm_of_classes_refuses_numbers(algorithm: str) -> None:
 
 @pytest.mark.parametrize("setting", [{"label_smoothing": 0.1}, {"loss": "squared"}])
 def test_settings_of_classes_are_refused(setting: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match="settings loss and label_smoothing: numbers have their squared error"):
+    with pytest.raises(ModelError, match="settings loss and label_smoothing: regression uses the squared error"):
         trained(recipe("mlp", **setting), NUMBER, measured())
 
 

@@ -293,7 +293,7 @@ def test_repeating_a_finished_command_gives_its_result_again(command, model, tmp
     first, second = command(*given), command(*given)
     assert first.returncode == second.returncode == 0
     assert second.stdout == first.stdout
-    assert "has this run already, finished" in second.stderr
+    assert "already has this run, finished" in second.stderr
 
 
 def test_names_are_whole_in_a_narrow_terminal(farshift):
