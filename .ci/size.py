@@ -27,9 +27,7 @@ CONTENT = (
 )
 
 GOALS = {"lines": 65_000, "files": 600, "engine lines": 32_000, "calls": 15, "call files": 8}
-# 94,600, 846 and 66,500 before pretrained networks by name, bounds on files of others and on connections, sealed
-# answers that are checked after their arrival, and the rows that a language model was shown.
-BOUNDS = {"lines": 96_800, "files": 860, "engine lines": 68_300, "calls": 15, "call files": 8}
+BOUNDS = {"lines": 95_930, "files": 833, "engine lines": 67_420, "calls": 15, "call files": 8}
 
 
 def list_product() -> list[Path]:

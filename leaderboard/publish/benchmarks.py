@@ -157,8 +157,8 @@ def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
 
     chosen = rule.sentences[: 1 if "`" in rule.title else 2]
     clauses = ". ".join(chosen).replace("drawn by `seed`", "drawn at random").split(", ")
-    kept = [clause for clause in clauses if not is_left_out(clause)]
-    text = re.sub("[`*]", "", _PARAMETER.sub(substitute, ", ".join(kept)))
+    remaining = [clause for clause in clauses if not is_left_out(clause)]
+    text = re.sub("[`*]", "", _PARAMETER.sub(substitute, ", ".join(remaining)))
     return text if text[1:2].isupper() else text[:1].lower() + text[1:]
 
 
