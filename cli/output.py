@@ -360,6 +360,7 @@ def _explain_os_errors(method: Callable[P, T]) -> Callable[P, T]:
         except BrokenPipeError:
             raise
         except OSError as error:
+            discard_output()  # or Python fails again, and differently, when it flushes at exit
             why = (error.strerror or str(error)).lower()
             raise FarshiftError(f"standard output: {why}: free some space, or redirect the output") from error
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from metric_cases import Case, classified
 from sklearn import metrics as sklearn
 
+WORST_NLL = -log(np.finfo(np.float32).eps)
 NLL, BRIER, ECE = find_metric("nll"), find_metric("brier"), find_metric("ece")
 
 
@@ -36,7 +37,7 @@ def test_nll_is_scikit_learns_log_loss(case):
 def test_certainty_costs_nothing_where_it_is_right_and_a_bounded_amount_where_it_is_wrong():
     right, wrong = binary([1.0], [True]), binary([1.0], [False])
     assert right.value(NLL) == 0
-    assert wrong.value(NLL) == NLL.bounds[1] == pytest.approx(23 * log(2))
+    assert wrong.value(NLL) == WORST_NLL == pytest.approx(23 * log(2))
 
 
 @given(classified())
@@ -57,11 +58,12 @@ def test_of_two_classes_the_brier_score_is_twice_scikit_learns(case):
 @pytest.mark.parametrize("measure", [NLL, BRIER, ECE], ids=lambda measure: measure.name)
 def test_probabilities_that_sum_to_a_little_more_than_one_stay_within_the_bounds(measure):
     task = Task("classification", ("x",), "y", 2)
-    for true, best in ((0, measure.bounds[0]), (1, measure.bounds[1])):
+    worst = WORST_NLL if measure is NLL else measure.bounds[1]
+    for true, best in ((0, measure.bounds[0]), (1, worst)):
         scores = np.array([[1.0009, 0.0]], np.float32)
         case = Case(Answers.all_given(np.array([0]), scores), np.array([true]), task)
         assert case.value(measure) == pytest.approx(best, abs=1e-6)
-        assert measure.bounds[0] <= case.value(measure) <= measure.bounds[1]
+        assert measure.bounds[0] <= case.value(measure) <= worst
 
 
 def guo(case: Case) -> float:

@@ -53,7 +53,7 @@ def one(benchmark, name: str, field: str = "training_data"):
         ("prefix_sums/32_to_64", "training", "what every entry may train on"),
         ("prefix_sums/32_to_64@1", "training", "what every entry may train on"),
         ("The Pile", "none", "not a source or split"),
-        ("unknown", "unknown", "does not say"),
+        ("unknown", "unknown", "the card does not name it"),
         ("scan/length", "none", "scan"),
     ],
 )

@@ -88,7 +88,7 @@ def test_the_pages_say_what_sets_tables_apart_and_how_candidates_were_chosen(boa
     for output in (
         "7 steps, set by hand",
         "candidates chosen by id_val",
-        "quick budget: fewer steps",
+        "Quick budget: fewer steps",
         "brackets: rows only",
     ):
         assert output in index
