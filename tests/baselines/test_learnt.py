@@ -70,6 +70,12 @@ def test_results_are_smoke_runs_where_none_is_half_way_to_a_perfect_score(kept, 
     assert all(why.startswith(SMOKE) == smoke for why in marked.values())
 
 
+def test_a_task_is_hard_where_a_model_that_no_budget_shortens_is_as_good_as_the_best(kept):
+    scores = {"net": with_seeds(kept["lstm"], 0.54, gap=0.0), "most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)}
+    assert find_undertrained(ON, scores)["net"].startswith(SMOKE)
+    assert set(find_undertrained(ON, scores | {"boosted-trees": scores["net"]})) == {"most-frequent"}
+
+
 def test_smoke_runs_are_left_out_of_tables_and_listed_with_the_mark(command):
     on = "cifar10_pictures/human_worst"
     best = command("baselines", "results").stdout
