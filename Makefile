@@ -109,9 +109,10 @@ $(LOWEST)/.ready: pyproject.toml .ci/lowest.py
 		hypothesis matplotlib pytest pytest-xdist scikit-learn
 	@touch $@
 
-# mkdocstrings reads the source, and names a package after its folder, as mypy does.
+# mkdocstrings reads all Python files below the package: a copy of them stands in for the clone, which has environments.
 docs: $(VENV)/.ready-docs
-	@mkdir -p $(VENV)/typecheck && ln -sfn "$(CURDIR)" $(VENV)/typecheck/farshift
+	@rm -rf build/docs-source && mkdir -p build/docs-source/farshift
+	@git ls-files '*.py' ':!tests' ':!.ci' | tar cf - -T - | tar xf - -C build/docs-source/farshift
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # They are committed; a test compares them with what this would write.
