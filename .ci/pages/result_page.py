@@ -33,6 +33,8 @@ PUBLISHED |= {"mmd": 84.6, "dann": 83.6, "cdann": 82.6, "sagnet": 86.3, "vrex": 
 """DomainBed's mean over the domains: domainbed/results/2020_10_06_7df6f06/results.tex, training-domain validation."""
 PACS_ROWS = (*(name + ENCODED for name in (*PUBLISHED, "logistic-regression", "linear")), "cnn", "resnet")
 TABLES = ("boosted-trees", "random-forest", "mlp", "logistic-regression", "group-dro", "coral")
+SENTENCES = " (all-minilm-l6-v2)"
+TEXTS = (*(name + SENTENCES for name in ("logistic-regression", "linear", "erm", "boosted-trees", "knn")), "mlp")
 
 
 def build_result_pages() -> dict[str, str]:
@@ -42,7 +44,8 @@ def build_result_pages() -> dict[str, str]:
         scores.setdefault(score.benchmark, {})[score.model] = score
     tables = {
         "pacs": _render_pacs(scores),
-        "tables": _render_tables(scores),
+        "tables": _render_tables(TABLES, scores, ("tabular", "array")),
+        "texts": _render_tables(TEXTS, scores, ("text",)),
         "kinds": "\n\n".join(f"### {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS),
     }
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
@@ -95,16 +98,15 @@ def _render_pacs(scores: Scores) -> str:
     return format_table(("baseline", *(f"`{name}`" for name in PACS), "DomainBed"), rows)
 
 
-def _render_tables(scores: Scores) -> str:
-    names = [
-        entry.name for entry in list_benchmarks() if entry.modality in ("tabular", "array") and not entry.generated
-    ]
+def _render_tables(models: tuple[str, ...], scores: Scores, modalities: tuple[str, ...]) -> str:
+    """The collected data of these modalities on which the first model is recorded."""
+    names = [entry.name for entry in list_benchmarks() if entry.modality in modalities and not entry.generated]
     rows = [
-        (_format_benchmark(name), *(_format_ranked(name, model, scores) for model in TABLES))
+        (_format_benchmark(name), *(_format_ranked(name, model, scores) for model in models))
         for name in names
-        if TABLES[0] in scores.get(name, ())
+        if models[0] in scores.get(name, ())
     ]
-    return format_table(("benchmark", *(f"`{name}`" for name in TABLES)), rows)
+    return format_table(("benchmark", *(f"`{name}`" for name in models)), rows)
 
 
 def _render_kind(kind: str, scores: Scores) -> str:
