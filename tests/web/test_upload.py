@@ -22,13 +22,16 @@ PATIENCE = 240_000
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
+    from farshift.leaderboard.server.worker import Workers
     from running import running
 
     board = Board.init(tmp_path_factory.mktemp("open") / "board", "An open board")
-    (board.path / "settings.toml").write_text("[server]\nopen = true\nworkers = 1\n")
+    (board.path / "settings.toml").write_text("[server]\nopen = true\n")
+    workers = Workers(board, 1).start()
     result = running(board.path)
     yield result
     result.stop()
+    workers.stop()
 
 
 def test_a_good_file_is_entered_and_its_entry_is_linked(browser, server, tmp_path):
