@@ -46,7 +46,7 @@ BEST_KNOWN = (
     *("colored_mnist/minus_90", "waterbirds/official", "celeba/blond", "imagenet_c/common", "cifar10_c/common"),
     *("cifar10/human_worst", "clothing1m/noisy", "imdb_counterfactual/revised"),
 )
-"""What an overview names: the splits that papers use most, in the order of the kinds."""
+"""What an overview names: splits that many papers use."""
 
 _NAMED = "Split name, such as scan/length, or a version, such as scan/length@1."
 
