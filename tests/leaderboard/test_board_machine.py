@@ -123,7 +123,8 @@ class Machine(RuleBasedStateMachine):
             assert result.differences == []
             assert result.entries == len(self.scored)
             old = sum(scorer < self.scorer for scorer in self.scored.values())
-            assert len(result.not_recomputed) == old
+            assert result.entries_not_recomputed == old
+            assert bool(result.not_recomputed) is bool(old)
 
     @invariant()
     def it_shows_what_it_should(self) -> None:
