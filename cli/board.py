@@ -77,23 +77,21 @@ def board_verify(
     head: str | None = None,
     key: str | None = None,
     workers: Annotated[int, typer.Option(min=0)] = 0,
-    fresh: bool = False,
     json: bool = False,
 ) -> None:
     """Verify the ledger, and recompute every score from its predictions.
 
-    Exit code 1 if something differs or cannot be recomputed. An interrupted verification is resumed.
+    Exit code 1 if something differs or cannot be recomputed.
 
     --head HASH: Hash of an earlier head (last record) of the ledger; verification fails if the ledger does not
         contain it.
     --key HEX: Expected public key of the board, in hexadecimal.
     --workers: Number of processes; 0 for one per core.
-    --fresh: Ignore the results of earlier verifications.
     """
     from ..leaderboard.operations.locations import verify_at
 
     with show_progress():
-        verification = verify_at(location, head, key, workers=workers, fresh=fresh)
+        verification = verify_at(location, head, key, workers=workers)
     if json:
         emit_json(
             {

@@ -60,17 +60,10 @@ def read_history(copy: BoardReader) -> list[Record]:
     return records
 
 
-def verify_at(
-    location: str,
-    head: str | None = None,
-    key: str | None = None,
-    *,
-    workers: int = 1,
-    fresh: bool = False,
-) -> Verification:
+def verify_at(location: str, head: str | None = None, key: str | None = None, *, workers: int = 1) -> Verification:
     """Verify the board at a location; see `verify_board`."""
     with open_board(location) as board:
-        return verify_board(board, head, key, workers=workers, fresh=fresh)
+        return verify_board(board, head, key, workers=workers)
 
 
 def submit_at(location: str, file: Path, token: str = "") -> tuple[list[str], bool]:

@@ -5,20 +5,25 @@ submissions.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...benchmarks.benchmark import load_benchmarks
-from ...core.errors import BadData, FarshiftError, Unavailable, get_first_line
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...benchmarks.scoring.record import Score
+from ...core.canonical import compute_identity
+from ...core.documents import read_json
+from ...core.engines import Needs, map_jobs
+from ...core.errors import BadData, BadSubmission, FarshiftError, Unavailable, get_first_line
 from ...core.files import compute_file_sha256, write_atomically
+from ...core.progress import report_progress
 from ...core.text import format_count
 from ..board import Board
-from ..entries import Entry, read_entries
-from ..ledger import HISTORY, Record
+from ..entries import Entry, RescoreRecord, get_submission_path, read_entries
+from ..ledger import Record
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems, find_next_key, list_rotations
 from ..sealed.verify import verify_sealed
@@ -33,8 +38,13 @@ from ..storage.board_files import (
 )
 from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader
+from ..submission.validate import Submission, ValidRun, validate_submission
+from ..tables.standings import OWN, explain_unknown
 from ..validation.limits import SUBMISSION_BYTES
-from .recompute import explain_older, find_differences, find_inconsistencies, recompute_entries
+from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
+
+MANY = 4
+"""Minimum number of submissions for several processes."""
 
 
 @dataclass
@@ -43,8 +53,7 @@ class Verification:
     here, every difference, and each reason why something could not be recomputed.
 
     records, head: the number of records, and the hash of the last one: with this hash a later verification detects
-    removed records. key: the board's public key. notes: information that is not a difference; before: the number of
-    submissions that an earlier verification by this version had computed."""
+    removed records. key: the board's public key. notes: information that is not a difference."""
 
     entries: int = 0
     verified: int = 0
@@ -55,7 +64,6 @@ class Verification:
     differences: list[str] = field(default_factory=list)
     not_recomputed: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list, compare=False)
-    before: int = field(default=0, compare=False)
 
     @property
     def is_complete(self) -> bool:
@@ -69,19 +77,18 @@ def verify_board(
     key: str | None = None,
     *,
     workers: int = 1,
-    fresh: bool = False,
 ) -> Verification:
     """Recompute everything: the chain, each signature, each file's digest, each score from its predictions, and each
     window.
 
     head: the hash of a record, key: the board's public key, both known from an earlier verification; workers: the
-    number of processes, 0 for one a core; fresh: ignore cached results. The history is stored (`ledger/heads.py`) and
-    compared with the one that this user saw last."""
+    number of processes, 0 for one a core. The history is stored (`ledger/heads.py`) and compared with the one that this
+    user saw last."""
     with _open_reader(board) as copy:
-        return _verify_copy(copy, head, key, workers, fresh)
+        return _verify_copy(copy, head, key, workers)
 
 
-def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: int, fresh: bool) -> Verification:
+def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: int) -> Verification:
     records, unread = copy.read()
     result = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
     result.differences += _verify_history(copy, records, unread, head, key, result.notes)
@@ -90,9 +97,9 @@ def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: 
     result.entries = len(entries)
     result.differences += problems
     files = _verify_files(copy, records, result)
-    _verify_entries(list(entries.values()), files, workers, fresh, result)
+    _verify_entries(list(entries.values()), files, workers, result)
     _verify_windows(records, files, result)
-    result.notes += _describe_replaced_scores(list(entries.values())) + _describe_older_records(records)
+    result.notes += _describe_replaced_scores(list(entries.values()))
     for rotation in list_rotations(records):
         key_after = find_next_key(rotation, "")
         named_key = f"the key {key_after}" if key_after else "no key"
@@ -161,31 +168,116 @@ def _verify_files(copy: BoardReader, records: list[Record], result: Verification
     return files
 
 
-def _verify_entries(
-    entries: Sequence[Entry], files: dict[str, Path], workers: int, fresh: bool, result: Verification
-) -> None:
+def _verify_entries(entries: Sequence[Entry], files: dict[str, Path], workers: int, result: Verification) -> None:
     """Compare every entry with its recomputed score."""
     known = load_benchmarks()
-    recomputed = recompute_entries(entries, known, files, workers, fresh)
-    result.before = sum(computed.before for computed in recomputed.values())
-    unavailable: dict[str, list[Entry]] = {}
+    older = {entry.entry: _explain_older(known, entry) for entry in entries if entry.scores}
+    submissions: dict[str, list[Entry]] = {}
     for entry in entries:
-        problems = find_inconsistencies(entry, files)
-        computed = recomputed.get(entry.submission)
-        if entry.scores and (why := explain_older(known, entry)):
+        path = get_submission_path(entry.submission)
+        if older.get(entry.entry) == "" and path in files:  # a missing or changed file is reported already
+            submissions.setdefault(path, []).append(entry)
+    jobs = [(files[path], group) for path, group in submissions.items()]
+    parallel = workers != 1 and len(jobs) >= MANY
+    recomputed = (
+        map_jobs("processes", _recompute, jobs, Needs(workers=workers, threads=1))
+        if parallel
+        else map(_recompute, jobs)
+    )
+    differences: dict[str, list[str]] = {}
+    unavailable: dict[str, list[Entry]] = {}
+    for number, ((_, group), (problems_by_entry, why)) in enumerate(zip(jobs, recomputed, strict=True)):
+        differences |= problems_by_entry
+        if why:
+            unavailable.setdefault(why, []).extend(group)
+        report_progress("recomputing", number + 1, len(jobs))
+    for entry in entries:
+        if why := older.get(entry.entry, ""):
             unavailable.setdefault(why, []).append(entry)
-        elif entry.scores and computed is not None and computed.unavailable:
-            unavailable.setdefault(computed.unavailable, []).append(entry)
-        elif entry.scores and computed is not None and computed.invalid:
-            problems.append(f"its submission is no longer valid: {computed.invalid}")
-        elif entry.scores and computed is not None:  # None: its submission is missing or was changed, reported above
-            problems += find_differences(entry, computed)
-            result.verified += not problems
+        problems = _find_inconsistencies(entry, files) + differences.get(entry.entry, [])
+        result.verified += entry.entry in differences and not problems
         result.differences += [f"{entry}: {problem}" for problem in problems]
     for why, those in unavailable.items():
         more = f" and {format_count(len(those) - 1, 'other entry', 'other entries')}" if len(those) > 1 else ""
         result.not_recomputed.append(f"{those[0]}{more}: {why}")
         result.entries_not_recomputed += len(those)
+
+
+def _recompute(job: tuple[Path, Sequence[Entry]]) -> tuple[dict[str, list[str]], str]:
+    """Recompute entries of one submission from its file. Returns the differences of each entry by name, and why nothing
+    could be recomputed, if so."""
+    file, entries = job
+    runs = sorted({entry.run for entry in entries})
+    try:
+        submission = validate_submission(file, set(runs))
+        by_number = dict(zip(runs, submission.entries, strict=True))
+        return {entry.entry: _find_differences(entry, submission, by_number[entry.run]) for entry in entries}, ""
+    except BadSubmission as error:
+        return {entry.entry: [f"its submission is no longer valid: {error}"] for entry in entries}, ""
+    except FarshiftError as error:
+        return {}, str(error)
+
+
+def _find_differences(entry: Entry, submission: Submission, run: ValidRun) -> list[str]:
+    """Differences between an entry's records and its submission."""
+    names = ("name", "team", "team_key", "choose", "note")
+    submitted = {name: getattr(submission, name) for name in names} | make_run_item(entry.entry, entry.run, run)
+    problems = [
+        f"its {name} is {getattr(entry, name)!r} in the ledger but {value!r} in the submission"
+        for name, value in submitted.items()
+        if getattr(entry, name) != value
+    ]
+    try:
+        score = score_entry(run)
+    except Unavailable:
+        raise
+    except FarshiftError as error:
+        return [*problems, f"can no longer be scored: {error}"]
+    newest = entry.scores[-1]
+    if score.scorer != newest.scorer:
+        problems.append(f"the ledger names scorer {newest.scorer}, but this identity belongs to scorer {score.scorer}")
+    if compute_identity(score.to_dict()) != newest.digest:
+        problems.append("its recomputed score differs from the ledger")
+    return problems
+
+
+def _explain_older(known: Mapping[str, Benchmark], entry: Entry) -> str:
+    """Why this version of Farshift cannot recompute an entry's newest score; empty if it can."""
+    newest = entry.scores[-1]
+    try:
+        if entry.benchmark not in known:
+            return explain_unknown(entry.benchmark)
+        benchmark = known[entry.benchmark]
+        if benchmark.identity(entry.budget, entry.steps, entry.selection) == newest.entry_identity:
+            return ""
+        scorer = benchmark.made_under(newest.entry_identity, entry.budget, entry.steps, entry.selection)
+    except FarshiftError as error:
+        return f"{error} ({OWN})"
+    if scorer is not None:
+        return f"scored by scorer {scorer}: run farshift board rescore for this version's"
+    return "it has an older identity, which this version does not score"
+
+
+def _find_inconsistencies(entry: Entry, files: Mapping[str, Path]) -> list[str]:
+    """Contradictions between an entry's records and the ledger or the stored scores."""
+    if not entry.scores:
+        return ["was submitted but never scored"]
+    problems = []
+    first = entry.scores[0].entry_identity
+    if make_entry_name(entry.submission, entry.run, first) != entry.entry:
+        problems.append("its name does not match its submission, run and identity")
+    for score in entry.scores:
+        if list(score.files) != [score.path]:
+            problems.append(f"its record does not name exactly {score.path}")
+    for before, after in zip(entry.scores, entry.scores[1:], strict=False):
+        assert isinstance(after, RescoreRecord)
+        for which, score in (("before", before), ("after", after)):
+            if score.path not in files:
+                continue
+            values = extract_headline_values(Score.from_dict(read_json(files[score.path], dict, score.path)))
+            if values != getattr(after, which).model_dump():
+                problems.append(f"the value {which} its rescoring by scorer {after.scorer} differs from {score.path}")
+    return problems
 
 
 def _verify_windows(records: Sequence[Record], files: dict[str, Path], result: Verification) -> None:
@@ -197,14 +289,6 @@ def _verify_windows(records: Sequence[Record], files: dict[str, Path], result: V
         not_recomputed = []
     result.differences += differences
     result.not_recomputed += not_recomputed
-
-
-def _describe_older_records(records: Sequence[Record]) -> list[str]:
-    """Describe records of earlier versions, for which only chain, signatures and files are checked."""
-    older = Counter(record.kind for record in records if record.kind in HISTORY)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(older.items()))
-    only = "records of earlier versions, of which only chain, signature and files are checked"
-    return [f"{only}: {kinds}"] if older else []
 
 
 def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:

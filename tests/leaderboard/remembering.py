@@ -13,7 +13,7 @@ from farshift.core.files import compute_file_sha256
 from farshift.leaderboard.operations import submit as submitting
 from farshift.leaderboard.submission import validate
 
-_USERS = ("operations.submit", "operations.recompute")
+_USERS = ("operations.submit", "operations.verify")
 _check, _scored = validate.validate_submission, submitting.score_entry
 
 _checked: dict[tuple[str, frozenset[int] | None, bool], validate.Submission] = {}

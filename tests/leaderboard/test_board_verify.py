@@ -14,17 +14,15 @@ from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER, find_benchmark
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger.record import HISTORY, KINDS, read_line
+from farshift.leaderboard.ledger.record import read_line
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import FolderReader, verify_board
-from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
 from farshift.leaderboard.submission.pack import pack_runs
-from farshift.leaderboard.tables.snapshot import take_snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 import servers
@@ -323,8 +321,8 @@ def test_data_that_cannot_be_had_is_no_difference(board, monkeypatch):
     def unavailable(*_: object) -> None:
         raise Unavailable("no network")
 
-    monkeypatch.setattr("farshift.leaderboard.operations.recompute.validate_submission", unavailable)
-    result = verify_board(board, fresh=True)
+    monkeypatch.setattr("farshift.leaderboard.operations.verify.validate_submission", unavailable)
+    result = verify_board(board)
     assert result.differences == []
     assert result.entries_not_recomputed == 3
     assert len(result.not_recomputed) == 1
@@ -384,38 +382,3 @@ def test_a_connection_that_breaks_is_asked_again(exported, cache, monkeypatch):
     with servers.web(**served(exported)) as site:
         site.faults = {"/ledger.jsonl": ["500", "cut", "cut"], "/board.toml": ["429"]}
         assert verify_at(site.url).differences == []
-
-
-def test_records_of_kinds_that_only_earlier_versions_wrote_are_history(board):
-    """A challenge and a reply to it: in the chain, their files held to their digests, counted, and shown by their kind."""
-    entry = board.standings()[0].entry
-    files = {"challenges/one.zip": b"a run again"}
-    body = {
-        "challenge": "c" * 16,
-        "entry": entry,
-        "team": "them",
-        "reason": "other numbers",
-        "files": compute_digests(files),
-    }
-    before = [item.record() for item in take_snapshot(board).views]
-    with pytest.MonkeyPatch.context() as earlier:
-        earlier.setattr("farshift.leaderboard.ledger.book.KINDS", (*KINDS, *HISTORY))
-        board.enter([("challenged", body)], files)
-        board.ledger.append([("challenged", {"answers": "c" * 16, "by": "us", "note": "as it was"})])
-    with pytest.raises(ValueError, match="unknown kind of record 'challenged'"):
-        board.ledger.append([("challenged", body)])
-
-    build_site(board)
-    result = verify_board(board)
-    assert result.is_complete
-    assert result.notes == [
-        "records of earlier versions, of which only chain, signature and files are checked: 2 challenged"
-    ]
-    assert [item.record() for item in take_snapshot(board).views] == before
-    assert "other numbers" in (board.path / "site" / "ledger" / "0.html").read_text()
-    copy = export_board(board, board.path.parent / "export").out
-    assert verify_board(ExportReader(copy)).is_complete
-    (copy / "challenges" / "one.zip").write_bytes(b"another run")
-    assert verify_board(ExportReader(copy)).differences == [
-        "challenges/one.zip was changed: its sha256 differs from the ledger's"
-    ]
