@@ -325,9 +325,7 @@ def splits_diff(old: str, new: str, mirror: list[Path] | None = None, json: bool
 
 
 @command(app, "build")
-def splits_build(
-    files: list[Path], out: Path = Path("splits/manifests"), engine: str = "local", json: bool = False
-) -> None:
+def splits_build(files: list[Path], out: Path = Path("splits/manifests"), json: bool = False) -> None:
     """Build frozen splits from drafts: rows, digests, audit and identity.
 
     A split that does not have the shift that it claims is refused and not written; the others are written, and the exit
@@ -335,17 +333,14 @@ def splits_build(
 
     files FILE...: Draft (TOML): a split definition without parts and identity, or a family of splits.
     --out DIR: Output folder; each split is written to <source>/<split>/v<N>/ in it.
-    --engine ENGINE: Execution engine for hashing rows: local, processes or ray.
     """
-    from ..core.engines import check_engine
     from ..loaders.freezing.freeze import freeze_each, read_drafts
     from ._own_benchmark import DraftedBenchmarks
 
-    check_engine(engine)  # cached rows need no engine, and a misspelt one would go unnoticed
     with show_progress():
         drafted = [(draft, file) for file in files for draft in read_drafts(file)]
         benchmarks = DraftedBenchmarks(out.resolve().parent.parent)
-        frozen, refused = freeze_each(drafted, out, engine, benchmarks)
+        frozen, refused = freeze_each(drafted, out, benchmarks)
     if refused and len(drafted) == 1:
         raise refused[0]
     if json:

@@ -10,10 +10,10 @@ from farshift.loaders.acquire.own_source import lock_source, prepare_source
 from farshift.loaders.acquire.source import Source
 
 
-def pin_source(data: Data, name: str, beside: Path, home: Path, engine: str = "local") -> Source:
+def pin_source(data: Data, name: str, beside: Path, home: Path) -> Source:
     """The source that a draft's data make, with its file, as a build writes it."""
     with lock_source(name, home):
-        pinned = prepare_source(data, name, beside, home, engine)
+        pinned = prepare_source(data, name, beside, home)
         if pinned.content is not None:
             write_atomically(pinned.source.path, pinned.content)
         return pinned.source

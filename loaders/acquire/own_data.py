@@ -19,38 +19,24 @@ options = { missing = ["?"] }   # options of the reader: `table`, `image_folder`
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
 
 from ...core.errors import BadDefinition
 from ...core.progress import log_message, mute_messages
 from ...core.text import write_inline
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
-from ..readers import image_folder, parquet, table, wav
-from ..readers._arrow_types import Ragged, describe_remedy, loses_precision, to_stored_column, to_tensors
-from ..readers._cells import format_field, to_text
-from ..readers.parquet import open_parquet
+from ..readers import image_folder, table, wav
+from ..readers._cells import to_text
 from .archive_files import ArchiveFiles
 from .labels import number_classes
-from .type_inference import (
-    ENCODED,
-    LISTS,
-    TypedColumn,
-    TypeInference,
-    detect_media,
-    report_precision_loss,
-    settle_type,
-)
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .type_inference import TypedColumn, TypeInference
 
 _SHOWN = 12
 """The number of columns that an error message lists in full."""
@@ -70,7 +56,7 @@ class Data(BaseModel):
     revision: str = "main"
     files: list[str] = []
     images: str = ""
-    audio: str = Item("", validation_alias=AliasChoices("audio", "sounds"))  # its former name
+    audio: str = ""
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -159,23 +145,26 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
     # All rows are read once: the type of the first rows may not fit the last.
     reader_options = {key: value for key, value in options.items() if key not in _CELL_OPTIONS}
     reader_options |= {"columns": {field: column for field, column in source_columns.items() if field not in kinds}}
+    only_typed = all(name.endswith(".parquet") for name in files) and not data.types
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, TypeInference] = {}
     typed: dict[str, TypedColumn] = {}
     untyped: dict[str, str] = {}  # by field, the first file without types that has it
+    unfilled = _find_filled_fields(data.options)
+    if only_typed:  # labels that are lists may have unknown items
+        unfilled |= {field for field, (_, role) in columns.items() if role == "label"}
     with mute_messages():
-        for file, has_types, piece in table.iterate_stored_pieces(
-            files, _find_filled_fields(data.options), **reader_options
-        ):
+        for file, has_types, piece in table.iterate_stored_pieces(files, unfilled, **reader_options):
             for field in columns:
                 if field in piece.column_names:
-                    column = to_text(piece[field]) if field in data.classes else piece[field]
-                    guesses.setdefault(field, TypeInference(ignored, decimal)).look(column)
+                    guess = guesses.setdefault(field, TypeInference(ignored, decimal))
                     if has_types and field in source_columns:
                         typed.setdefault(field, TypedColumn(field, source_columns[field])).look(file, piece[field])
                     else:
                         untyped.setdefault(field, file)
+                    column = to_text(piece[field]) if field in data.classes else piece[field]
+                    guess.look(column, not only_typed or columns[field][1] == "label" or field in data.classes)
     if reader_options["columns"] and not guesses:
         raise BadDefinition(
             f"[data] the type of {', '.join(reader_options['columns'])} cannot be inferred: {', '.join(sorted(files))} "
@@ -269,98 +258,6 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     if maps or given:
         options["maps"] = {**given, **maps}
     return Plan("wav" if data.audio else "image_folder", options, _make_schema(columns, kinds))
-
-
-def plan_parquet(data: Data, files: Mapping[str, Path]) -> Plan:
-    """Plan how Parquet is read: with types that hold the values of all files. Text labels become classes if they look
-    like classes."""
-    schemas: dict[str, pa.Schema] = {}
-    for file, path in sorted(files.items()):
-        with open_parquet(path, file) as opened:
-            schemas[file] = opened.schema_arrow
-    kinds: dict[str, str] = {}
-    field_columns: dict[str, str] = {}
-    for name, (column, _) in data.columns().items():
-        if not isinstance(column, str):
-            raise BadDefinition(f"[data] the field {name!r} has several columns: for Parquet, use one column of lists")
-        types = {file: _find_column_type(schema, column, file) for file, schema in schemas.items()}
-        field_columns[name], kinds[name] = _resolve_field(name, column, types, files)
-    schema = _make_schema(data.columns(), kinds)
-    labels = [field.name for field in schema.of_role("label") if field.type == "string"]
-    texts = {name: TypeInference() for name in dict.fromkeys([*labels, *data.classes])}
-    for name in data.classes:
-        if schema[name].shape or schema[name].item == "bytes":
-            raise BadDefinition(
-                f"[data] classes: {name!r} is {schema[name].type}: only texts and numbers can be classes"
-            )
-    for piece in parquet.iterate_columns(files, sorted({field_columns[name] for name in texts})) if texts else ():
-        for name, guess in texts.items():
-            try:
-                guess.look(to_text(to_stored_column(piece[field_columns[name]])))
-            except UnicodeDecodeError as error:
-                raise BadDefinition(
-                    f"[data] field {name!r} is not UTF-8: re-encode it, or store it as binary"
-                ) from error
-    maps, no_classes = _find_classes(data, texts, kinds)
-    options = {"columns": field_columns} | ({"maps": maps} if maps else {})
-    schema = _make_schema(data.columns(), kinds | dict.fromkeys(maps, "int64"))
-    return Plan("parquet", options, schema, no_classes)
-
-
-def _find_column_type(schema: pa.Schema, column: str, file: str) -> pa.DataType:
-    """The type of a column, or of a struct's field ("image.path")."""
-    import pyarrow as pa
-
-    if column in schema.names:
-        return schema.field(column).type
-    top, _, child = column.partition(".")
-    kind = schema.field(top).type if top in schema.names else pa.null()
-    if pa.types.is_struct(kind) and child in (names := [field.name for field in kind]):
-        return kind.field(names.index(child)).type
-    raise BadDefinition(f"[data] {file} has no column {column!r} (it has {', '.join(schema.names)})")
-
-
-def _resolve_field(
-    name: str, column: str, types: Mapping[str, pa.DataType], files: Mapping[str, Path]
-) -> tuple[str, str]:
-    """The column from which a field is read, and the field's type."""
-    import pyarrow as pa
-
-    kind = settle_type(name, column, types)
-    if kind == ENCODED:
-        content = f"{column}.bytes"
-        values = (piece[content] for piece in parquet.iterate_columns(files, [content]) if piece.num_rows)
-        return content, detect_media(next(values, pa.chunked_array([], pa.binary())))
-    if kind.endswith(LISTS):
-        shape = _read_shape(name, files, column)
-        return column, f"{kind.removesuffix(LISTS)}[{','.join(map(str, shape))}]"
-    return column, kind
-
-
-def _read_shape(field: str, files: Mapping[str, Path], column: str) -> tuple[int, ...]:
-    """The shape of a column's lists, the same in all rows."""
-    shapes: set[tuple[int, ...]] = set()
-    rounded = False
-    try:
-        for name, path in sorted(files.items()):
-            for piece in parquet.iterate_columns({name: path}, [column]):
-                if piece.num_rows:
-                    lists = to_stored_column(piece[column])
-                    shapes.add(to_tensors(lists)[1])
-                    rounded = rounded or loses_precision(lists)
-        if len(shapes) > 1:
-            raise Ragged(sorted(math.prod(shape) for shape in shapes))
-    except Ragged as error:
-        parquet.refuse_missing(files, column, format_field(field, column))
-        raise BadDefinition(
-            f"[data] {name}: column {column!r} has {error}, but a numeric field needs one shape: pad them to one "
-            f"length, or {describe_remedy(field)}"
-        ) from error
-    if not shapes or 0 in (shape := min(shapes)):
-        raise BadDefinition(f"[data] {min(files)}: column {column!r} has only empty lists: remove {field!r}")
-    if rounded:
-        report_precision_loss(field)
-    return shape
 
 
 def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:

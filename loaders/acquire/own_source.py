@@ -31,11 +31,11 @@ from ..files.hidden import is_hidden
 from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern
 from ..files.reader_errors import convert_reader_errors
 from ..mirrors.hub import list_client_errors
-from ..readers.parquet import open_parquet
+from ..readers._table_files import open_parquet
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .fetch import fetch_file
 from .labels import describe_fields
-from .own_data import Data, Plan, plan_folder, plan_parquet, plan_table
+from .own_data import Data, Plan, plan_folder, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources
 from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 from .trees import list_tree_hashes
@@ -54,9 +54,7 @@ def _make_source_path(name: str, home: Path) -> Path:
     return home / "loaders" / "sources" / f"{name}.toml"
 
 
-def prepare_source(
-    data: Data, name: str, beside: Path, home: Path, engine: str = "local", split: SplitName | None = None
-) -> PinnedSource:
+def prepare_source(data: Data, name: str, beside: Path, home: Path, split: SplitName | None = None) -> PinnedSource:
     """Build the source of a draft's data into the cache, pinned by the rows that the files have now. Its file is not
     written. `split`: the split that it is for."""
     if not re.fullmatch("[a-z0-9_]+", name):
@@ -66,12 +64,7 @@ def prepare_source(
     data_files = _find_data_files(data, beside)
     paths = {name: path for name, path in data_files.files.items() if isinstance(path, Path)}
     with convert_reader_errors("[data]"):
-        if data.folder:
-            plan = plan_folder(data, data_files.files, data_files.pattern)
-        elif data.options or data.types or not all(name.endswith(".parquet") for name in paths):
-            plan = plan_table(data, paths)  # types are inferred from texts
-        else:
-            plan = plan_parquet(data, paths)
+        plan = plan_folder(data, data_files.files, data_files.pattern) if data.folder else plan_table(data, paths)
     path = _make_source_path(name, home)
     if name in (known := load_sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(
@@ -98,19 +91,19 @@ def prepare_source(
         distributions=[distribution],
     )
     folders = data_files.folders
-    pinned = find_pinned(draft, path.parent, split) or _build_source(draft, path, engine, folders, split)
-    rows = pinned.source.table(folders, engine)
+    pinned = find_pinned(draft, path.parent, split) or _build_source(draft, path, folders, split)
+    rows = pinned.source.table(folders)
     names = plan.options.get("maps", {}) | draft.class_names
     log_message(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return replace(pinned, folders=folders)
 
 
 def _build_source(
-    draft: SourceDefinition, path: Path, engine: str, folders: tuple[Path, ...], split: SplitName | None
+    draft: SourceDefinition, path: Path, folders: tuple[Path, ...], split: SplitName | None
 ) -> PinnedSource:
     """Build the source into the cache under its digest, once it is known which file pins it."""
     with stage_source(f"{draft.name}-own") as temporary_path:
-        rows, digest = Source(draft, path).write(temporary_path, folders, engine)
+        rows, digest = Source(draft, path).write(temporary_path, folders)
         if not rows:
             files = ", ".join(pin.name for pin in draft.distributions[0].files)
             raise BadData(f"[data] {files} has no rows: a source needs at least one")

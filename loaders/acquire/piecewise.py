@@ -1,21 +1,14 @@
-"""Build a source that is larger than memory: shard by shard, on one core, many, or a cluster.
+"""Build a source that is larger than memory, table by table, from a reader that has `pieces(files, **options)`.
 
-A reader that has `shards(files, **options)` and `read_shard(shard)` is read in pieces. Each piece's rows are hashed in
-the engine's workers (nearly all of the work), and appended in this process to files on disk, which are then put into
-the order of the row ids. Every engine gives the same bytes, since the rows are ordered by id.
-
-A reader that has `pieces(files, **options)` yields its tables one after the other, as an archive has to be read; they
-are hashed in this process.
-
-The files are memory-mapped and never read whole: memory holds the rows of one piece or chunk, and 40 bytes a row for
-ids and digests.
+Each table's rows are hashed, and appended to files on disk, which are then put into the order of the row ids. The files
+are memory-mapped and never read whole: memory holds the rows of one piece or chunk, and 40 bytes a row for ids and
+digests.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -23,7 +16,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.engines import map_jobs
 from ...core.errors import BadDefinition
 from ...core.progress import report_progress
 from ...splits.rows import (
@@ -54,14 +46,7 @@ _NARROW = 2**31 - 1
 """The largest number of bytes that 32-bit offsets can address."""
 
 
-def can_read_in_pieces(reader: Any) -> bool:
-    """Whether a reader can return its rows piece by piece."""
-    return hasattr(reader, "pieces") or (hasattr(reader, "shards") and hasattr(reader, "read_shard"))
-
-
-def build_in_pieces(
-    reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path, engine: str = "local"
-) -> str:
+def build_in_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path) -> str:
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
     `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
@@ -73,7 +58,7 @@ def build_in_pieces(
     digest_parts: list[Bytes] = [np.empty((0, 32), np.uint8)]
     with ColumnFiles(schema, target) as stored, ColumnFiles(schema, target) as ordered:
         with convert_reader_errors("its data"):
-            for table, piece_ids, piece_digests in _read_pieces(reader, arguments, schema, where, engine):
+            for table, piece_ids, piece_digests in _read_pieces(reader, arguments, schema, where):
                 stored.append(table)
                 id_parts.append(piece_ids)
                 digest_parts.append(piece_digests)
@@ -98,40 +83,20 @@ def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Sche
 
 
 def _read_pieces(
-    reader: str, arguments: dict[str, Any], schema: Schema, where: str, engine: str
+    reader: str, arguments: dict[str, Any], schema: Schema, where: str
 ) -> Iterator[tuple[pa.Table, NDArray[np.uint64], Bytes]]:
     """Yield each piece's rows, with their ids (as first occurrences) and digests."""
-    module = load_reader(reader)
-    call = getattr(module, "pieces", None) or module.shards
+    call = load_reader(reader).pieces
     try:
         pieces = call(**add_schema(call, arguments, schema))
     except TypeError as error:
         raise BadDefinition(f"{where}: {error}") from error
-    if call is not getattr(module, "pieces", None):
-        # Rows that other processes read are read again here, which is faster than sending them.
-        hash_shard = partial(_hash_shard, reader, schema, where)
-        hashed = iter(map_jobs(engine, hash_shard, pieces)) if engine != "local" else None
-        for done, shard in enumerate(pieces):
-            report_progress("shards", done, len(pieces))
-            table = schema.conform(module.read_shard(shard), where)
-            yield table, *(next(hashed) if hashed else _hash_rows(table, schema))
-        report_progress("shards", len(pieces), len(pieces))
-        return
     rows = 0
     for piece in pieces:
         table = schema.conform(piece, where)
-        yield table, *_hash_rows(table, schema)
+        yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
         report_progress("rows read", rows := rows + table.num_rows)
     report_progress("rows read", rows, rows)
-
-
-def _hash_shard(reader: str, schema: Schema, where: str, shard: Any) -> tuple[NDArray[np.uint64], Bytes]:
-    rows = load_reader(reader).read_shard(shard)
-    return _hash_rows(schema.conform(rows, where), schema)
-
-
-def _hash_rows(table: pa.Table, schema: Schema) -> tuple[NDArray[np.uint64], Bytes]:
-    return compute_first_ids(table, schema), compute_row_digests(table, schema)
 
 
 class ColumnFiles:

@@ -38,7 +38,7 @@ from ..readers import load_reader
 from .expected import ExpectedCounts
 from .fetch import fetch_file, fetch_unpinned_file
 from .labels import read_class_names
-from .piecewise import add_schema, build_in_pieces, can_read_in_pieces
+from .piecewise import add_schema, build_in_pieces
 from .row_difference import describe_changes
 from .trees import fetch_tree
 
@@ -168,16 +168,14 @@ class Source:
                 return read_class_names(texts)
         return []
 
-    def table(self, own_folders: tuple[Path, ...] = (), engine: str = "local") -> pa.Table:
+    def table(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
         """Return the rows in ascending row id, memory-mapped, with `row_id` and `check`; built once, then cached.
-        `engine` hashes the rows of a source that is read in pieces.
-
         A source that is not pinned yet is built each time.
         """
         refuse_labels(f"source {self.name}")
         if not self.definition.digest:
             return self.build(own_folders)
-        return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders, engine))
+        return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders))
 
     def require_licence(self) -> None:
         """Raise `LicenceNotAccepted` if the licence has to be accepted and the user has not done so."""
@@ -189,25 +187,23 @@ class Source:
         digest. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
         return self._try_distributions(lambda way: add_row_ids(self.read(way, own_folders), self.schema))[0]
 
-    def write(self, target: Path, own_folders: tuple[Path, ...] = (), engine: str = "local") -> tuple[int, str]:
+    def write(self, target: Path, own_folders: tuple[Path, ...] = ()) -> tuple[int, str]:
         """Write the rows that `build` returns to an Arrow file `target`; in bounded memory if the reader has pieces.
         Returns their number and digest."""
 
         def write_distribution(distribution: Distribution) -> tuple[pa.Table, str]:
-            digest = self.write_from(distribution, self._make_arguments(distribution, own_folders), target, engine)
+            digest = self.write_from(distribution, self._make_arguments(distribution, own_folders), target)
             return map_table(target), digest
 
         table, digest = self._try_distributions(write_distribution)
         return table.num_rows, digest
 
-    def write_from(
-        self, distribution: Distribution, arguments: dict[str, Any], target: Path, engine: str = "local"
-    ) -> str:
+    def write_from(self, distribution: Distribution, arguments: dict[str, Any], target: Path) -> str:
         """Write the rows that a distribution's reader or generator returns for `arguments` to `target`, as an Arrow
         file, and return their digest."""
-        if distribution.reader and can_read_in_pieces(load_reader(distribution.reader)):
+        if distribution.reader and hasattr(load_reader(distribution.reader), "pieces"):
             where = f"source {self.name}, {distribution.name}"
-            return build_in_pieces(distribution.reader, arguments, self.schema, where, target, engine)
+            return build_in_pieces(distribution.reader, arguments, self.schema, where, target)
         table, digest = add_row_ids(self._make_rows(distribution, arguments), self.schema)
         write_arrow(table, target)
         return digest

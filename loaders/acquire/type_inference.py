@@ -78,7 +78,8 @@ class TypeInference:
         guess.look(pa.chunked_array([pa.array(list(texts), pa.string())]))
         return guess
 
-    def look(self, column: pa.ChunkedArray) -> None:
+    def look(self, column: pa.ChunkedArray, texts: bool = True) -> None:
+        """Take more values into account; of a typed column, whose texts decide nothing, only its type."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -86,7 +87,7 @@ class TypeInference:
         if find_item_type(column.type):
             self._own = self._find_tensor_type(column.filter(~find_missing(column, nan=False)))
             return
-        if not pa.types.is_string(column.type):
+        if not texts or not pa.types.is_string(column.type):
             self._own = infer_field_type(column.type) or "string"
             return
         values = column.drop_null()

@@ -28,7 +28,7 @@ from ..cache.store import map_table, move_into_cache, stage_source
 from .freeze import Draft, prepare_split, write_prepared
 
 
-def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), engine: str = "local") -> Manifest:
+def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Manifest:
     """Return a definition's frozen manifest: from the user's home if it was frozen before, else from its data, which
     are fetched now.
 
@@ -43,23 +43,23 @@ def freeze_on_first_use(manifest: Manifest, own_folders: tuple[Path, ...] = (), 
         source = apply_own_pin(source)
         first = not source.definition.digest
         if first:
-            source = _pin_source(source, own_folders, engine)
+            source = _pin_source(source, own_folders)
         try:
             # Published data keep their flaws, which could not be counted before.
-            return write_prepared(prepare_split(draft, source, out, engine, own_folders, keep_flaws=True))[0]
+            return write_prepared(prepare_split(draft, source, out, own_folders, keep_flaws=True))[0]
         except FarshiftError:
             if first:  # a second pull may fetch other data
                 make_own_pin_path(source).unlink(missing_ok=True)
             raise
 
 
-def _pin_source(source: Source, own_folders: tuple[Path, ...], engine: str) -> Source:
+def _pin_source(source: Source, own_folders: tuple[Path, ...]) -> Source:
     """Build the source into the cache from the first available distribution with the published counts, and return it
     with its pin in the user's home."""
     refused: dict[str, FarshiftError] = {}
     for distribution in source.definition.distributions:
         try:
-            return _build_source(source, distribution, own_folders, engine)
+            return _build_source(source, distribution, own_folders)
         except (Unavailable, BadData) as error:
             refused[distribution.name] = error
     different: list[FarshiftError] = [error for error in refused.values() if isinstance(error, CountsDiffer)]
@@ -68,12 +68,12 @@ def _pin_source(source: Source, own_folders: tuple[Path, ...], engine: str) -> S
     raise Unavailable(f"source {source.name}: {' | '.join(f'{name}: {error}' for name, error in refused.items())}")
 
 
-def _build_source(source: Source, distribution: Distribution, own_folders: tuple[Path, ...], engine: str) -> Source:
+def _build_source(source: Source, distribution: Distribution, own_folders: tuple[Path, ...]) -> Source:
     import tomli_w
 
     pinned, arguments = fetch_files(distribution, own_folders)
     with stage_source(f"{source.name}-first") as temporary_path:
-        digest = source.write_from(distribution, arguments, temporary_path, engine)
+        digest = source.write_from(distribution, arguments, temporary_path)
         rows = map_table(temporary_path)
         if source.definition.expected is not None:
             check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")

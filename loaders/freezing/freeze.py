@@ -82,14 +82,12 @@ ExtraFiles: TypeAlias = Callable[[Draft, Path, PreparedSplit], Sequence[tuple[Pa
 """Additional files to write for a draft after it was checked, as a function of the resulting split."""
 
 
-def freeze(
-    path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
-) -> tuple[Manifest, dict[str, Any]]:
+def freeze(path: Path, out: Path, extra_files: ExtraFiles | None = None) -> tuple[Manifest, dict[str, Any]]:
     """Build the only split of a file; see `freeze_draft`."""
     drafted = read_drafts(path)
     if len(drafted) > 1:
         raise BadDefinition(f"{path} defines {len(drafted)} splits instead of one")
-    return freeze_draft(drafted[0], path, out, engine, extra_files)
+    return freeze_draft(drafted[0], path, out, extra_files)
 
 
 def read_drafts(path: Path) -> list[Draft]:
@@ -102,7 +100,7 @@ def read_drafts(path: Path) -> list[Draft]:
 
 
 def freeze_each(
-    drafted: list[tuple[Draft, Path]], out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
+    drafted: list[tuple[Draft, Path]], out: Path, extra_files: ExtraFiles | None = None
 ) -> tuple[list[dict[str, Any]], list[FarshiftError]]:
     """Freeze each draft, given with its file. Returns a record of each frozen one, and the errors of the others."""
     frozen: list[dict[str, Any]] = []
@@ -111,7 +109,7 @@ def freeze_each(
         if len(drafted) > 1:
             report_progress("splits", done, len(drafted))
         try:
-            manifest, audit = freeze_draft(draft, path, out, engine, extra_files)
+            manifest, audit = freeze_draft(draft, path, out, extra_files)
         except FarshiftError as error:
             refused.append(error)
         else:
@@ -121,11 +119,11 @@ def freeze_each(
 
 
 def freeze_draft(
-    draft: Draft, path: Path, out: Path, engine: str = "local", extra_files: ExtraFiles | None = None
+    draft: Draft, path: Path, out: Path, extra_files: ExtraFiles | None = None
 ) -> tuple[Manifest, dict[str, Any]]:
     """Build the split of a draft, read from `path`, into `out/<source>/<split>/v<N>/`. Raises an error, and writes
     nothing, if the audit does not confirm the shift that the split declares, or if a published version would change.
-    `engine` hashes the rows of a large source; `extra_files` returns files to write besides the split's own."""
+    `extra_files` returns files to write besides the split's own."""
     home = out.resolve().parent.parent
     at_home = out.resolve() == home / "splits" / "manifests"
     for table, what in (("data", "source"), ("benchmark", "benchmark")):
@@ -135,30 +133,30 @@ def freeze_draft(
             )
     with add_plugin_folder(home) if at_home else nullcontext(), ExitStack() as locks:
         if draft.data is None:
-            prepared = prepare_split(draft, find_source(draft.source.name), out, engine)
+            prepared = prepare_split(draft, find_source(draft.source.name), out)
         else:
             locks.enter_context(lock_source(draft.source.name, home))
-            prepared = _prepare_own(draft, draft.data, path, out, engine)
+            prepared = _prepare_own(draft, draft.data, path, out)
         if extra_files:
             prepared = replace(prepared, files=(*prepared.files, *extra_files(draft, path, prepared)))
         return write_prepared(prepared)
 
 
-def _prepare_own(draft: Draft, data: Data, path: Path, out: Path, engine: str) -> PreparedSplit:
+def _prepare_own(draft: Draft, data: Data, path: Path, out: Path) -> PreparedSplit:
     """Prepare the split of a draft with a [data] table. Its source's file is written before its own files."""
     labels = [field for field, (_, role) in data.columns().items() if role == "label"]
     if draft.label not in labels:
         raise BadDefinition(f"{path}: label = {draft.label!r} is not one of the labels of [data]: {', '.join(labels)}")
     load_rule(draft)  # before the data are read, which may take long
     split = SplitName(draft.name, draft.version)
-    pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, engine, split)
+    pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, split)
     source = pinned.source
     changes = {
         "label_names": draft.label_names or source.class_names(draft.label),
         "source": draft.source.model_copy(update={"name": source.name}),
     }
     draft = draft.model_copy(update=changes)
-    prepared = prepare_split(draft, source, out, engine, pinned.folders)
+    prepared = prepare_split(draft, source, out, pinned.folders)
     if pinned.content is None:
         return prepared
     return replace(prepared, files=((source.path, pinned.content), *prepared.files))
@@ -180,7 +178,6 @@ def prepare_split(
     draft: Draft,
     source: Source,
     out: Path,
-    engine: str = "local",
     own_folders: tuple[Path, ...] = (),
     keep_flaws: bool = False,
 ) -> PreparedSplit:
@@ -190,7 +187,7 @@ def prepare_split(
     import pyarrow.parquet as pq
 
     load_rule(draft)
-    rows = source.table(own_folders, engine)
+    rows = source.table(own_folders)
     if not source.definition.digest:
         digest = compute_set_digest(
             compute_row_digests(rows.select([f.name for f in source.schema.fields]), source.schema)

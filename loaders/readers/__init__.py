@@ -1,9 +1,9 @@
 """Readers: each converts a distribution's files to tables of the source's fields.
 
-A module `<name>.py` is the reader `<name>`. It has `read(files, **options)`, which returns a table; or `pieces(..)`,
-which yields tables; or `shards(..)` and `read_shard(shard)`, which can be called in several processes. `files` are
-paths (or `ArchiveFiles`, for folders) by name; a parameter `schema` gets the source's schema. In a module of several
-readers of similar data (`FAMILIES`) the function `<name>` is the reader: it returns a table, or yields tables.
+A module `<name>.py` is the reader `<name>`. It has `read(files, **options)`, which returns a table, or `pieces(..)`,
+which yields tables. `files` are paths (or `ArchiveFiles`, for folders) by name; a parameter `schema` gets the source's
+schema. In a module of several readers of similar data (`FAMILIES`) the function `<name>` is the reader: it returns a
+table, or yields tables.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _MODULE_OF = {name: module for module, names in FAMILIES.items() for name in nam
 
 
 def load_reader(name: str) -> Any:
-    """Load a reader, of the package or a user's folder, as an object with `read`, with `pieces`, or with `shards` and
-    `read_shard`. Raises `UnknownName` if there is none, and `BadDefinition` if its module has none of these."""
+    """Load a reader, of the package or a user's folder, as an object with `read` or with `pieces`.
+    Raises `UnknownName` if there is none, and `BadDefinition` if its module has none of these."""
     files = find_files_by_name("loaders/readers", ".py")
     if module := _MODULE_OF.get(name):
         if name in files and not files[name].is_relative_to(PACKAGE):
@@ -60,6 +60,6 @@ def load_reader(name: str) -> Any:
     if name in FAMILIES or name not in files:
         raise UnknownName("reader", name, {*files, *_MODULE_OF} - (FAMILIES.keys() - _MODULE_OF.keys()))
     reader = load_module("loaders/readers", name, "reader")
-    if not any(hasattr(reader, call) for call in ("read", "pieces", "shards")):
-        raise BadDefinition(f"{name}: a reader has read(files, ..), pieces(files, ..) or shards(files, ..)")
+    if not hasattr(reader, "read") and not hasattr(reader, "pieces"):
+        raise BadDefinition(f"{name}: a reader has read(files, ..) or pieces(files, ..)")
     return reader

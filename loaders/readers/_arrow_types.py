@@ -218,11 +218,6 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
-def is_tensor(kind: pa.DataType) -> bool:
-    """Whether a column has the storage type of tensors."""
-    return bool(pa.types.is_fixed_size_list(kind) and str(kind.value_type) in ("uint8", "int64", "float"))
-
-
 def to_tensors(column: pa.ChunkedArray) -> tuple[pa.FixedSizeListArray, tuple[int, ...]]:
     """Convert a column of lists of numbers, nested or not, to one tensor per row; return it and the tensors' shape.
     Raises `Ragged` if the lists of one depth differ in length."""

@@ -222,14 +222,6 @@ def map_values(cells: Cells, column: pa.ChunkedArray, meaning: Mapping[str, Any]
     return pa.array(list(known.values())).take(indices.combine_chunks())
 
 
-def find_indices(column: pa.ChunkedArray, texts: Sequence[str]) -> tuple[pa.ChunkedArray, str | None]:
-    """Return the index of each text in `texts`, and the first text that is not in it, or None."""
-    text_column = to_text(column)
-    places = pc.index_in(text_column, pa.array(list(texts), pa.string()))
-    absent = text_column.filter(pc.and_(places.is_null(), text_column.is_valid()))
-    return places, absent[0].as_py() if len(absent) else None
-
-
 def parse_numbers(cells: Cells, column: pa.ChunkedArray, title: str, decimal: str) -> NDArray[np.float64]:
     """Convert cells to float64. Raises `BadData` with the line of a cell that is not a number, or not exact in
     float64."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -354,6 +355,14 @@ def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cel
                 done += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{source.name}: not a readable Parquet file: {get_first_line(error)}") from error
+
+
+def open_parquet(path: Path, name: str) -> pq.ParquetFile:
+    """Open a Parquet file. Raises `BadData` if it is not one."""
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadData(f"{name}: not a readable Parquet file: {get_first_line(error)}") from error
 
 
 def _reopen_parquet(file: Any, metadata: pq.FileMetaData, texts: list[str]) -> pq.ParquetFile:

@@ -36,8 +36,6 @@ def _read_rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], s
     arguments = {"files": files, **options}
     if hasattr(reader, "pieces"):
         yield from reader.pieces(**add_schema(reader.pieces, arguments, schema))
-    elif hasattr(reader, "shards"):
-        yield from map(reader.read_shard, reader.shards(**add_schema(reader.shards, arguments, schema)))
     else:
         yield reader.read(**add_schema(reader.read, arguments, schema))
 

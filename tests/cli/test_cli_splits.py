@@ -64,12 +64,6 @@ def test_older_versions_of_a_split_are_in_the_line_of_the_newest(command):
     assert " arc_agi/version_2@1 " not in folded
 
 
-def test_a_misspelt_engine_is_refused_before_anything_is_read(command, tmp_path):
-    misspelt = "proceses"  # codespell:ignore proceses
-    error = one_line_error(command("splits", "build", tmp_path / "absent.toml", "--engine", misspelt))
-    assert f"no engine named '{misspelt}': did you mean processes?" in error
-
-
 def test_a_benchmark_gives_the_rows_that_its_protocol_trains_on(command, tmp_path):
     given = ("--part", "train", "--to", "parquet", "--out")
     plain = command("splits", "export", "vowel/speakers", *given, tmp_path / "plain.parquet")

@@ -7,11 +7,9 @@ import signal
 import sys
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
 from farshift.core.engines import iterate_outcomes, map_jobs, open_engine
-from own_rows import DRAFT, texts
 
 pytestmark = pytest.mark.slow
 ray = pytest.importorskip("ray")
@@ -24,19 +22,6 @@ def cluster():
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=runtime)
     yield
     ray.shutdown()
-
-
-def test_a_cluster_builds_the_identity_that_one_process_builds(tmp_path, cache):
-    from farshift.loaders.freezing.freeze import freeze
-
-    for part in range(4):
-        pq.write_table(texts(50, part * 50), tmp_path / f"rows-{part}.parquet")
-    (tmp_path / "long.toml").write_text(DRAFT)
-    result = set()
-    for name in ("local", "ray"):
-        manifest, _ = freeze(tmp_path / "long.toml", tmp_path / name / "splits" / "manifests", name)
-        result.add(manifest.identity)
-    assert len(result) == 1
 
 
 def test_a_worker_that_is_killed_costs_no_result(tmp_path):

@@ -1,4 +1,4 @@
-"""Sources larger than memory: built in pieces, by any engine, they are the same bytes as built at once."""
+"""Sources larger than memory: built in pieces, they are the same bytes as built at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.piecewise import build_in_pieces, can_read_in_pieces
+from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
-from farshift.loaders.readers import load_reader, parquet
+from farshift.loaders.readers import _table_files, table
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,16 +46,16 @@ def table_of(rows: list[dict]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA.arrow())
 
 
-def built(folder: Path, files: dict[str, Path], name: str = "local") -> tuple[pa.Table, str]:
+def built(folder: Path, files: dict[str, Path]) -> tuple[pa.Table, str]:
     target = folder / "built.arrow"
-    digest = build_in_pieces("parquet", {"files": files, "columns": COLUMNS}, SCHEMA, "here", target, name)
+    digest = build_in_pieces("table", {"files": files, "columns": COLUMNS}, SCHEMA, "here", target)
     with pa.OSFile(str(target)) as file:
         return pa.ipc.open_file(file).read_all(), digest
 
 
 @given(st.lists(st.lists(ROW, max_size=6), min_size=1, max_size=3), st.integers(1, 4))
 def test_a_source_in_pieces_has_the_rows_ids_and_digest_of_one_built_at_once(parts, group):
-    with tempfile.TemporaryDirectory() as name, patch.object(parquet, "_ROWS", 1):
+    with tempfile.TemporaryDirectory() as name, patch.object(_table_files, "_ROWS", 1):
         folder, files = Path(name), {}
         for number, rows in enumerate(parts):
             files[f"{number}.parquet"] = folder / f"{number}.parquet"
@@ -86,21 +86,12 @@ def test_the_stored_file_is_one_record_batch(tmp_path, files):
     assert (np.diff(table["row_id"].to_numpy().astype(object)) > 0).all()
 
 
-def test_every_engine_gives_the_same_bytes(tmp_path, files, monkeypatch):
-    monkeypatch.setattr(parquet, "_ROWS", 10)
-    contents = set()
-    for name in ("local", "processes"):
-        built(tmp_path, files, name)
-        contents.add((tmp_path / "built.arrow").read_bytes())
-    assert len(contents) == 1
-
-
 def test_a_file_that_is_no_parquet_or_lacks_a_column_is_named(tmp_path, files):
-    with pytest.raises(BadData, match=r"rows\.parquet has no column topic \(it has text, raw"):
-        parquet.read(files, columns={"label": "topic"})
+    with pytest.raises(BadData, match=r"rows\.parquet has no column 'topic' \(it has text, raw"):
+        table.read(files, columns={"label": "topic"})
     files["rows.parquet"].write_bytes(b"PAR1 no more")
     with pytest.raises(BadData, match=r"rows\.parquet: not a readable Parquet file"):
-        parquet.read(files, columns=COLUMNS)
+        table.read(files, columns=COLUMNS)
 
 
 def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
@@ -109,22 +100,17 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
     schema = Schema((Field("text", "string", "input"),))
     with pytest.raises(BadData, match=r"holes.parquet, row 2: text is missing: set `if_missing`"):
         build_in_pieces(
-            "parquet", {"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, "here", tmp_path / "out"
+            "table", {"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, "here", tmp_path / "out"
         )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["holes.parquet"], "nothing half-done is left"
-
-
-def test_only_a_reader_with_shards_is_read_in_pieces():
-    assert can_read_in_pieces(load_reader("parquet"))
-    assert not can_read_in_pieces(load_reader("gsm8k"))
 
 
 def test_files_without_rows_are_one_error(tmp_path):
     pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"a": pa.int64()})).close()
     with pytest.raises(BadData, match=r"none.parquet has no rows"):
-        parquet.read({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
+        table.read({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
 
 
 def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
-    with pytest.raises(BadDefinition, match="source mine: .*unexpected keyword argument 'column'"):
-        build_in_pieces("parquet", {"files": {}, "column": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
+    with pytest.raises(BadDefinition, match="no option named 'column': did you mean columns"):
+        build_in_pieces("table", {"files": {}, "column": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
