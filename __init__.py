@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .baselines.running.listing import baselines
     from .baselines.running.recorded_scores import results
     from .baselines.running.results import find_recorded_run as baseline
-    from .benchmarks.adapters._hf_processor import processor
+    from .benchmarks.adapters._transformers import processor
     from .benchmarks.adapters.function import predictor
     from .benchmarks.answers import Answers, Failed
     from .benchmarks.benchmark import find_benchmark as benchmark
@@ -73,7 +73,7 @@ _HOMES = {
     "evaluate": ("benchmarks.harness.evaluate", "evaluate"),
     "load": ("loaders.split", "load"),
     "predictor": ("benchmarks.adapters.function", "predictor"),
-    "processor": ("benchmarks.adapters._hf_processor", "processor"),
+    "processor": ("benchmarks.adapters._transformers", "processor"),
     "read_run": ("benchmarks.runs.run", "read_run"),
     "replicates": ("benchmarks.comparison.run_measures", "replicates"),
     "results": ("baselines.running.recorded_scores", "results"),

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...benchmarks.adapters._hf_images import ImageProcessor
+from ...benchmarks.adapters._transformers import ImageProcessor
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.adapters.torch_module import load_state_dict
 from ...benchmarks.harness.model_spec import find_model

@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_images import ImageProcessor
-from ...benchmarks.adapters._hf_media import count_frame_samples
 from ...benchmarks.adapters._transformers import (
+    ImageProcessor,
     compute_context_length,
+    count_frame_samples,
     find_pad_token,
     read_audio_processor,
     read_tokenizer,

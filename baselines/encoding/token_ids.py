@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...benchmarks.adapters._hf_media import count_frame_samples
 from ...benchmarks.adapters._transformers import (
     compute_context_length,
+    count_frame_samples,
     find_pad_token,
     read_audio_processor,
     read_config,

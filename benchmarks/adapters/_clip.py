@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, ModelError, UnknownName
-from ..parsing import wrap_user_errors
-from ._transformers import read_tokenizer, silence_transformers
+from ._transformers import load_network, read_config, read_tokenizer, silence_transformers
 
 if TYPE_CHECKING:
     import torch
@@ -82,30 +81,15 @@ def format_class_names(names: Sequence[str]) -> list[str]:
 def load_clip_model(folder: Path, kind: str, dtype: Any) -> Any:
     """Load a model of the transformers class `kind` from a folder with CLIP weights, in evaluation mode. `ModelError`
     if the folder has another model, or lacks weights."""
-    import transformers
-
-    with wrap_user_errors(f"loading {folder}"), silence_transformers():
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        if config.model_type != "clip":
-            raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot classification needs CLIP")
-        if kind == "CLIPVisionModelWithProjection":
-            # For weights with both towers the width of features is in the whole model's config, not the vision config.
-            width = config.projection_dim
-            config = getattr(config, "vision_config", config)
-            config.projection_dim = width
-        network, report = getattr(transformers, kind).from_pretrained(
-            folder,
-            config=config,
-            dtype=dtype,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            output_loading_info=True,
-        )
-    lacking = sorted(report["missing_keys"])
-    if lacking:
-        raise ModelError(f"model {folder.name} lacks weights for {kind}: {', '.join(lacking[:3])}")
-    return network.eval()
+    config = read_config(folder)
+    if config.model_type != "clip":
+        raise ModelError(f"model {folder.name} is a {config.model_type}, and zero-shot classification needs CLIP")
+    if kind == "CLIPVisionModelWithProjection":
+        # For weights with both towers the width of features is in the whole model's config, not the vision config.
+        width = config.projection_dim
+        config = getattr(config, "vision_config", config)
+        config.projection_dim = width
+    return load_network(folder, kind, folder.name, config=config, dtype=dtype)
 
 
 def compute_text_features(network: Any, folder: Path, names: Sequence[str], templates: Sequence[str]) -> torch.Tensor:

@@ -14,10 +14,9 @@ from ...core.errors import ModelError
 from ..answers import Answers
 from ..model import Columns, Model, Task
 from ._clip import compute_image_features, compute_text_features, load_clip_model, parse_templates
-from ._hf_images import ImageProcessor
-from ._hf_media import get_image_column, iterate_slices
 from ._options import Options, read_options
-from .hugging_face import HuggingFaceFactory
+from ._transformers import ImageProcessor
+from .hugging_face import HuggingFaceFactory, iterate_images
 from .hugging_face import from_spec as hugging_face
 
 SCHEME = "clip"
@@ -82,11 +81,11 @@ class ZeroShotClassifier:
         """Return predictions with class probabilities. `BadImage` for an image that cannot be decoded."""
         import torch
 
-        images = get_image_column(batch, self.task, f"clip:{self._factory.name}")
-        scores = np.empty((len(images), len(self.texts)), np.float32)
+        scores = np.empty((len(batch[self.task.inputs[0]]), len(self.texts)), np.float32)
         scale = self.network.logit_scale.detach().float().exp()
-        for rows in iterate_slices(len(images), self._factory.options.batch_size):
-            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(images[rows])))
+        name, size = f"clip:{self._factory.name}", self._factory.options.batch_size
+        for rows, images in iterate_images(batch, self.task, name, size):
+            features = compute_image_features(self.network, torch.from_numpy(self.processor.pixels(images)))
             logits = scale * features @ self.texts.T
             scores[rows] = logits.double().softmax(dim=1).float().cpu().numpy()
         return Answers.all_given(scores.argmax(axis=1).astype(np.int64), scores)

@@ -17,29 +17,41 @@ from __future__ import annotations
 
 import base64
 import json
-import math
+import os
 import shlex
-from collections.abc import Mapping
+import signal
+import subprocess
+import weakref
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from queue import Empty, Queue
+from threading import Thread
+from typing import IO, Any
 
 import numpy as np
 from pydantic import Field
 
 from ...core.canonical import compute_identity
 from ...core.documents import parse_json
-from ...core.errors import FarshiftError, ModelError, shorten_list
+from ...core.errors import FarshiftError, ModelError
 from ...core.files import compute_file_sha256
 from ...loaders.batching.encoded import find_media_type
 from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import Prompt
-from ._child_process import ChildProcess, OutputTimeout
 from ._options import Options, read_options
 
 SCHEME = "cmd"
+
+GRACE = 1.0
+"""Seconds that a process may take to exit after its stdin is closed, and again after a signal."""
+
+_ERROR_LINES = 3
+"""Lines at the end of its stderr that are repeated in an error."""
 
 
 class CommandOptions(Options):
@@ -90,6 +102,10 @@ def _is_file(word: str) -> bool:
         return False
 
 
+_Answer = tuple[Any, list[float] | None]
+"""The result for a row: a prediction, None if the model abstained, or `Failed`; and class probabilities."""
+
+
 class CommandModel:
     """One process of a command. It ends with `close`, at the end of a `with` block, and with this object."""
 
@@ -107,12 +123,17 @@ class CommandModel:
         try:
             child = self._child = self._child or self._started()
             ids = self._ask(child, batch)
-            received: dict[str, _Answer | None] = dict.fromkeys(ids)
+            received: dict[str, _Answer] = {}
             for done in range(len(ids)):
                 line = self._line(child, f"{done} of {len(ids)} answers of a batch")
-                name, answer = self._read(line, received)
-                received[name] = answer
-            return self._together([answer for answer in received.values() if answer is not None])
+                message, excerpt = self._parse_line(line)
+                name = message.get("id")
+                if not isinstance(name, str) or name not in ids:
+                    raise self._error(f"answered id {name!r}, which is not in this batch: repeat each id unchanged")
+                if name in received:
+                    raise self._error(f"answered id {name!r} twice")
+                received[name] = self._read_answer(message, excerpt)
+            return self._together([received[name] for name in ids])
         except BaseException:
             self.close()
             raise
@@ -138,10 +159,10 @@ class CommandModel:
         child.write([_encode_message(self._opening)])
         return child
 
-    def _ask(self, child: ChildProcess, batch: Columns) -> list[str]:
+    def _ask(self, child: ChildProcess, batch: Columns) -> dict[str, None]:
         """Send the rows of a batch and return their ids, which are numbered over all batches."""
         count = len(batch[self._task.inputs[0]])
-        ids = [str(self._rows_sent + row) for row in range(count)]
+        ids = dict.fromkeys(str(self._rows_sent + row) for row in range(count))
         rows: list[dict[str, Any]] = [
             {"id": name, "inputs": {field: _to_json_value(values[row]) for field, values in batch.items()}}
             for row, name in enumerate(ids)
@@ -167,8 +188,8 @@ class CommandModel:
             raise self._error(f"{child.exit_summary()} (after {done})")
         return line
 
-    def _read(self, line: bytes, received: Mapping[str, _Answer | None]) -> tuple[str, _Answer]:
-        """Parse the row index and the prediction of a line."""
+    def _parse_line(self, line: bytes) -> tuple[dict[str, Any], str]:
+        """Parse the message of a line, and return it with the beginning of the line for errors."""
         excerpt = line.decode("utf-8", "replace").strip()[:80]
         try:
             message = parse_json(line)
@@ -176,93 +197,41 @@ class CommandModel:
             message = None
         if not isinstance(message, dict):
             raise self._error(f"wrote a line that is not a JSON object: {excerpt!r} (messages belong on stderr)")
-        name = message.get("id")
-        if not isinstance(name, str) or name not in received:
-            raise self._error(f"answered id {name!r}, which is not in this batch: repeat each id unchanged")
-        if received[name] is not None:
-            raise self._error(f"answered id {name!r} twice")
-        try:
-            return name, _read_answer(message, self._task)
-        except ValueError as error:
-            raise self._error(f"wrote {excerpt!r}: {error}") from None
+        return message, excerpt
+
+    def _read_answer(self, message: Mapping[str, Any], excerpt: str) -> _Answer:
+        """Read the prediction of a message; whether it fits the task is checked as for all models."""
+        given = [key for key in ("prediction", "abstained", "failed") if key in message]
+        value, scores, problem = message[given[0]] if given else None, message.get("scores"), ""
+        if len(given) != 1:
+            problem = 'give one of "prediction", "abstained" and "failed"'
+        elif given == ["abstained"]:
+            problem, value = "" if value is True else '"abstained" must be true or absent', None
+        elif given == ["failed"]:
+            problem, value = "" if isinstance(value, str) else '"failed" must be a text with the reason', Failed(value)
+        elif value is None or isinstance(value, bool):
+            problem = f'"prediction" cannot be {json.dumps(value)}'
+        elif scores is not None and (not isinstance(scores, list) or len(scores) != self._task.classes):
+            classes = self._task.classes
+            problem = f'"scores" are {classes} probabilities' if classes else 'this task has no "scores"'
+        if problem:
+            raise self._error(f"wrote {excerpt!r}: {problem}")
+        return value, scores
 
     def _together(self, answers: list[_Answer]) -> list[Prediction | Failed | None] | Answers:
-        values = [answer.value for answer in answers]
-        if all(answer.scores is None for answer in answers):
+        values = [value for value, _ in answers]
+        if all(scores is None for _, scores in answers):
             return values
-        scores = np.full((len(answers), self._task.classes or 0), 1 / (self._task.classes or 1), np.float32)
-        status = np.zeros(len(answers), np.int8)
-        for row, answer in enumerate(answers):
-            if answer.scores is not None:
-                scores[row] = answer.scores
-            elif answer.value is None or isinstance(answer.value, Failed):
-                status[row] = ABSTAINED if answer.value is None else FAILED
-            else:
-                raise self._error("gave scores for some of its predictions and none for others: give all or none")
-        prediction = np.array([value if status[row] == ANSWERED else 0 for row, value in enumerate(values)])
-        return Answers(prediction, status, scores)
+        status = [ABSTAINED if value is None else FAILED if isinstance(value, Failed) else ANSWERED for value in values]
+        if any(scores is None and state == ANSWERED for (_, scores), state in zip(answers, status, strict=True)):
+            raise self._error("gave scores for some of its predictions and none for others: give all or none")
+        classes = self._task.classes or 1
+        scores = np.array([scores or [1 / classes] * classes for _, scores in answers], np.float32)
+        prediction = np.array([value if state == ANSWERED else 0 for value, state in zip(values, status, strict=True)])
+        return Answers(prediction, np.array(status, np.int8), scores)
 
     def _error(self, what: str) -> ModelError:
         return ModelError(f"cmd:{self._factory.name} {what}")
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """The result for a row: a prediction, None if the model abstained, or `Failed`; and class probabilities."""
-
-    value: Prediction | Failed | None
-    scores: list[float] | None = None
-
-
-def _read_answer(message: Mapping[str, Any], task: Task) -> _Answer:
-    """Parse the prediction of a message. `ValueError` says what is wrong with it."""
-    given = [key for key in ("prediction", "abstained", "failed") if key in message]
-    if len(given) != 1:
-        raise ValueError('give one of "prediction", "abstained" and "failed"')
-    value = message[given[0]]
-    if given == ["abstained"]:
-        if value is not True:
-            raise ValueError('"abstained" must be true or absent')
-        return _Answer(None)
-    if given == ["failed"]:
-        if not isinstance(value, str):
-            raise ValueError('"failed" must be a text with the reason')
-        return _Answer(Failed(value))
-    if task.names and isinstance(value, str):
-        if value not in task.names:
-            raise ValueError(f"{value!r} is not one of the classes {shorten_list(task.names)}")
-        value = task.names.index(value)
-    if not _is_prediction(value, task):
-        raise ValueError(f"a prediction of this task is {_KINDS[task.type]}")
-    return _Answer(value, _read_scores(message["scores"], task) if "scores" in message else None)
-
-
-_KINDS = {
-    "classification": "the index of a class, or its name where classes have names",
-    "multilabel": "a list of finite numbers, one per label",
-    "regression": "a finite number",
-    "sequence": "a text",
-    "detection": "a list of boxes, each [x0, y0, x1, y1, score] optionally followed by a class",
-}
-
-
-def _is_prediction(value: object, task: Task) -> bool:
-    if task.type in ("multilabel", "detection"):
-        return isinstance(value, list)  # its elements are checked later, with all other predictions
-    if isinstance(value, bool):
-        return False
-    if task.type == "regression":
-        return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
-    return isinstance(value, int if task.type == "classification" else str)
-
-
-def _read_scores(scores: Any, task: Task) -> list[float]:
-    numbers = isinstance(scores, list) and all(
-        isinstance(score, int | float) and not isinstance(score, bool) for score in scores
-    )
-    if task.type != "classification" or not numbers or len(scores) != task.classes:
-        raise ValueError(f'"scores" are {task.classes} probabilities' if task.classes else 'this task has no "scores"')
-    return [float(score) for score in scores]
 
 
 def _to_json_value(value: Any) -> Any:
@@ -279,3 +248,110 @@ def _encode_file(content: bytes) -> dict[str, str]:
 def _encode_message(message: Mapping[str, Any]) -> bytes:
     # ASCII only, so that the encoding in which the command reads does not matter.
     return json.dumps(message, allow_nan=False).encode()
+
+
+class OutputTimeout(Exception):
+    """The process wrote no line in time."""
+
+
+class ChildProcess:
+    """A running command. Its process group is ended by `close`, with this object, and with this program.
+
+    Raises `OSError` if the command cannot be started.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            words,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            # Otherwise a Python program buffers its output in blocks.
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            # Its own process group: child processes are ended with it, and Ctrl-C reaches this program only.
+            start_new_session=True,
+        )
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self._lines: Queue[bytes | None] = Queue()
+        self._last_words: deque[str] = deque(maxlen=_ERROR_LINES)
+        self._to_write: Queue[bytes | None] = Queue()
+        # The threads hold pipes and queues, never this object: otherwise it could not be freed while they run.
+        _start_thread(_write_lines, self._process.stdin, self._to_write)
+        _start_thread(_read_lines, self._process.stdout, self._lines)
+        self._listening = _start_thread(_read_error_lines, self._process.stderr, self._last_words)
+        self._finalizer = weakref.finalize(self, _end_process, self._process, self._to_write)
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Queue lines to be written as fast as the process reads them."""
+        self._to_write.put(b"".join(line + b"\n" for line in lines))
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next line of the output, or None at its end; `OutputTimeout` after `timeout`
+        seconds."""
+        try:
+            return self._lines.get(timeout=timeout)
+        except Empty:
+            raise OutputTimeout from None
+
+    def exit_summary(self) -> str:
+        """Return one line with how the process ended and the last line of its stderr."""
+        try:
+            code = self._process.wait(GRACE)
+            self._listening.join(GRACE)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
+        words = " | ".join(self._last_words)
+        return f"{how}: {words[-300:]}" if words else f"{how} and wrote nothing to stderr"
+
+    def close(self) -> None:
+        """End the process and its child processes."""
+        self._finalizer()
+
+
+def _start_thread(work: Callable[..., None], *arguments: object) -> Thread:
+    thread = Thread(target=work, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def _write_lines(pipe: IO[bytes], to_write: Queue[bytes | None]) -> None:
+    with suppress(OSError), pipe:  # that the process ended shows at the end of its output
+        while (content := to_write.get()) is not None:
+            pipe.write(content)
+            pipe.flush()
+
+
+def _read_lines(pipe: IO[bytes], lines: Queue[bytes | None]) -> None:
+    with pipe:
+        for line in pipe:
+            lines.put(line)
+    lines.put(None)
+
+
+def _read_error_lines(pipe: IO[bytes], words: deque[str]) -> None:
+    with pipe:
+        for line in pipe:
+            if text := " ".join(line.decode("utf-8", "replace").split()):
+                words.append(text)
+
+
+def _end_process(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
+    """Wait for the process to exit, then terminate it, then kill it, with a delay before each step. Its child processes
+    are killed without a delay."""
+    to_write.put(None)
+    for hard in (False, True):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
+        _send_signal(process, hard)
+    process.wait()
+
+
+def _send_signal(process: subprocess.Popen[bytes], hard: bool) -> None:
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
+    elif hard:
+        process.kill()
+    else:
+        process.terminate()

@@ -1,32 +1,41 @@
-"""A language model behind an OpenAI-compatible endpoint, queried with a benchmark's prompt: `openai:MODEL[@URL]`."""
+"""A language model behind an OpenAI-compatible endpoint, queried with a benchmark's prompt: `openai:MODEL[@URL]`.
+
+Requests are sent by the `openai` library, which tries again where that may help. Responses are untrusted input. They
+are cached, keyed by all that determines them: each prompt is sent and paid for once, also by a run that was
+interrupted.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import os
 import re
 import time
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
 
-from ...core.canonical import compute_identity
+from ...core.canonical import compute_identity, to_canonical_json
+from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
-from ...core.files import is_offline
-from ...core.progress import report_progress
+from ...core.files import get_cache_root, is_offline, write_atomically
+from ...core.progress import log_message, report_progress
+from ...loaders.batching.images import open_image
+from ...loaders.decoders._upright import is_plain
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import MediaPart, Part, Prompt, to_digest_form
-from ._endpoint_client import EndpointClient, MissingResponse
 from ._options import Options, read_options
-from ._responses import Response, cache_response, compute_response_key, read_cached_response
 
 if TYPE_CHECKING:
     import openai
@@ -36,6 +45,18 @@ SCHEME = "openai"
 
 GIVES_UP_AFTER = 4
 """Failed prompts of a batch, before any success, after which the endpoint itself is taken to be at fault."""
+
+CONTEXT = "prompt over the context window"
+
+_STOPS = {
+    401: "the key was rejected: set the variable that api_key_env names (OPENAI_API_KEY by default)",
+    402: "it requires payment",
+    403: "the key may not use this model",
+    404: "there is no such model or address: check the model's name and the URL (most end in /v1)",
+    405: "the address does not accept these requests: check the URL (most end in /v1)",
+}
+_UP = "check that it is running and that the URL is right, then run again"
+_SLOWER = "send fewer requests at a time (options requests_per_minute and concurrency), or run again later"
 
 
 def _split_names(text: object) -> object:
@@ -152,9 +173,30 @@ def _check_url(url: str, name: str) -> str:
     return url.rstrip("/")
 
 
+@dataclass(frozen=True)
+class Response:
+    """A model's response to one prompt: its text, why it stopped (as the endpoint names it) and the billed tokens."""
+
+    text: str
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class MissingResponse:
+    """A prompt without a response: the reason, and whether the endpoint rather than the prompt caused it."""
+
+    reason: str
+    by_endpoint: bool = True
+
+
+Outcomes = dict[str, Response | MissingResponse]
+"""By the key of the prompt in the cache."""
+
+
 class EndpointModel:
-    """One model at one endpoint, queried with one seed. Its responses are cached: an interrupted run resumes, and no
-    prompt is paid for twice."""
+    """One model at one endpoint, queried with one seed."""
 
     def __init__(self, factory: EndpointFactory, seed: int, prompt: Prompt) -> None:
         self._factory, self._prompt = factory, prompt
@@ -170,7 +212,7 @@ class EndpointModel:
         sent = request.keys() - set(options.leave_out)
         self._request = {name: value for name, value in request.items() if name in sent and value is not None}
         self.farshift_outputs: list[str | None] = []
-        self._next_turn = 0.0
+        self._next_turn, self._limit_name = 0.0, "max_tokens"
         self._counts = dict.fromkeys(
             ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed"), 0
         )
@@ -191,7 +233,7 @@ class EndpointModel:
             )
         keys = [self._key(parts) for parts in row_prompts]
         prompts = dict(zip(keys, row_prompts, strict=True))
-        responses: dict[str, Response | MissingResponse] = {}
+        responses: Outcomes = {}
         if self._factory.options.cache == "on":
             cached = {key: read_cached_response(key) for key in prompts}
             responses = {key: response for key, response in cached.items() if response is not None}
@@ -212,11 +254,22 @@ class EndpointModel:
         found in the cache, rows whose response could not be parsed, and rows without a response."""
         return dict(self._counts)
 
+    def _prediction(self, outcome: Response | MissingResponse) -> Prediction | Failed:
+        if isinstance(outcome, MissingResponse):
+            self._counts["failed"] += 1
+            return Failed(outcome.reason)
+        answer = self._prompt.read(outcome.text)
+        if answer is not None:
+            return answer
+        self._counts["extraction_failures"] += 1
+        cut = outcome.finish_reason == "length"
+        return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
+
     def _key(self, parts: Sequence[Part]) -> str:
         decides = (
             self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": to_digest_form(parts)}
         )
-        return compute_response_key(decides)
+        return compute_identity(decides)
 
     def _held_to_network(self, left: int) -> None:
         host = urlsplit(self._factory.url).hostname or ""
@@ -226,9 +279,7 @@ class EndpointModel:
                 "forbids sending them: unset it"
             )
 
-    async def _ask(
-        self, prompts: Mapping[str, Sequence[Part]], responses: dict[str, Response | MissingResponse]
-    ) -> None:
+    async def _ask(self, prompts: Mapping[str, Sequence[Part]], responses: Outcomes) -> None:
         """Send the prompts without a response in `responses`, and add the new responses to it."""
         options = self._factory.options
         unanswered = [key for key in prompts if key not in responses]
@@ -236,7 +287,7 @@ class EndpointModel:
 
         async def work() -> None:
             for key in pending:
-                responses[key] = outcome = await asker.ask(prompts[key], options.retries)
+                responses[key] = outcome = await self._send(create, secret, prompts[key], options.retries)
                 if isinstance(outcome, Response) and options.cache == "on":
                     await asyncio.to_thread(cache_response, key, outcome)
                 elif isinstance(outcome, MissingResponse):
@@ -246,8 +297,7 @@ class EndpointModel:
         secret = self._factory.secret()
         async with self._client(secret) as client:
             endpoint = client.chat.completions if options.api == "chat" else client.completions
-            create, where = endpoint.with_raw_response.create, self._factory.where
-            asker = EndpointClient(create, options.api, self._request, options.system, where, secret, options.timeout)
+            create = endpoint.with_raw_response.create
             try:
                 async with asyncio.TaskGroup() as group:
                     for _ in range(min(options.concurrency, len(unanswered))):
@@ -276,7 +326,7 @@ class EndpointModel:
         self._next_turn = turn + (60 / per_minute if per_minute else 0.0)
         await asyncio.sleep(turn - now)
 
-    def _give_up_if_nobody_is_answered(self, responses: Mapping[str, Response | MissingResponse], prompts: int) -> None:
+    def _give_up_if_nobody_is_answered(self, responses: Outcomes, prompts: int) -> None:
         lost = [
             outcome for outcome in responses.values() if isinstance(outcome, MissingResponse) and outcome.by_endpoint
         ]
@@ -286,16 +336,169 @@ class EndpointModel:
                 "check the URL and the options (leave_out, for a field that it rejects), then run again to resume"
             )
 
-    def _prediction(self, outcome: Response | MissingResponse) -> Prediction | Failed:
-        if isinstance(outcome, MissingResponse):
-            self._counts["failed"] += 1
-            return Failed(outcome.reason)
-        answer = self._prompt.read(outcome.text)
-        if answer is not None:
-            return answer
-        self._counts["extraction_failures"] += 1
-        cut = outcome.finish_reason == "length"
-        return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
+    async def _send(self, create: Any, secret: str, parts: Sequence[Part], tries: int) -> Response | MissingResponse:
+        """Return the response to one prompt, or why there is none. create: sends one request and returns the raw
+        response. secret: must not appear in any returned text or error. tries: how often more the prompt is sent where
+        the body of the response cannot be read.
+
+        Raises `ModelError` if no prompt would get a response: the key is rejected, the model does not exist, the quota
+        is spent, there is no connection, or the endpoint refuses the rate of requests.
+        """
+        import openai
+
+        options, where, limit = self._factory.options, self._factory.where, self._limit_name
+        body = {limit if name == "max_tokens" else name: value for name, value in self._request.items()}
+        content = make_content(parts)
+        if options.api == "completions":
+            body["prompt"] = content
+        else:
+            system = [{"role": "system", "content": options.system}] if options.system else []
+            body["messages"] = [*system, {"role": "user", "content": content}]
+        try:
+            raw = await create(**body)
+        except openai.APIStatusError as error:
+            words = _read_error_words(error.body, secret)
+            if limit == "max_tokens" and "unsupported" in words.lower() and "max_completion_tokens" in words:
+                self._limit_name = "max_completion_tokens"  # newer OpenAI models accept the limit only by this name
+                return await self._send(create, secret, parts, tries)
+            return _explain_status(error, words, where, secret)
+        except openai.APIConnectionError as error:
+            if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
+                reason = _clean(f"no connection ({error.__cause__})", secret)
+                raise ModelError(f"{where}: {reason}: {_UP}") from None
+            late = isinstance(error, openai.APITimeoutError)
+            return MissingResponse(f"no response within {options.timeout:g} s" if late else "the connection broke")
+        outcome = _read_response(raw.http_response.content, options.api, secret)
+        if tries > 0 and isinstance(outcome, MissingResponse) and outcome.by_endpoint:  # a body that cannot be read
+            return await self._send(create, secret, parts, tries - 1)
+        return outcome
+
+
+def _explain_status(error: openai.APIStatusError, words: str, where: str, secret: str) -> MissingResponse:
+    """Return or raise what an error status means for this prompt, or for all prompts."""
+    status = error.status_code
+    if status in _STOPS:
+        raise ModelError(f"{where} answers {status}: {_STOPS[status]}") from None
+    if 300 <= status < 400:
+        location = _clean(error.response.headers.get("Location", ""), secret)  # redirects are not followed
+        raise ModelError(f"{where} has moved{f' to {location}' * bool(location)}: give the new URL") from None
+    if error.code == "insufficient_quota":
+        raise ModelError(f"{where} answers {status}: the quota is spent: raise it and run again") from None
+    problem = f"status {status}{': ' if words else ''}{words}"
+    if status == 429:
+        raise ModelError(f"{where}: {problem}: {_SLOWER}") from None
+    if status == 408 or status == 409 or status >= 500:
+        return MissingResponse(problem)
+    # By OpenAI's code, or the wording of common servers.
+    if error.code == "context_length_exceeded" or error.type == "exceed_context_size_error":
+        return MissingResponse(CONTEXT, by_endpoint=False)
+    if any(term in words.lower() for term in ("context length", "context window", "context size")):
+        return MissingResponse(CONTEXT, by_endpoint=False)
+    if error.code in ("content_filter", "content_policy_violation"):
+        return MissingResponse("refused by the content filter", by_endpoint=False)
+    return MissingResponse(f"refused with {problem}")
+
+
+def _read_error_words(body: object, secret: str) -> str:
+    """Return the endpoint's own error message as one short line; empty if the body has none."""
+    message = (body.get("message") or body.get("detail")) if isinstance(body, dict) else None
+    return _clean(message, secret) if isinstance(message, str) else ""
+
+
+def _clean(text: str, secret: str) -> str:
+    return " ".join(_hide(text, secret).split())[:200]
+
+
+def _hide(text: str, secret: str) -> str:
+    """Remove the key, which some endpoints repeat: errors are shown, and responses are stored and published."""
+    # A key this short is a placeholder and may be a common word.
+    return text.replace(secret, "***") if len(secret) >= 8 else text
+
+
+def _read_response(content: bytes, api: str, secret: str) -> Response | MissingResponse:
+    """Parse the response from an arbitrary body."""
+    try:
+        body = parse_json(content, surrogates=True)
+    except ValueError:
+        return MissingResponse("the response is not JSON")
+    if error := body.get("error") if isinstance(body, dict) else None:
+        message = error.get("message") if isinstance(error, dict) else error
+        return MissingResponse(f"the response is an error message: {_clean(str(message), secret)}")
+    try:
+        choice = body["choices"][0]
+        text = choice["message"]["content"] if api == "chat" else choice["text"]
+        finish_reason = choice.get("finish_reason") or ""
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return MissingResponse("the response has no valid entry in choices")
+    if finish_reason == "content_filter":
+        return MissingResponse("refused by the content filter", by_endpoint=False)
+    if text is None:  # the model used up its tokens before its answer
+        text = ""
+    try:
+        (text + finish_reason).encode()
+    except (TypeError, AttributeError, UnicodeEncodeError):
+        return MissingResponse("the response's content is not text")
+    usage = body.get("usage")
+    tokens = (usage.get(name) if isinstance(usage, dict) else 0 for name in ("prompt_tokens", "completion_tokens"))
+    counts = [count if type(count) is int and count >= 0 else 0 for count in tokens]
+    return Response(_hide(text, secret), _hide(finish_reason, secret), *counts)
+
+
+_KNOWN = ("image/jpeg", "image/png", "image/gif", "image/webp")
+"""Image types that endpoints accept. Other images are sent as PNG, as are those that an endpoint may decode differently
+from Farshift (rotated by EXIF, or with 16 bits per channel)."""
+
+
+def make_content(parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    """Return the content of a message. Images become data: URIs of the original files, or of PNG (see `_KNOWN`); audio
+    becomes `input_audio`. Raises `BadImage` for an image that must be converted to PNG and cannot be decoded."""
+    if all(isinstance(part, str) for part in parts):
+        return "".join(str(part) for part in parts)
+    return [{"type": "text", "text": part} if isinstance(part, str) else _encode_file(part) for part in parts]
+
+
+def _encode_file(media: MediaPart) -> dict[str, Any]:
+    kind, content = media.type, media.content
+    if kind.startswith("audio/"):
+        audio = {"data": base64.b64encode(content).decode(), "format": kind.removeprefix("audio/")}
+        return {"type": "input_audio", "input_audio": audio}
+    if kind not in _KNOWN or not is_plain(content):
+        out = io.BytesIO()
+        open_image([content], 0).save(out, "PNG")
+        kind, content = "image/png", out.getvalue()
+    return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{base64.b64encode(content).decode()}"}}
+
+
+def read_cached_response(key: str) -> Response | None:
+    """Read the cached response of `key`; None if there is none, or if its file is damaged (which is logged)."""
+    path = _get_cache_path(key)
+    try:
+        content = path.read_text("utf-8", "replace")
+    except OSError:
+        return None
+    try:
+        record = parse_json(content)
+        response = Response(**record["response"])
+        if record.get("check") == _compute_checksum(key, response):
+            return response
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    log_message(f"{path} is truncated or modified: sending the prompt again")
+    return None
+
+
+def cache_response(key: str, response: Response) -> None:
+    """Store a response atomically: another process sees all of it or nothing."""
+    record = {"response": asdict(response), "check": _compute_checksum(key, response)}
+    write_atomically(_get_cache_path(key), to_canonical_json(record))
+
+
+def _compute_checksum(key: str, response: Response) -> str:
+    return compute_identity([key, asdict(response)])
+
+
+def _get_cache_path(key: str) -> Path:
+    return get_cache_root() / "responses" / key[:2] / f"{key}.json"
 
 
 T = TypeVar("T")

@@ -36,7 +36,7 @@ def by_hand(folder: Path, templates: list[str], names: tuple[str, ...] = WAY.nam
 
     network = transformers.CLIPModel.from_pretrained(folder).eval()
     words = transformers.AutoTokenizer.from_pretrained(folder)
-    from farshift.benchmarks.adapters._hf_images import ImageProcessor
+    from farshift.benchmarks.adapters._transformers import ImageProcessor
 
     pixels = torch.from_numpy(ImageProcessor(folder).pixels(FILES))
     with torch.no_grad():

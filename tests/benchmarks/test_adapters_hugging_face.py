@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift import Failed, FarshiftError, check_model
-from farshift.benchmarks.adapters._hf_classifier import match_outputs
-from farshift.benchmarks.adapters.hugging_face import from_spec
+from farshift.benchmarks.adapters.hugging_face import from_spec, match_outputs
 from farshift.benchmarks.definition import PluginPin, PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt

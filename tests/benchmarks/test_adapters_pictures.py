@@ -19,7 +19,7 @@ import tiny_vision
 from encoded_files import picture, sound
 from farshift import FarshiftError, read_run
 from farshift.benchmarks.adapters import adapt_model
-from farshift.benchmarks.adapters._hf_images import ImageProcessor
+from farshift.benchmarks.adapters._transformers import ImageProcessor
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.answers import FAILED

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from farshift import Answers, Failed, FarshiftError
-from farshift.benchmarks.adapters import _child_process
+from farshift.benchmarks.adapters import command
 from farshift.benchmarks.adapters.command import from_spec
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from farshift.benchmarks.definition import PromptPin
@@ -178,23 +178,34 @@ ONE = READ + "row, = rows(1)\n"
         (ONE + "say(id='0', prediction=1, failed='no')", SUM, "give one of"),
         (ONE + "say(id='0', abstained=False)", SUM, '"abstained" must be true or absent'),
         (ONE + "say(id='0', failed=True)", SUM, '"failed" must be a text'),
-        (ONE + "say(id='0', prediction='1')", SUM, "a prediction of this task is the index of a class"),
-        (ONE + "say(id='0', prediction=True)", SUM, "a prediction of this task is the index of a class"),
-        (ONE + "say(id='0', prediction=1.0)", SUM, "a prediction of this task is the index of a class"),
-        (ONE + "say(id='0', prediction=None)", SUM, "a prediction of this task is the index of a class"),
-        (ONE + "say(id='0', prediction=float('nan'))", NUMBER, "a prediction of this task is a finite number"),
-        (ONE + 'print(\'{"id": "0", "prediction": 1e999}\')', NUMBER, "a prediction of this task is a finite number"),
+        (ONE + "say(id='0', prediction=True)", SUM, '"prediction" cannot be true'),
+        (ONE + "say(id='0', prediction=None)", SUM, '"prediction" cannot be null'),
         (ONE + "say(id='0', prediction=1, scores=[1])", SUM, '"scores" are 5 probabilities'),
-        (ONE + "say(id='0', prediction=1, scores=[1, 0, 0, 0, None])", SUM, '"scores" are 5 probabilities'),
         (ONE + "say(id='0', prediction=1, scores=[1])", NUMBER, 'this task has no "scores"'),
     ],
 )
 def test_a_wrong_answer_is_named_in_one_line(model, monkeypatch, text, task, complaint):
     if complaint == "closed its output":
-        monkeypatch.setattr(_child_process, "GRACE", 0.2)
+        monkeypatch.setattr(command, "GRACE", 0.2)
     with pytest.raises(ModelError, match=f"^cmd:my_model.py .*{complaint}") as caught:
         model(text, task).predict(pairs((0, 0)))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "complaint"),
+    [
+        ("say(id='0', prediction='1')", SUM, "predict returned dtype <U1, expected whole numbers"),
+        ("say(id='0', prediction=1.0)", SUM, "predict returned dtype float64, expected whole numbers"),
+        ("say(id='0', prediction=float('nan'))", NUMBER, "not a JSON object|NaN or infinity"),
+        ('print(\'{"id": "0", "prediction": 1e999}\')', NUMBER, "not a JSON object|NaN or infinity"),
+        ("say(id='0', prediction=1, scores=[1, 0, 0, 0, None])", SUM, "scores that are not probabilities"),
+    ],
+)
+def test_a_prediction_of_the_wrong_kind_is_refused_as_any_model_s(model, text, task, complaint):
+    with pytest.raises(ModelError, match=complaint):
+        answer = model(ONE + text, task).predict(pairs((0, 0)))
+        read_answer(answer, BatchLocation("id_test", 0, np.arange(1, dtype=np.uint64)), task)
 
 
 def test_an_id_that_is_answered_twice_is_named(model):
@@ -212,7 +223,7 @@ def test_scores_for_some_predictions_only_are_refused(model):
 
 
 def test_a_command_that_falls_silent_is_given_up(model, monkeypatch):
-    monkeypatch.setattr(_child_process, "GRACE", 0.2)
+    monkeypatch.setattr(command, "GRACE", 0.2)
     silent = model(READ + "row, _ = rows(2)\nsay(id=row['id'], prediction=1)\ntime.sleep(60)", timeout="4")
     with pytest.raises(ModelError, match=r"wrote nothing for 4 s after 1 of 2 answers .*option timeout"):
         silent.predict(pairs((0, 0), (1, 0)))
@@ -232,10 +243,10 @@ def test_a_command_that_reads_nothing_while_it_writes_a_lot_blocks_nobody(model)
 
 def test_a_command_that_cannot_be_started_is_named(tmp_path):
     (tmp_path / "model.py").write_text(ADDER)  # and not made executable
-    for command in ("no-such-program-here --flag", str(tmp_path / "model.py")):
-        program = command.split()[0]
+    for words in ("no-such-program-here --flag", str(tmp_path / "model.py")):
+        program = words.split()[0]
         with pytest.raises(ModelError, match=f"^cmd: {program} cannot be started: .*: check its name and PATH$"):
-            from_spec(command, {})(0, SUM, "cpu", None).predict(pairs((0, 0)))
+            from_spec(words, {})(0, SUM, "cpu", None).predict(pairs((0, 0)))
 
 
 PID = READ + "row, = rows(1)\nsay(id=row['id'], prediction=os.getpid())\n"
@@ -252,7 +263,7 @@ WITH_A_CHILD = (
 )
 @pytest.mark.parametrize("end", ["close", "with", "garbage"])
 def test_no_process_is_left_behind(program, monkeypatch, text, end):
-    monkeypatch.setattr(_child_process, "GRACE", 0.2)
+    monkeypatch.setattr(command, "GRACE", 0.2)
     requested = program(text)(0, SUM, "cpu", None)
     if end == "with":
         with requested:
@@ -284,7 +295,7 @@ def test_a_command_ends_with_the_program_that_asked_it(program, tmp_path):
 
 
 def test_an_interrupt_ends_the_command(model, monkeypatch):
-    monkeypatch.setattr(_child_process, "GRACE", 0.2)
+    monkeypatch.setattr(command, "GRACE", 0.2)
     slow = model(PID + "time.sleep(60)")
     [process] = slow.predict(pairs((0, 0)))
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from farshift import Failed
-from farshift.benchmarks.adapters._responses import Response, cache_response, compute_response_key, read_cached_response
-from farshift.benchmarks.adapters.openai_endpoint import from_spec
+from farshift.benchmarks.adapters.openai_endpoint import Response, cache_response, from_spec, read_cached_response
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
+from farshift.core.canonical import compute_identity
 from farshift.core.errors import ModelError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -148,14 +148,14 @@ def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(s
 @given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_file_is_no_response(cache, place, damage):
-    key = compute_response_key({"prompt": "a"})
+    key = compute_identity({"prompt": "a"})
     cache_response(key, Response("the answer is 5", "stop", 7, 3))
     [path] = files(cache)
     content = bytearray(path.read_bytes())
     if damage == "flip":
         content[place % len(content)] ^= 1 << (place % 7)
     elif damage == "other":
-        cache_response(other := compute_response_key({"prompt": "b"}), Response("the answer is 6"))
+        cache_response(other := compute_identity({"prompt": "b"}), Response("the answer is 6"))
         content = bytearray(next(file for file in files(cache) if other in file.name).read_bytes())
         next(file for file in files(cache) if other in file.name).unlink()
     else:
@@ -166,7 +166,7 @@ def test_a_damaged_file_is_no_response(cache, place, damage):
 
 def _keep_many(turn):
     for number in range(20):
-        cache_response(compute_response_key({"prompt": number % 5}), Response(f"from {turn}" * 200))
+        cache_response(compute_identity({"prompt": number % 5}), Response(f"from {turn}" * 200))
 
 
 def test_processes_that_keep_the_same_response_leave_one_whole(cache):
@@ -174,7 +174,7 @@ def test_processes_that_keep_the_same_response_leave_one_whole(cache):
     other.start()
     while other.is_alive():
         _keep_many(0)
-        assert None not in [read_cached_response(compute_response_key({"prompt": number})) for number in range(5)]
+        assert None not in [read_cached_response(compute_identity({"prompt": number})) for number in range(5)]
     other.join()
     assert other.exitcode == 0
     assert len(files(cache)) == 5, "and nothing half written is left"

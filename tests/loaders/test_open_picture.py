@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from encoded_files import folder, picture
-from farshift.benchmarks.adapters._endpoint_client import make_content
+from farshift.benchmarks.adapters.openai_endpoint import make_content
 from farshift.benchmarks.prompting.prompt import MediaPart
 from farshift.core.errors import BadData
 from farshift.loaders.batching.encoded import BadImage
