@@ -191,7 +191,7 @@ class ReplicaGroup:
         for members in queue:
             with queue.attempt(members):
                 training, reporter = self.make_training(rows, members), self.reporter
-                path = self._make_path(members, digest, ".npz")
+                path = self._make_path(members, digest, ".pt")
                 identity = self._compute_identity(rows, members)
                 if path is not None and resume_training(training, path, identity):
                     log_message(
