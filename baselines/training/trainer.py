@@ -20,7 +20,7 @@ from .augmentation import make_augmentation
 from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
-from .precision import choose_precision
+from .precision import choose_precision, compute_in
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
 
@@ -132,7 +132,7 @@ class Training:
             optimiser_step.at(self.in_stage, length)
         stack.rng.at(clock.total)
         saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with self.precision.applied(), saving:
+        with compute_in(self.precision, stack.keys.device.type), saving:
             self.losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
