@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,24 +14,8 @@ from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 
 
-class Targets(Protocol):
-    @property
-    def outputs(self) -> int:
-        """The number of outputs of a network for each row."""
-        ...
-
-    def encode(self, labels: NDArray[Any]) -> Tensor:
-        """Labels (n,) as the targets of training, (n,)."""
-        ...
-
-    def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
-        """The answers of each replica in outputs (K, n, outputs). are_logits: whether their softmax gives
-        probabilities."""
-        ...
-
-
 class Classes:
-    """Labels unchanged, as int64; an answer is the class of the largest output."""
+    """Labels unchanged, as int64; an answer is the class of the largest output. `outputs`: of a network for a row."""
 
     def __init__(self, classes: int) -> None:
         self.outputs = classes
@@ -40,6 +24,8 @@ class Classes:
         return torch.from_numpy(np.asarray(labels, np.int64))
 
     def answers(self, outputs: Tensor, are_logits: bool) -> list[Answers]:
+        """The answers of each replica in outputs (K, n, classes). are_logits: whether their softmax gives
+        probabilities."""
         shares = outputs.softmax(-1).float().cpu().numpy()
         return [
             Answers.all_given(replica_shares.argmax(axis=1), replica_shares if are_logits else None)
@@ -70,7 +56,7 @@ class Numbers:
         return [Answers.all_given(replica_values) for replica_values in values]
 
 
-def make_targets(task: Task, train: Columns, standardised: bool = True) -> Targets:
+def make_targets(task: Task, train: Columns, standardised: bool = True) -> Classes | Numbers:
     """Make the targets of a classification or regression task from its training rows."""
     if task.type == "regression":
         return Numbers(train[task.label], standardised)

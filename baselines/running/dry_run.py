@@ -3,7 +3,6 @@ and rows, speeds from a trial of a few steps and predictions on this machine; th
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -34,7 +33,14 @@ from ..training.replica_group import ReplicaGroup
 from ..training.trained_group import TrainedGroup
 from ..training.training_rows import FitInput, Member
 from .plan import Plan
-from .resources import Requirement, find_shortages, get_free_bytes, list_disk_requirements, list_memory_requirements
+from .resources import (
+    Requirement,
+    Resource,
+    find_shortages,
+    get_free_bytes,
+    list_disk_requirements,
+    list_memory_requirements,
+)
 from .sweep import split_seeds
 
 ROWS, FILES, PREDICTION_ROWS = 8192, 256, 64
@@ -226,7 +232,6 @@ def _measure(plan: Plan, members: Sequence[Member], estimate: Estimate) -> None:
         return
     reading = (time.perf_counter() - start) / len(some)
     training = group.make_training(encoded, encoded.members[: group.count_stacked(encoded)])
-    peak = _measure_peak_bytes(device)
     seconds: list[float] = []
     for _ in range(min(_STEPS, training.steps)):
         start = time.perf_counter()
@@ -235,7 +240,6 @@ def _measure(plan: Plan, members: Sequence[Member], estimate: Estimate) -> None:
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
     step, drawn = float(np.median(seconds[1:] or seconds)), training.sampler.drawn
-    step_bytes = _measure_peak_bytes(device) - peak
     if not training.stack.hyperparameters["batch_size"]:  # a full batch grows with the rows
         step, drawn = step * len(train) / len(some), len(train)
     batch = model_inputs.part(benchmark.predicted_parts[0]).batch(slice(0, PREDICTION_ROWS))
@@ -256,21 +260,9 @@ def _measure(plan: Plan, members: Sequence[Member], estimate: Estimate) -> None:
         "predicting": stacks * predicted * answer,
     }
     estimate.seconds["all"] = sum(estimate.seconds.values())
-    change = "lower batch_size, --stack or the network's size"
-    sizes = {"the networks": 4 * parameters * estimate.replicas, "a step": step_bytes * estimate.processes}
-    for what, size in sizes.items():
-        estimate.needs.append(Requirement(what, "memory" if device == "cpu" else "device memory", size, change))
+    memory: Resource = "memory" if device == "cpu" else "device memory"
+    size = 4 * parameters * estimate.replicas
+    estimate.needs.append(Requirement("the networks", memory, size, "lower the network's size"))
     if decoded:
         size = 3 * values["side"] ** 2 * every
         estimate.needs.append(Requirement("decoded images", "disk", size, "set FARSHIFT_CACHE to another disk"))
-
-
-def _measure_peak_bytes(device: str) -> int:
-    """The most memory that this process has used so far; 0 if the system does not say."""
-    if device.startswith("cuda"):
-        return torch.cuda.max_memory_allocated(device)
-    if sys.platform == "win32":
-        return 0
-    from resource import RUSAGE_SELF, getrusage
-
-    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

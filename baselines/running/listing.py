@@ -83,17 +83,10 @@ def baselines(
 
 
 def _make_entry(recipe: Recipe) -> BaselineEntry:
+    same = ("name", "kind", "citation", "title", "network", "algorithm", "estimator", "encoder", "settings")
     return BaselineEntry(
-        name=recipe.name,
-        kind=recipe.kind,
-        citation=recipe.citation,
-        title=recipe.title,
-        network=recipe.network,
-        algorithm=recipe.algorithm,
-        estimator=recipe.estimator,
-        encoder=recipe.encoder,
-        settings=recipe.settings,
-        defaults=_resolve_defaults(recipe),
+        **{field: getattr(recipe, field) for field in same},
+        defaults=resolve_settings(recipe, "") if recipe.network else dict(recipe.settings),
         touches=tuple(list_required_data(recipe)),
         suits=tuple(recipe.suits),
         roles={benchmark: str(on.role) for benchmark, on in sorted(recipe.on.items()) if on.role},
@@ -106,10 +99,6 @@ def _make_entry(recipe: Recipe) -> BaselineEntry:
 def _format_entry(entry: BaselineEntry) -> dict[str, Any]:
     cells = {"baseline": entry.name, "kind": entry.kind, "network": entry.network or entry.estimator or ""}
     return cells | {"algorithm": entry.algorithm or "", "title": entry.title}
-
-
-def _resolve_defaults(recipe: Recipe) -> dict[str, Any]:
-    return resolve_settings(recipe, "") if recipe.network else dict(recipe.settings)
 
 
 def list_algorithms() -> list[dict[str, Any]]:

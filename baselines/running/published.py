@@ -8,7 +8,7 @@ the file and line of the source for each setting.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from math import ceil
 from typing import Annotated, Any
@@ -75,21 +75,6 @@ class PublishedSource(_Strict):
     on: list[PublishedEntry]
 
 
-@dataclass
-class PublishedSettings:
-    """The published settings for an algorithm on a benchmark."""
-
-    by: PublishedSource
-    network: str = ""
-    pretrained: bool = False
-    instead: str = ""
-    steps: int = 0
-    epochs: int = 0
-    settings: dict[str, Setting] = field(default_factory=dict)
-    search: dict[str, Span] = field(default_factory=dict)
-    where: dict[str, str] = field(default_factory=dict)
-
-
 def load_all_published() -> dict[str, PublishedSource]:
     """All files by name: this package's and those of FARSHIFT_PATH."""
     return {
@@ -98,24 +83,22 @@ def load_all_published() -> dict[str, PublishedSource]:
     }
 
 
-def find_published(name: str, benchmark: str, algorithm: str) -> PublishedSettings:
-    """What `name` publishes for an algorithm on a benchmark; `UnknownName` for an unknown name, `FarshiftError` if it
-    publishes nothing for the benchmark."""
+def find_published(name: str, benchmark: str, algorithm: str) -> PublishedEntry:
+    """What `name` publishes for an algorithm on a benchmark, all matching entries in one; `UnknownName` for an unknown
+    name, `FarshiftError` if it publishes nothing for the benchmark."""
     known = load_all_published()
     if name not in known:
         raise UnknownName("published settings", name, known)
-    match = PublishedSettings(known[name])
+    match = PublishedEntry(benchmarks=[benchmark], where={})
     for entry in known[name].on:
         if not any(fnmatch(benchmark, pattern) for pattern in entry.benchmarks):
             continue
         if entry.algorithms and algorithm not in entry.algorithms:
             continue
-        match.network, match.instead = entry.network or match.network, entry.instead or match.instead
-        match.pretrained = match.pretrained or entry.pretrained
-        match.steps, match.epochs = entry.steps or match.steps, entry.epochs or match.epochs
-        match.settings |= entry.settings
-        match.search |= entry.search
-        match.where |= entry.where
+        for field in ("network", "instead", "pretrained", "steps", "epochs"):
+            setattr(match, field, getattr(entry, field) or getattr(match, field))
+        for field in ("settings", "search", "where"):
+            setattr(match, field, getattr(match, field) | getattr(entry, field))
     if not match.where:
         others = sorted({pattern for entry in known[name].on for pattern in entry.benchmarks})
         raise FarshiftError(f"--published {name} has no settings for {benchmark}; it has some for {', '.join(others)}")

@@ -1,24 +1,19 @@
-"""Checkpoints of a replica stack under training: one file, replaced atomically, read without unpickling.
+"""Checkpoints of a replica stack under training: one file, replaced atomically, read as tensors and plain values only.
 
-An .npz of plain arrays and one JSON text that describes them. What is not in it (initial weights, the order of the
-rows, the noise) is a pure function of the replicas' names and the step, so training resumes exactly.
+What is not in it (initial weights, the order of the rows, the noise) is a pure function of the replicas' names and the
+step, so training resumes exactly.
 """
 
 from __future__ import annotations
 
 import io
-import json
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn
 
-from ...core.documents import parse_json
 from ...core.errors import ModelError
 from ...core.files import write_atomically
 from .replica_stack import ReplicaStack
@@ -30,23 +25,8 @@ ADVICE = "choose another --out"
 
 def save_checkpoint(training: Training, path: Path, identity: str) -> None:
     """Write the state of `training` to `path`. `identity` identifies the training: see `resume_training`."""
-    arrays: dict[str, Any] = {}
-    outcome, validation = training.outcome, training.validation
-    _store_stack(arrays, "cohort", training.stack)
-    for name, optimiser_step in training.optimiser_steps.items():
-        state = optimiser_step.optimiser.state()
-        arrays |= {f"descent/{name}/{key}": _to_array(value) for key, value in state.items()}
-    arrays |= {"losses": _to_array(training.losses), "broken": _to_array(training.broken)}
-    if training.data is not training.initial_data:
-        arrays |= {"data/weight": _to_array(training.data.weight), "data/target": _to_array(training.data.target)}
-    for index, stack in enumerate(outcome.ended):
-        _store_stack(arrays, f"ended/{index}", stack)
-    for index, (_, stack) in enumerate(outcome.candidates):
-        _store_stack(arrays, f"candidate/{index}", stack)
-    for index, best_stack in enumerate(validation.best_states if validation else []):
-        if best_stack is not None:
-            _store_stack(arrays, f"best/{index}", best_stack)
-    card = {
+    outcome, validation, data = training.outcome, training.validation, training.data
+    state = {
         "format": FORMAT,
         "identity": identity,
         "total": training.total,
@@ -54,18 +34,20 @@ def save_checkpoint(training: Training, path: Path, identity: str) -> None:
         "in_stage": training.in_stage,
         "finished": training.finished,
         "seconds": training.seconds,
-        "losses": _to_string_keys(outcome.losses),
-        "steps": _to_string_keys(outcome.steps),
-        "failed": _to_string_keys(outcome.failed),
-        "ended": len(outcome.ended),
-        "candidates": [name for name, _ in outcome.candidates],
+        "stack": training.stack.state_dict(),
+        "data": None if data is training.initial_data else (data.weight, data.target),
+        "optimisers": {name: step.optimiser.state() for name, step in training.optimiser_steps.items()},
+        "losses": training.losses,
+        "broken": training.broken,
+        "outcome": {"losses": outcome.losses, "steps": outcome.steps, "failed": outcome.failed},
+        "ended": [stack.state_dict() for stack in outcome.ended],
+        "candidates": [(name, stack.state_dict()) for name, stack in outcome.candidates],
         "validation": None
-        if validation is None
-        else {"least": validation.least, "waited": validation.waited, "looked": validation.looked},
+        if validation is None or validation.best is None
+        else (validation.least, validation.waited, validation.best.state_dict()),
     }
-    arrays["card"] = np.frombuffer(json.dumps(card).encode(), np.uint8)
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    torch.save(state, content)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content.getvalue(), ADVICE)
 
@@ -77,63 +59,43 @@ def resume_training(training: Training, path: Path, identity: str) -> bool:
     if not path.is_file():
         return False
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        card = parse_json(arrays.pop("card").tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        state = torch.load(path, training.stack.keys.device, weights_only=True)
+        known = state["format"], state["identity"]
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # a truncated file may raise anything
         raise ModelError(f"{path} cannot be read as a checkpoint: remove it to train from the start") from error
-    if card.get("format") != FORMAT or card.get("identity") != identity:
-        what = f"format {card.get('format')}, not {FORMAT}" if card.get("format") != FORMAT else "another training"
+    if known != (FORMAT, identity):
+        what = f"format {known[0]}, not {FORMAT}" if known[0] != FORMAT else "another training"
         raise ModelError(
             f"{path} is a checkpoint of {what} (another version, or other settings): remove it to train from the start"
         )
-    by_stage = _make_stage_lookup(training)
-    training.total, training.stage, training.in_stage = card["total"], card["stage"], card["in_stage"]
-    training.finished, training.seconds_before = card["finished"], card["seconds"]
-    outcome = training.outcome
-    outcome.losses, outcome.steps, outcome.failed = (
-        _to_integer_keys(card[name]) for name in ("losses", "steps", "failed")
-    )
-    template = by_stage(training.total)
-    outcome.ended = [_restore_stack(template, arrays, f"ended/{index}") for index in range(card["ended"])]
+    template_at = _make_stage_lookup(training)
+    training.total, training.stage, training.in_stage = state["total"], state["stage"], state["in_stage"]
+    training.finished, training.seconds_before = state["finished"], state["seconds"]
+    outcome, template = training.outcome, template_at(training.total)
+    outcome.losses, outcome.steps, outcome.failed = (state["outcome"][name] for name in ("losses", "steps", "failed"))
+    outcome.ended = [_restore_stack(template, saved) for saved in state["ended"]]
     outcome.candidates = [
-        (name, _restore_stack(by_stage(int(name.removeprefix("step-"))), arrays, f"candidate/{index}"))
-        for index, name in enumerate(card["candidates"])
+        (name, _restore_stack(template_at(int(name.removeprefix("step-"))), saved))
+        for name, saved in state["candidates"]
     ]
-    device = template.keys.device
-    training.stack = _restore_stack(template, arrays, "cohort")
-    data = training.initial_data.picked(training.stack.number)
-    if "data/weight" in arrays:
-        data = data.changed(*(torch.from_numpy(arrays[f"data/{name}"]).to(device) for name in ("weight", "target")))
+    training.stack = _restore_stack(template, state["stack"])
     if len(training.stack) == 0:
         return True  # every replica has been dropped: nothing is left to train
-    training.rebuild(data)
-    training.losses, training.broken = (torch.from_numpy(arrays[name]).to(device) for name in ("losses", "broken"))
+    data = training.initial_data.picked(training.stack.number)
+    training.rebuild(data.changed(*state["data"]) if state["data"] else data)
+    training.losses, training.broken = state["losses"], state["broken"]
     for name, optimiser_step in training.optimiser_steps.items():
-        prefix = f"descent/{name}/"
-        state = {key.removeprefix(prefix): _from_array(arrays[key], device) for key in arrays if key.startswith(prefix)}
-        optimiser_step.optimiser.load(state)
-    if training.validation is not None and card["validation"] is not None:
-        validation = training.validation
-        validation.least, validation.waited = card["validation"]["least"], card["validation"]["waited"]
-        validation.looked = card["validation"]["looked"]
-        for index in range(len(validation.best_states)):
-            if any(name.startswith(f"best/{index}/") for name in arrays):
-                validation.best_states[index] = _restore_stack(template, arrays, f"best/{index}")
+        optimiser_step.optimiser.load(state["optimisers"][name])
+    if training.validation is not None and state["validation"] is not None:
+        training.validation.least, training.validation.waited, best = state["validation"]
+        training.validation.best = _restore_stack(template, best)
     return True
 
 
-def _store_stack(arrays: dict[str, Any], prefix: str, stack: nn.Module) -> None:
-    arrays |= {f"{prefix}/{name}": _to_array(value) for name, value in stack.state_dict().items()}
-
-
-def _restore_stack(template: ReplicaStack, arrays: Mapping[str, Any], prefix: str) -> ReplicaStack:
-    """The replica stack that was saved under `prefix`, made from the one that training began with."""
-    state = {
-        name.removeprefix(f"{prefix}/"): torch.from_numpy(value)
-        for name, value in arrays.items()
-        if name.startswith(f"{prefix}/")
-    }
+def _restore_stack(template: ReplicaStack, state: dict[str, Any]) -> ReplicaStack:
+    """The replica stack with this state, made from the one that training began with."""
     stack = template.only(state["number"].tolist())
     stack.load_state_dict(state)
     stack.ready()
@@ -155,19 +117,3 @@ def _make_stage_lookup(training: Training) -> Callable[[int], ReplicaStack]:
         return stacks[stage]
 
     return after
-
-
-def _to_array(value: Any) -> Any:
-    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
-
-
-def _from_array(array: Any, device: torch.device) -> Any:
-    return array.item() if array.ndim == 0 else torch.from_numpy(array).to(device)
-
-
-def _to_string_keys(values: Mapping[int, Any]) -> dict[str, Any]:
-    return {str(number): value for number, value in values.items()}
-
-
-def _to_integer_keys(values: Mapping[str, Any]) -> dict[int, Any]:
-    return {int(number): value for number, value in values.items()}

@@ -10,10 +10,9 @@ The rows of a step and their values are the same. Only images are streamed: a ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import torch
 from torch import Tensor
@@ -30,7 +29,8 @@ SHARE = 0.25
 
 def move_to_device(data: Data, feed: str, device: str) -> Data:
     """Move `data` to a device, its images as `feed` says. `ModelError` for streaming inputs that are not images."""
-    lazy = list(_iterate_pixel_rows(data))
+    every = [x for some in (data, *data.held_out.values()) for x in (*some.inputs, *(some.unlabelled or ()))]
+    lazy = [x for x in every if isinstance(x, PixelRows)]
     if feed == "streamed" and not lazy:
         raise ModelError(
             "setting feed = 'streamed': only images are streamed, and this task has no single input of uint8 pixels: "
@@ -45,7 +45,7 @@ def move_to_device(data: Data, feed: str, device: str) -> Data:
         feed = "streamed"
     if feed == "streamed":
         return data.to(device)
-    return _map_pixel_rows(data, lambda x: x.to_tensor(device)).to(device)
+    return _map_inputs(data, lambda x: x.to_tensor(device) if isinstance(x, PixelRows) else x).to(device)
 
 
 def get_free_memory(device: str) -> int:
@@ -59,20 +59,10 @@ def get_free_memory(device: str) -> int:
         return 8 * 2**30  # not Linux: a typical size
 
 
-def _iterate_pixel_rows(data: Data) -> Iterator[PixelRows]:
-    every = (*data.inputs, *(data.unlabelled or ()))
-    yield from (cast(PixelRows, x) for x in every if isinstance(x, PixelRows))
-    for part_data in data.held_out.values():
-        yield from _iterate_pixel_rows(part_data)
-
-
-def _map_pixel_rows(data: Data, change: Callable[[PixelRows], Tensor]) -> Data:
-    def changed(inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return tuple(change(x) if isinstance(x, PixelRows) else x for x in inputs)
-
+def _map_inputs(data: Data, change: Callable[[Tensor], Tensor]) -> Data:
     return replace(
         data,
-        inputs=changed(data.inputs),
-        unlabelled=None if data.unlabelled is None else changed(data.unlabelled),
-        held_out={name: _map_pixel_rows(part_data, change) for name, part_data in data.held_out.items()},
+        inputs=tuple(map(change, data.inputs)),
+        unlabelled=None if data.unlabelled is None else tuple(map(change, data.unlabelled)),
+        held_out={name: _map_inputs(part_data, change) for name, part_data in data.held_out.items()},
     )

@@ -14,7 +14,6 @@ Small networks that grok, and everything on a CPU, are trained in float32.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,24 +28,15 @@ if TYPE_CHECKING:
     from .replica_stack import ReplicaStack
 
 
-@dataclass(frozen=True)
-class Precision:
-    """dtype: of a step's products. device: the type of their device."""
-
-    dtype: torch.dtype
-    device: str
-
-    def applied(self) -> AbstractContextManager[Any]:
-        """Compute a step's products in this precision while the context lasts. Weights are cast at each use, since a
-        step may change them in between."""
-        if self.dtype != torch.bfloat16:
-            return nullcontext()
-        return torch.autocast(self.device, self.dtype, cache_enabled=False)
+def compute_in(dtype: torch.dtype, device: str) -> AbstractContextManager[Any]:
+    """Compute a step's products in this precision while the context lasts, on a type of device. Weights are cast at
+    each use, since a step may change them in between."""
+    return torch.autocast(device, dtype, cache_enabled=False) if dtype == torch.bfloat16 else nullcontext()
 
 
-def choose_precision(stack: ReplicaStack) -> Precision:
-    """The precision in which a replica stack is trained. `ModelError` for a setting that is unknown or not possible
-    here."""
+def choose_precision(stack: ReplicaStack) -> torch.dtype:
+    """The precision of a step's products when a replica stack is trained. `ModelError` for a setting that is unknown or
+    not possible here."""
     choice, device, own = stack.hyperparameters["precision"], stack.keys.device.type, stack.hyperparameters.dtype
     if problem := explain_out_of_range("precision", choice):
         raise ModelError(f"setting precision = {choice!r}: {problem}")
@@ -57,4 +47,4 @@ def choose_precision(stack: ReplicaStack) -> Precision:
         raise ModelError(f"setting precision = 'bfloat16': {why}: leave it at auto")
     suits = not recurrent and device == "cuda" and any(isinstance(part, Attention | Conv2d) for part in parts)
     lower = choice == "bfloat16" or (choice == "auto" and suits and own == torch.float32)
-    return Precision(torch.bfloat16 if lower else own, device)
+    return torch.bfloat16 if lower else own

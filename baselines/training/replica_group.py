@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from ...benchmarks.harness.training import TrainingSet, list_used_data
 from ...benchmarks.model import Budget, Columns, Task, TrainingRows
 from ...core.canonical import compute_identity
-from ...core.clock import Stopwatch
 from ...core.errors import ModelError
 from ...core.files import write_atomically
 from ...core.plugins import load_module
@@ -35,7 +35,7 @@ from .fit_progress_reporter import FitProgressReporter
 from .predict import Encoding, encode_inputs
 from .replica_stack import ReplicaStack
 from .sampler import Data
-from .stack_size import StackQueue, choose_stack_size
+from .stack_size import choose_stack_size, halve_stack
 from .trained_group import TrainedGroup, make_replica_name
 from .trainer import Training
 from .training_rows import FitInput, Member, digest_tensor, extract_columns, number_groups
@@ -106,19 +106,18 @@ class ReplicaGroup:
                 except ModelError as error:  # of these settings only: the others are tried
                     for member in encoded.members:
                         trained.results.setdefault(member.label, error)
-        trained.fit_seconds.close()
+        trained.close()
         return trained
 
     def _fit_estimators(self, trained: TrainedGroup, given: FitInput, budget: Budget) -> None:
         columns, weight, _ = self._read_columns(trained, given.train, budget)
         recipe = self.recipe.for_budget(budget.name)
         for member in self.members:
-            name, watch = make_replica_name(recipe, self.benchmark, member), Stopwatch()
+            name = make_replica_name(recipe, self.benchmark, member)
             with report_bad_rows(given.train):
                 trained.results[member.label] = fit_estimator(
                     recipe, self.task, self.benchmark, name, member.settings, columns, weight
                 )
-            trained.fit_seconds.add(watch.seconds(), {member.label: 1})
             if self.reporter is not None:
                 self.reporter.trained(1)
 
@@ -187,22 +186,27 @@ class ReplicaGroup:
         self._check_network(rows)
         shared = self.together.size > 1  # all processes must have the same stacks
         count = (self.stack or 1) if shared else self.count_stacked(rows, digest)
-        queue = StackQueue(rows.members, count, halves=not shared)
-        for members in queue:
-            with queue.attempt(members):
-                training, reporter = self.make_training(rows, members), self.reporter
-                path = self._make_path(members, digest, ".npz")
-                identity = self._compute_identity(rows, members)
-                if path is not None and resume_training(training, path, identity):
-                    log_message(
-                        f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}"
-                    )
-                outcome = training.run(self._make_watcher(training, path, identity))
-                trained.add_outcome(members, rows.coding, outcome, rows.data, self.diagnose)
-                steps = {member.label: outcome.steps.get(number, 0) for number, member in enumerate(members)}
-                trained.fit_seconds.add(training.seconds, steps, training.seconds_before)
-                if reporter is not None:
-                    reporter.trained(rows.steps * len(members))
+        remaining = list(rows.members)
+        while remaining:
+            members = remaining[:count]
+            try:
+                self._train_stack(trained, rows, members, digest)
+                remaining = remaining[len(members) :]
+                continue
+            except (MemoryError, RuntimeError) as error:
+                count = halve_stack(error, len(members), fixed=shared)
+            gc.collect()  # the failed training may be in a reference cycle
+
+    def _train_stack(self, trained: TrainedGroup, rows: EncodedRows, members: list[Member], digest: str) -> None:
+        training, path = self.make_training(rows, members), self._make_path(members, digest, ".pt")
+        identity = self._compute_identity(rows, members)
+        if path is not None and resume_training(training, path, identity):
+            trained.seconds_before += training.seconds_before
+            log_message(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
+        outcome = training.run(self._make_watcher(training, path, identity))
+        trained.add_outcome(members, rows.coding, outcome, rows.data, self.diagnose)
+        if self.reporter is not None:
+            self.reporter.trained(rows.steps * len(members))
 
     def _check_network(self, rows: EncodedRows) -> None:
         sort = load_module("baselines/networks", self.recipe.network or "", "network").TASK

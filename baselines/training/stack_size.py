@@ -3,11 +3,9 @@ busy with arithmetic anyway, halved if memory does not suffice."""
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import torch
 
@@ -75,38 +73,20 @@ def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
     return best_count
 
 
-class StackQueue(Generic[T]):
-    """Iterate over `items`, `count` at a time. Those whose attempt fails for lack of memory come again, half as many at
-    a time, down to one (unless `halves` is False)."""
-
-    def __init__(self, items: Sequence[T], count: int, halves: bool = True) -> None:
-        self.items, self.count, self.halves = items, count, halves
-        self._start = 0
-
-    def __iter__(self) -> Iterator[Sequence[T]]:
-        while self._start < len(self.items):
-            yield self.items[self._start : self._start + self.count]
-
-    @contextmanager
-    def attempt(self, some: Sequence[T]) -> Iterator[None]:
-        """Train some items within the context; `ModelError` if there is not enough memory for fewer either."""
-        try:
-            yield
-        except (MemoryError, RuntimeError) as error:
-            if not _lacks_memory(error):
-                raise
-            if len(some) == 1 or not self.halves:
-                each = "one replica" if len(some) == 1 else f"{len(some)} replicas at once"
-                raise ModelError(
-                    f"there is not enough memory to train {each}: lower batch_size (full batches: set chunk), "
-                    "or the network's size"
-                ) from error
-            self.count = (len(some) + 1) // 2
-            log_message(f"there is not enough memory for {len(some)} replicas at once: continuing with {self.count}")
-        else:
-            self._start += len(some)
-            return
-        gc.collect()  # the failed training may be in a reference cycle
+def halve_stack(error: MemoryError | RuntimeError, count: int, fixed: bool) -> int:
+    """How many replicas to train at once after `count` raised `error`. Raises it again if it is no lack of memory, and
+    `ModelError` for one replica, or if the number is fixed."""
+    if not _lacks_memory(error):
+        raise error
+    if count == 1 or fixed:
+        each = "one replica" if count == 1 else f"{count} replicas at once"
+        raise ModelError(
+            f"there is not enough memory to train {each}: lower batch_size (full batches: set chunk), "
+            "or the network's size"
+        ) from error
+    half = (count + 1) // 2
+    log_message(f"there is not enough memory for {count} replicas at once: continuing with {half}")
+    return half
 
 
 def _lacks_memory(error: Exception) -> bool:

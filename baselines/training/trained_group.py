@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -25,40 +24,6 @@ from .replica_stack import ReplicaStack
 from .sampler import Data
 from .trainer import Outcome
 from .training_rows import Member, digest_batch
-
-
-class FitSeconds:
-    """`fit_seconds`: the wall-clock seconds of a training, divided among the replicas that were trained together.
-
-    A stack's seconds are divided in proportion to the optimiser steps of each replica (evenly if there were none), so
-    one that stopped early has fewer. What a training spends besides its steps (encoding the rows, trying stack sizes,
-    drawing initial weights) is divided evenly. The shares add up to the seconds of the whole training, including those
-    before an interruption if a checkpoint recorded them."""
-
-    def __init__(self, members: Sequence[str]) -> None:
-        self._watch = Stopwatch()
-        self._own = dict.fromkeys(members, 0.0)
-        self._times = Counter(members)
-        self._accounted = 0.0
-        """Seconds of this process that have been attributed to members."""
-
-    def add(self, seconds: float, steps: Mapping[str, int], before: float = 0.0) -> None:
-        """Divide a stack's seconds in proportion to its members' steps. before: the seconds among them that earlier
-        processes spent."""
-        total = sum(steps.values())
-        for member, step_count in steps.items():
-            self._own[member] += seconds * (step_count / total if total else 1 / len(steps))
-        self._accounted += seconds - before
-
-    def close(self) -> None:
-        """The training is done: divide the remaining seconds evenly."""
-        rest = self._watch.seconds() - self._accounted
-        for member in self._own:
-            self._own[member] += rest / len(self._own)
-
-    def of(self, member: str) -> float:
-        """A member's seconds. Members of one name (settings of equal values) have equal shares."""
-        return round(self._own[member] / self._times[member], 3)
 
 
 @dataclass
@@ -84,13 +49,15 @@ class TrainedGroup:
         self.results: dict[str, TrainedReplica | ModelError | Estimator] = {}
         self.read: Callable[[Columns], Columns] = dict
         """Reads a batch's columns: with features in place of them if an encoder is frozen."""
-        self.fit_seconds = FitSeconds([member.label for member in members])
+        self.seconds_before = 0.0
+        """Seconds of the training that earlier processes spent, as checkpoints recorded them."""
+        self._watch, self._seconds = Stopwatch(), 0.0
         self._memo: dict[tuple[str, str], dict[str, Any]] = {}
 
     def trained(self, seed: int, values: Mapping[str, Any]) -> AbstractContextManager[FittedModel]:
         """The replica of a seed and a setting's values, as the evaluation loop uses it."""
         member = Member(seed, values)
-        return nullcontext(FittedModel(self.replica(member), self.remarks(member), self.seconds(member), self.touched))
+        return nullcontext(FittedModel(self.replica(member), self.remarks(member), self._seconds, self.touched))
 
     def replica(self, member: Member) -> Replica:
         """A member as a model of its own."""
@@ -101,9 +68,9 @@ class TrainedGroup:
         """Information on a member's training, and its diagnostics. Raises its `ModelError` if it failed."""
         return self._find(member).remarks
 
-    def seconds(self, member: Member) -> float:
-        """A member's share of the training's seconds (`FitSeconds`)."""
-        return self.fit_seconds.of(member.label)
+    def close(self) -> None:
+        """The training is done: its wall-clock seconds are divided evenly among the members."""
+        self._seconds = round((self._watch.seconds() + self.seconds_before) / len(self.members), 3)
 
     def _find(self, member: Member) -> TrainedReplica | Estimator:
         result = self.results[member.label]

@@ -20,7 +20,7 @@ from .augmentation import make_augmentation
 from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
-from .precision import choose_precision
+from .precision import choose_precision, compute_in
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
 
@@ -132,7 +132,7 @@ class Training:
             optimiser_step.at(self.in_stage, length)
         stack.rng.at(clock.total)
         saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with self.precision.applied(), saving:
+        with compute_in(self.precision, stack.keys.device.type), saving:
             self.losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
@@ -206,7 +206,8 @@ class Training:
         stopped = self.validation.evaluate(self.stack)
         if not stopped:
             return
-        self._end(self.validation.best(self.stack, stopped), self.data.picked(torch.tensor(stopped)))
+        assert self.validation.best is not None
+        self._end(self.validation.best.only(stopped), self.data.picked(torch.tensor(stopped)))
         self._keep([index for index in range(len(self.stack)) if index not in set(stopped)])
 
     def _keep(self, places: list[int]) -> None:
@@ -245,10 +246,7 @@ class Training:
                 watch(self)
         if not self.finished:
             if len(self.stack):
-                stack = self.stack
-                if self.validation is not None and self.validation.looked:
-                    stack = self.validation.best(stack, list(range(len(stack))))
-                self._end(stack, self.data)
+                self._end((self.validation and self.validation.best) or self.stack, self.data)
             self.finished = True
             if watch is not None:
                 watch(self)
@@ -268,14 +266,14 @@ class Training:
 
 
 class Validation:
-    """Early stopping: each replica's best loss on validation rows, the evaluations since, and its best state."""
+    """Early stopping: each replica's best loss on validation rows, the evaluations since, and its state then."""
 
     def __init__(self, data: Data, replicas: int, patience: int) -> None:
         self.data, self.patience = data, patience
-        self.least = [math.inf] * replicas
-        self.waited = [0] * replicas
-        self.best_states: list[ReplicaStack | None] = [None] * replicas
-        self.looked = False
+        self.least = torch.full((replicas,), math.inf, dtype=torch.float64, device=data.lengths.device)
+        self.waited = torch.zeros(replicas, dtype=torch.int64, device=data.lengths.device)
+        self.best: ReplicaStack | None = None
+        """The replicas, each in its best state; None before the first evaluation."""
 
     def loss(self, stack: ReplicaStack) -> Tensor:
         """The mean loss (`compute_task_loss`) on the validation rows, (K,)."""
@@ -284,36 +282,22 @@ class Validation:
         rows = torch.arange(len(self.data), device=target.device).expand(len(stack), -1)
         return average_over_batch(compute_task_loss(logits, target), Batch((), target, rows))
 
+    @torch.no_grad()
     def evaluate(self, stack: ReplicaStack) -> list[int]:
         """Evaluate; return the indices of the replicas that have had `patience` evaluations without improvement."""
-        self.looked = True
-        for index, loss in enumerate(self.loss(stack).tolist()):
-            if loss < self.least[index]:
-                self.least[index], self.waited[index] = loss, 0
-                self.best_states[index] = stack.only([index])
-            else:
-                self.waited[index] += 1
-        return [index for index, waited in enumerate(self.waited) if waited >= self.patience]
-
-    def best(self, stack: ReplicaStack, places: list[int]) -> ReplicaStack:
-        """The replicas with these indices, each in its best state."""
-        best_stack = stack.only(places)
-        for index, state in enumerate(self.best_states[replica] for replica in places):
-            if state is not None:
-                with torch.no_grad():
-                    for current, best in zip(_list_tensors(best_stack), _list_tensors(state), strict=True):
-                        current[index] = best[0]
-        return best_stack
+        loss = self.loss(stack).double()
+        better = loss < self.least
+        self.least, self.waited = torch.where(better, loss, self.least), torch.where(better, 0, self.waited + 1)
+        if self.best is None:
+            self.best = stack.only(range(len(stack)))
+        else:
+            for best, current in zip(self.best.state_dict().values(), stack.state_dict().values(), strict=True):
+                best[better] = current[better]
+        return (self.waited >= self.patience).nonzero()[:, 0].tolist()
 
     def picked(self, places: list[int]) -> Validation:
         """The same for some of the replicas."""
         subset = Validation(self.data, len(places), self.patience)
-        subset.looked = self.looked
-        subset.least = [self.least[replica] for replica in places]
-        subset.waited = [self.waited[replica] for replica in places]
-        subset.best_states = [self.best_states[replica] for replica in places]
+        subset.least, subset.waited = self.least[places], self.waited[places]
+        subset.best = self.best and self.best.only(places)
         return subset
-
-
-def _list_tensors(stack: ReplicaStack) -> list[Tensor]:
-    return list(stack.state_dict().values())

@@ -63,7 +63,7 @@ def test_a_training_that_is_killed_goes_on_to_the_same_bits(case: str, tmp_path:
 def test_a_kill_while_the_last_checkpoint_is_written_leaves_the_one_before(tmp_path: Path) -> None:
     recipe, stored = made(), tmp_path / "kept"
     assert killed_before(Path, "replace", 6, lambda: fitted(recipe, SEEDS, stored)) == -9
-    assert len(list(stored.glob("*.npz"))) == 1
+    assert len(list(stored.glob("*.pt"))) == 1
     assert answers(fitted(recipe, SEEDS, stored)) == answers(fitted(recipe, SEEDS))
 
 
@@ -99,7 +99,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 def test_a_checkpoint_of_another_training_is_refused_in_one_line_that_names_it(other: str, tmp_path: Path) -> None:
     first: dict[str, Any] = {"recipe": made(), "members": SEEDS, "kept": tmp_path, "code": "a"}
     fitted(**first)
-    (file,) = tmp_path.glob("*.npz")
+    (file,) = tmp_path.glob("*.pt")
     with pytest.raises(ModelError) as caught:
         fitted(**first | OTHERS[other]).remarks(SEEDS[0])
     assert str(caught.value) == (
@@ -112,7 +112,7 @@ def test_other_training_rows_are_a_training_of_their_own(tmp_path: Path) -> None
     """Selection rules have the same members trained on other rows in the same folder."""
     fitted(made(), SEEDS, tmp_path)
     assert fitted(made(), SEEDS, tmp_path, groups=2).remarks(SEEDS[0])["steps"] == 12
-    assert len(list(tmp_path.glob("*.npz"))) == 2
+    assert len(list(tmp_path.glob("*.pt"))) == 2
 
 
 def test_replicas_that_stop_early_stop_at_different_steps() -> None:
@@ -126,14 +126,14 @@ def test_replicas_that_stop_early_stop_at_different_steps() -> None:
 def test_a_checkpoint_of_another_format_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted(made(), SEEDS, tmp_path)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)
-    with pytest.raises(ModelError, match=r"\.npz is a checkpoint of format 1, not 99 .*: remove it"):
+    with pytest.raises(ModelError, match=r"\.pt is a checkpoint of format 1, not 99 .*: remove it"):
         fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
 def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share: float, tmp_path: Path) -> None:
     fitted(made(), SEEDS, tmp_path)
-    (file,) = tmp_path.glob("*.npz")
+    (file,) = tmp_path.glob("*.pt")
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ModelError) as caught:
@@ -153,7 +153,7 @@ def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
     stored = tmp_path / "kept"
     group = ReplicaGroup(made(), ADD, SEEDS, "toy/toy", stored)
     group.fit(rows(), Budget("quick"))
-    assert {path.suffix for path in stored.iterdir()} == {".npz", ".stack"}
+    assert {path.suffix for path in stored.iterdir()} == {".pt", ".stack"}
     group.remove_checkpoints()
     assert not stored.exists()
 

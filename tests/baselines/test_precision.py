@@ -14,7 +14,7 @@ import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
 from farshift.baselines.replicas.stacked import stack_networks
-from farshift.baselines.training.precision import Precision
+from farshift.baselines.training.precision import compute_in
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -31,7 +31,7 @@ def test_in_bfloat16_weights_and_gradients_stay_in_single_precision_and_come_nea
     inputs = tuple(x.float() if x.is_floating_point() else x for x in data.inputs)
     result: list[list[Tensor]] = []
     for dtype in (torch.float32, torch.bfloat16):
-        with Precision(dtype, "cpu").applied():
+        with compute_in(dtype, "cpu"):
             logits = built(*(x.expand(2, *x.shape) for x in inputs))
         assert logits.dtype == dtype
         result.append([*torch.autograd.grad(logits.float().square().mean(), [*built.parameters()])])
