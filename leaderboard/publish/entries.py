@@ -23,7 +23,7 @@ from ..teams import compute_fingerprint, identify_team, make_team_identity
 from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
 from .display import link_papers
-from .figures import make_entry_figures
+from .figures import make_severity_figure
 from .page import Page, SiteData
 from .splits import find_benchmark_manifest, make_split_path
 
@@ -63,7 +63,7 @@ def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
         "s": score,
         "table_view": table_view,
         "left": standing.left,
-        "figures": make_entry_figures(score),
+        "curve": make_severity_figure([score], [score.model]),
         "card": _list_facts(row),
         "model_page": None if table_view is None else make_model_path(standing),
         **_describe_source(row),

@@ -1,12 +1,10 @@
-"""Figures of a table, of an entry and of a split's audit: ID against OOD, curves over severity, scores over time, heat
-maps, and distributions of rows."""
+"""Figures of a table, of an entry and of a split's audit: ID against OOD, curves over severity, and distributions of
+rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
-from math import isfinite
 from typing import Any
 
 from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
@@ -19,7 +17,7 @@ from ...splits.assignment import PARTS
 from ..tables.suite_table import format_model_name
 from ..tables.table_view import TableView
 from .display import SHARE, describe_severity_axis, format_difference, format_interval, format_score, format_severity
-from .svg import SERIES, WIDTH, Figure, Plot, shorten
+from .svg import SERIES, WIDTH, Figure, Plot
 
 SIDE = 420
 """Side of the plot of ID against OOD, which is square because both axes have the same scale."""
@@ -28,24 +26,14 @@ LEADING = 5
 """Maximum number of entries with a severity curve; more lines would hide each other."""
 
 MOST = 40
-"""Maximum number of rows of a heat map that are drawn, and of entries with intervals in a scatter plot."""
+"""Maximum number of entries with intervals in a scatter plot."""
 
 
 def make_table_figures(view: TableView) -> list[Figure]:
     """Return the figures of a table's entries."""
     scores = [row.standing.score for row in view.rows]
     names = [format_model_name(row.standing) for row in view.rows]
-    figures = (
-        make_scatter_figure(scores, names),
-        make_severity_figure(scores, names),
-        make_history_figure([row.standing.time for row in view.rows], scores, names),
-    )
-    return [figure for figure in figures if figure is not None]
-
-
-def make_entry_figures(score: Score) -> list[Figure]:
-    """Return the figures of an entry."""
-    figures = (make_severity_figure([score], [score.model]), make_severity_map(score), make_group_map(score))
+    figures = make_scatter_figure(scores, names), make_severity_figure(scores, names)
     return [figure for figure in figures if figure is not None]
 
 
@@ -128,45 +116,6 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figur
     return plot.finish("Score by severity", caption, head, rows, series_names, f"Score by severity: {axis}")
 
 
-def make_history_figure(times: Sequence[str], scores: Sequence[Score], names: Sequence[str]) -> Figure | None:
-    """Return the OOD scores of one table by the times of the ledger's records, with the best score so far; None for
-    fewer than two entries, or if all have the same time."""
-    if len(scores) < 2 or len(set(times)) < 2:
-        return None
-    entries = sorted(zip(times, names, scores, strict=True), key=lambda entry: entry[:2])
-    first, sign = scores[0], 1 if scores[0].better == "higher" else -1
-    best: list[tuple[str, str, Score]] = []
-    for entry in entries:
-        if not best or sign * entry[2].ood.value > sign * best[-1][2].ood.value:
-            best.append(entry)
-    ends = entries[0][0], entries[-1][0]
-    plot = Plot((_to_seconds(ends[0]), _to_seconds(ends[1])), _find_range([score.ood for score in scores], first))
-    length = 10 if ends[0][:10] != ends[1][:10] else 16  # days, or minutes within one day
-    days = [(_to_seconds(time), time[:length].replace("T", " ")) for time in ends]
-    names_of_axes = "when it was entered (UTC)", _name_score_axis("OOD score", first)
-    plot.draw_axes(names_of_axes, days, plot.y.ticks(5, _get_axis_unit(first)))
-    for time, _, score in entries:
-        plot.draw_marker(0, _to_seconds(time), score.ood.value, hollow=True)
-    line = [(_to_seconds(time), score.ood.value) for time, _, score in best]
-    plot.draw_path("c1 curve", [*line, (plot.x.high, line[-1][1])], steps=True)
-    rows = []
-    for (time, name, score), (x, y) in zip(best, line, strict=True):
-        plot.draw_line("c1 bar", (x, score.ood.low), (x, score.ood.high))
-        value = format_score(y, score.bounds)
-        plot.draw_marker(1, x, y, f"{name}: {value}")
-        rows.append((time, name, value, format_interval(score.ood, score.bounds)))
-    caption = (
-        "Squares and line: the best OOD score so far, with 95 % intervals; circles: all entries. A new best may not "
-        "differ significantly from the previous one: see the table."
-    )
-    head = ("entered", "entry", "OOD", "95 % interval")
-    return plot.finish("History of the best", caption, head, rows, label="The best OOD score over time")
-
-
-def _to_seconds(time: str) -> float:
-    return datetime.fromisoformat(time).timestamp()
-
-
 def _find_range(estimates: Sequence[Estimate], score: Score) -> tuple[float, float]:
     """Return the range of an axis of scores: 0 to 1 for shares, else all intervals."""
     if score.bounds == SHARE:
@@ -180,76 +129,6 @@ def _name_score_axis(name: str, score: Score) -> str:
 
 def _get_axis_unit(score: Score) -> float:
     return 100.0 if score.bounds == SHARE else 1.0
-
-
-_NAMES, _ROW, _HEAD, _FOOT = 190, 17, 22, 34
-"""Width of a heat map's names, and heights of a row, of the seeds above and of the colour scale below."""
-
-
-def make_group_map(score: Score) -> Figure | None:
-    """Return the score of each OOD group in each seed, worst group first; None if there are no groups."""
-    if score.worst_group is None:
-        return None
-    sign = 1 if score.better == "higher" else -1
-    groups = sorted(score.worst_group.groups.items(), key=lambda item: (sign * item[1].value, item[0]))
-    return _make_map("Score of each OOD group in each seed", "group", groups, score)
-
-
-def make_severity_map(score: Score) -> Figure | None:
-    """Return the score at each severity in each seed, those of training first; None for fewer than two."""
-    if len(score.severity) < 2:
-        return None
-    points = sorted(score.severity, key=lambda point: (point.middle, point.view))
-    estimates = [(f"{format_severity(point)} ({point.view.upper()})", point.estimate) for point in points]
-    return _make_map("Score at each severity in each seed", "severity", estimates, score)
-
-
-def _make_map(title: str, what: str, lines: Sequence[tuple[str, Estimate]], score: Score) -> Figure | None:
-    known = [(name, estimate) for name, estimate in lines if len(estimate.per_seed) == len(score.seeds)]
-    if not known:
-        return None
-    drawn, seeds = known[:MOST], len(score.seeds)
-    finite = [value for _, estimate in drawn for value in estimate.per_seed if isfinite(value)]
-    low, high = SHARE if score.bounds == SHARE or not finite else (min(finite), max(finite))
-    foot = _HEAD + len(drawn) * _ROW
-    plot = Plot((0, seeds), (len(drawn), 0), WIDTH, foot + _FOOT, (_HEAD, 0, _FOOT, _NAMES))
-    plot.write("seed", 0, 0, "end", dx=-6, dy=-8)
-    for k, seed in enumerate(score.seeds):
-        if seeds <= 20 or k % 5 == 0:
-            plot.write(str(seed), k + 0.5, 0, dy=-8)
-    for row, (name, estimate) in enumerate(drawn):
-        plot.write(shorten(name, 27), 0, row, "end", dx=-6, dy=12)
-        for k, value in enumerate(estimate.per_seed):
-            tooltip = f"{name}, seed {score.seeds[k]}: {_format_cell(value, score)}"
-            share = (value - low) / ((high - low) or 1.0)
-            css, look = ("cell", _shade(share)) if isfinite(value) else ("cell none", {})
-            plot.draw_box(css, (k, row), (k + 1, row + 1), tooltip, look)
-    for k in range(11):
-        size = {"x": _NAMES + 16 * k, "y": foot + 10, "width": 16, "height": _ROW}
-        plot.draw("rect", "cell", {**size, **_shade(k / 10)})
-    plot.write(format_score(low, score.bounds), 0, len(drawn), "end", dx=-6, dy=22)
-    plot.write(format_score(high, score.bounds), 0, len(drawn), "start", dx=16 * 11 + 6, dy=22)
-    caption = "A stronger colour means a higher score" + ("" if score.better == "higher" else "; lower is better")
-    if what == "group":
-        caption += ". The worst of several noisy scores is biased downwards"
-    if len(known) > len(drawn):
-        caption += f". The first {len(drawn)} of {len(known)} are drawn; the table has all"
-    rows = [
-        (
-            *(name, format_score(estimate.value, score.bounds), str(estimate.rows)),
-            *(_format_cell(value, score) for value in estimate.per_seed),
-        )
-        for name, estimate in known
-    ]
-    return plot.finish(title, f"{caption}.", (what, "mean", "rows", *(f"seed {seed}" for seed in score.seeds)), rows)
-
-
-def _format_cell(value: float, score: Score) -> str:
-    return format_score(value, score.bounds) if isfinite(value) else "n/a"
-
-
-def _shade(share: float) -> dict[str, str]:
-    return {"fill-opacity": f"{0.05 + 0.95 * min(1.0, max(0.0, share)):.2f}"}
 
 
 MOST_NAMES = 12
@@ -315,10 +194,12 @@ def _make_shares_figure(
     top = max(max(values.get(key, 0.0) for key in keys) for values in shares.values())
     row = 6 * len(shares) + 8  # bars 6 high, 4 apart from the rows above and below
     plot = Plot((0.0, top), (len(names), 0), WIDTH, 14 + 44 + row * len(names), (14, 16, 44, 150))
-    plot.draw_columns(plot.x.ticks(4, 100))
+    for value, label in plot.x.ticks(4, 100):
+        plot.draw_line("grid", (value, len(names)), (value, 0))
+        plot.write(label, value, len(names), dy=17)
     plot.write("share of the part's rows (%)", top / 2, len(names), css="name", dy=36)
     for k, (key, name) in enumerate(zip(keys, names, strict=True)):
-        plot.write(shorten(name, 20), 0, k + 0.5, "end", dx=-6, dy=4)
+        plot.write(name if len(name) <= 20 else f"{name[:19]}…", 0, k + 0.5, "end", dx=-6, dy=4)
         for number, (part, values) in enumerate(shares.items()):
             if value := values.get(key, 0.0):
                 y = k + (4 + 6 * number) / row

@@ -20,7 +20,6 @@ from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
 from . import benchmarks, claims, compare, entries, home, ledger, splits
-from .explanations import make_explanations
 from .page import Asset, Frame, Page, get_environment
 
 INDEX = "index.html"
@@ -102,7 +101,7 @@ class Site:
 def _list_plain_pages(site: Site) -> Iterator[Page]:
     """Yield the pages whose content is in their templates."""
     yield Page("about.html", "about.html", lambda: {"kinds": benchmarks.WHAT})
-    yield Page("statistics.html", "statistics.html", lambda: {"figures": make_explanations()})
+    yield Page("statistics.html", "statistics.html", dict)
     current = [view.table.benchmark for view in site.snapshot.views if view.table.current]
     context = {"key": site.key, "example": (current or [EXAMPLE])[0], "limit": SUBMISSION_BYTES >> 20}
     yield Page("submit.html", "submit.html", lambda: context)

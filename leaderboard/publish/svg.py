@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from math import ceil, floor, log10
 
 from ...core.text import LINES, escape_untrusted
@@ -88,45 +87,38 @@ class Plot:
         self.x, self.y = Axis(*x, left, width - right), Axis(*y, height - bottom, top)
         self._elements: list[str] = []
 
-    def draw(self, tag: str, css: str, attributes: Attributes, tooltip: str = "", text: str = "") -> None:
+    def _draw(self, tag: str, css: str, attributes: Attributes, tooltip: str = "", text: str = "") -> None:
         """Add an element with coordinates in the figure's units. tooltip: shown on hover."""
         self._elements.append(_make_element(tag, css, attributes, tooltip, text))
 
     def draw_line(self, css: str, start: Point, end: Point) -> None:
         """Draw a straight line."""
         ends = {"x1": self.x.at(start[0]), "y1": self.y.at(start[1]), "x2": self.x.at(end[0]), "y2": self.y.at(end[1])}
-        self.draw("line", css, ends)
+        self._draw("line", css, ends)
 
-    def draw_path(self, css: str, points: Sequence[Point], steps: bool = False) -> None:
-        """Draw a line through points. steps: it keeps each height until the next point."""
-        if steps:
-            points = [*points[:1], *(corner for (_, y), end in pairwise(points) for corner in ((end[0], y), end))]
+    def draw_path(self, css: str, points: Sequence[Point]) -> None:
+        """Draw a line through points."""
         corners = " ".join(f"{_format(self.x.at(x))},{_format(self.y.at(y))}" for x, y in points)
-        self.draw("path", css, {"d": f"M{corners}"})
+        self._draw("path", css, {"d": f"M{corners}"})
 
     def draw_marker(self, series: int, x: float, y: float, tooltip: str = "", hollow: bool = False) -> None:
         """Draw the marker of a series, with its colour and shape."""
         where = f"translate({_format(self.x.at(x))} {_format(self.y.at(y))})"
         self._elements.append(_make_marker(series, hollow, {"transform": where}, tooltip))
 
-    def draw_box(self, css: str, start: Point, end: Point, tooltip: str = "", look: Attributes | None = None) -> None:
-        """Draw a rectangle between two corners, at least 0.8 wide and high. look: further attributes."""
+    def draw_box(self, css: str, start: Point, end: Point, tooltip: str = "") -> None:
+        """Draw a rectangle between two corners, at least 0.8 wide and high."""
         left, right = sorted((self.x.at(start[0]), self.x.at(end[0])))
         top, bottom = sorted((self.y.at(start[1]), self.y.at(end[1])))
-        size: dict[str, float | str] = {
-            "x": left,
-            "y": top,
-            "width": max(right - left, 0.8),
-            "height": max(bottom - top, 0.8),
-        }
-        self.draw("rect", css, {**size, **(look or {})}, tooltip)
+        width, height = max(right - left, 0.8), max(bottom - top, 0.8)
+        self._draw("rect", css, {"x": left, "y": top, "width": width, "height": height}, tooltip)
 
     def write(
         self, text: str, x: float, y: float, anchor: str = "middle", css: str = "", dx: float = 0.0, dy: float = 0.0
     ) -> None:
         """Write a text at a position, moved by (dx, dy) in the figure's units."""
         where: dict[str, float | str] = {"x": self.x.at(x) + dx, "y": self.y.at(y) + dy, "text-anchor": anchor}
-        self.draw("text", css, where, text=text)
+        self._draw("text", css, where, text=text)
 
     def draw_axes(self, names: tuple[str, str], x_ticks: Ticks, y_ticks: Ticks) -> None:
         """Draw the axes with ticks and names: horizontal grid lines, labels below and to the left."""
@@ -136,19 +128,13 @@ class Plot:
             self.write(label, x.low, value, "end", dx=-6, dy=4)
         self.draw_line("axis", (x.low, y.low), (x.high, y.low))
         for value, label in x_ticks:
-            self.draw("line", "axis", {"x1": x.at(value), "y1": y.first, "x2": x.at(value), "y2": y.first + 4})
+            self._draw("line", "axis", {"x1": x.at(value), "y1": y.first, "x2": x.at(value), "y2": y.first + 4})
             half = 3.5 * len(label)  # long labels at the ends stay inside the figure
             right, left = x.at(value) + half > self.width, x.at(value) < half
             self.write(label, value, y.low, "end" if right else "start" if left else "middle", dy=17)
         self.write(names[0], (x.low + x.high) / 2, y.low, css="name", dy=36)
         turned = f"translate(14 {_format((y.first + y.last) / 2)}) rotate(-90)"
-        self.draw("text", "name", {"transform": turned, "text-anchor": "middle"}, text=names[1])
-
-    def draw_columns(self, ticks: Ticks) -> None:
-        """Draw vertical grid lines with labels below."""
-        for value, label in ticks:
-            self.draw_line("grid", (value, self.y.low), (value, self.y.high))
-            self.write(label, value, self.y.low, dy=17)
+        self._draw("text", "name", {"transform": turned, "text-anchor": "middle"}, text=names[1])
 
     def finish(
         self,
@@ -175,11 +161,6 @@ def draw_legend_key(series: int) -> str:
 def escape_text(value: str) -> str:
     """Escape untrusted text for SVG and HTML."""
     return escape(escape_untrusted(value, LINES))
-
-
-def shorten(text: str, most: int) -> str:
-    """Cut a long text, so that it fits beside a figure."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _make_marker(series: int, hollow: bool, attributes: Attributes, tooltip: str = "") -> str:

@@ -224,7 +224,7 @@ def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_
     assert result["ood"] == json.loads(json.dumps(row.standing.score.ood.to_dict()))
 
 
-def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
+def test_an_entry_s_page_shows_its_card_its_groups_in_each_seed_and_its_earlier_scores():
     values = {"id": 0.5, "ood": 0.25}
     (standing, rows), other = entry("one", 0.4, groups={"left": 0.2, "right <b>": 0.6}), entry("two", 0.5)
     rescored = RescoreRecord(
@@ -240,8 +240,11 @@ def test_an_entry_s_page_shows_its_card_its_heat_map_and_its_earlier_scores():
     assert "1,234" in read.text and "python 3.12" in read.text
     assert "Declared training data none" in read.text and "Declared pretraining c4" in read.text
     assert any(row[0] == "3 to 4" and row[1] == "25.00" for row in read.cells)
-    heat = [row for row in read.cells if row[0] in ("left", "right <b>") and len(row) == 3 + len(standing.score.seeds)]
-    assert [row[0] for row in heat] == ["left", "right <b>"], "worst first"
+    each_seed = {row[0]: row[-1].split() for row in read.cells if row[0] in ("left", "right <b>")}
+    assert {name: len(values) for name, values in each_seed.items()} == dict.fromkeys(
+        each_seed, len(standing.score.seeds)
+    )
+    assert set(each_seed) == {"left", "right <b>"}
 
 
 def test_what_an_entrys_network_was_trained_on_stands_beside_it_in_its_table_and_on_its_page():

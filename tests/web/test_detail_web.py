@@ -77,10 +77,10 @@ def test_two_entries_are_chosen_and_compared_and_one_is_not_enough(browser, ther
         assert "against" in page.get_by_role("heading", level=1).inner_text()
 
 
-def test_a_heat_map_has_its_data_in_a_table(browser, there, real):
+def test_a_severity_curve_has_its_data_in_a_table(browser, there, real):
     entry = next(row for view in real[1].snapshot.views for row in view.rows if row.standing.score.severity)
     with visit(browser, there, f"entries/{entry.standing.entry}.html") as page:
-        figure = page.locator("figure", has_text="Score at each severity in each seed")
+        figure = page.locator("figure", has_text="Score by severity")
         figure.locator("summary").click()
         table = figure.get_by_role("table")
         assert table.is_visible()
