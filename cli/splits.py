@@ -228,7 +228,6 @@ def splits_verify(
 def splits_audit(
     names: list[str] | None = None,
     all_: bool = False,
-    plot: Path | None = None,
     write: bool = False,
     mirror: list[Path] | None = None,
     json: bool = False,
@@ -239,7 +238,6 @@ def splits_audit(
     published one.
 
     --all: Audit all frozen splits instead of SPLITs.
-    --plot PNG: Also plot the audit, of a single split, to this .png file.
     --write: Replace the published audit of each split that has its claimed shift with the measured one.
     """
     from ..loaders.freezing.verify import audit_each
@@ -247,9 +245,7 @@ def splits_audit(
 
     split_names = _resolve_names(names, all_)
     if len(split_names) == 1 and not write:
-        return _print_audit(split_names[0], plot, mirror, json)
-    if plot:
-        raise FarshiftError("--plot draws the audit of one split: name one, without --write")
+        return _print_audit(split_names[0], mirror, json)
     with show_progress():
         audits = audit_each([find_manifest(name) for name in split_names], _check_folders(mirror), write)
     columns: Columns = {
@@ -262,21 +258,12 @@ def splits_audit(
     exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
-def _print_audit(name: str, plot: Path | None, mirror: list[Path] | None, json: bool) -> None:
+def _print_audit(name: str, mirror: list[Path] | None, json: bool) -> None:
     from ..loaders.freezing.verify import audit_again
-    from .split_page import find_class_names, print_record
+    from .split_page import print_record
 
-    if plot and plot.suffix.lower() != ".png":
-        raise FarshiftError(f"--plot: {plot}: the plot of an audit is a .png file")
     with show_progress():
         audit, agrees = audit_again(name, _check_folders(mirror))
-    if plot:
-        from ..core.files import write_atomically
-        from ..splits.audit.plot import render_png
-        from ..splits.catalogue import find_manifest
-
-        image = render_png(audit, find_class_names(find_manifest(name)))
-        write_atomically(plot, image, "give another file with --plot")
     if json:
         emit_json(audit | {"agrees_with_published": agrees})
     else:

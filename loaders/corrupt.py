@@ -11,35 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import signature
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import BadData, BadDefinition, UnknownName
-from ..core.plugins import load_module
+from ..core.plugins import PACKAGE, find_files_by_name, load_module
+from .corruptions import blur, digital, noise, weather
 from .corruptions._draws import Draws
-from .corruptions._pixels import SETS
+from .corruptions._pixels import SETS, Corruption
 
-BENCHMARK = (
-    "gaussian_noise",
-    "shot_noise",
-    "impulse_noise",
-    "defocus_blur",
-    "glass_blur",
-    "motion_blur",
-    "zoom_blur",
-    "snow",
-    "frost",
-    "fog",
-    "brightness",
-    "contrast",
-    "elastic_transform",
-    "pixelate",
-    "jpeg_compression",
+FAMILIES: dict[str, ModuleType] = (
+    dict.fromkeys(("gaussian_noise", "shot_noise", "impulse_noise"), noise)
+    | dict.fromkeys(("defocus_blur", "glass_blur", "motion_blur", "zoom_blur"), blur)
+    | dict.fromkeys(("snow", "frost", "fog", "brightness"), weather)
+    | dict.fromkeys(("contrast", "elastic_transform", "pixelate", "jpeg_compression"), digital)
+    | {"speckle_noise": noise, "gaussian_blur": blur, "spatter": weather, "saturate": digital}
 )
-"""The fifteen corruptions of the mean corruption error, in the paper's order."""
+"""The module of each corruption, in the paper's order."""
 
-VALIDATION = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
+BENCHMARK = tuple(FAMILIES)[:15]
+"""The fifteen corruptions of the mean corruption error."""
+
+VALIDATION = tuple(FAMILIES)[15:]
 """The four corruptions that the paper reserves for validation."""
 
 SEVERITIES = (1, 2, 3, 4, 5)
@@ -65,7 +60,7 @@ def corrupt(
         raise UnknownName("set of constants", constants, SETS)
     if len(row_ids) != len(images):
         raise BadData(f"{len(row_ids)} row ids for {len(images)} images")
-    call = load_module("loaders/corruptions", corruption, "corruption").corrupt
+    call = find_corruption(corruption)
     if constants and "constants" not in signature(call).parameters:
         raise BadDefinition(f"corruption {corruption} does not support `constants`")
     named_set = {"constants": constants} if constants else {}
@@ -74,6 +69,19 @@ def corrupt(
     for rows in _iterate_slices(batch):
         corrupted[rows] = call(batch[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"), **named_set)
     return corrupted.reshape(images.shape)
+
+
+def find_corruption(name: str) -> Corruption:
+    """Return a corruption, of the package or a user's folder. Raises `UnknownName` if there is none."""
+    if name in FAMILIES:
+        found: Corruption = getattr(FAMILIES[name], name)
+        return found
+    files = find_files_by_name("loaders/corruptions", ".py")
+    own = [own for own, path in files.items() if not path.is_relative_to(PACKAGE)]
+    if name not in own:
+        raise UnknownName("corruption", name, [*FAMILIES, *own])
+    call: Corruption = load_module("loaders/corruptions", name, "corruption").corrupt
+    return call
 
 
 def _iterate_slices(images: NDArray[np.uint8]) -> Iterator[slice]:

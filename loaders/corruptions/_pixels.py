@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+from ._draws import Draws
+
+Corruption = Callable[..., NDArray[np.uint8]]
 
 SETS = ("cifar", "tiny-imagenet", "imagenet")
 """The sets of constants: CIFAR-10-C's (for 32 pixels), Tiny ImageNet-C's (64) and ImageNet-C's (224)."""
@@ -21,22 +23,22 @@ _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 """The weights of ITU-R BT.601."""
 
 
-def find_constant_set(images: NDArray[np.uint8]) -> str:
-    """Return the default set of constants for images of this size."""
-    return "cifar" if max(int(side) for side in images.shape[1:3]) <= SMALL else "imagenet"
+def with_constants(
+    small: Iterable[Any], tiny: Iterable[Any], large: Iterable[Any]
+) -> Callable[[Callable[..., NDArray[np.uint8]]], Corruption]:
+    """Make a corruption of a function of images, draws and the constants of a severity, which are listed by severity in
+    each of `SETS`. The set is named, or that for images of this size."""
+    tables = dict(zip(SETS, map(list, (small, tiny, large)), strict=True))
 
+    def bind(apply: Callable[..., NDArray[np.uint8]]) -> Corruption:
+        def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
+            by_size = "cifar" if max(images.shape[1:3]) <= SMALL else "imagenet"
+            level = tables[constants or by_size][severity - 1]
+            return apply(images, draws, *(level if isinstance(level, list | tuple) else [level]))
 
-def select_constants(
-    images: NDArray[np.uint8],
-    severity: int,
-    constants: str,
-    small: Sequence[T],
-    tiny: Sequence[T],
-    large: Sequence[T],
-) -> T:
-    """Return the constants of a severity (1 to 5) in the named set, or by default in the set for images of this
-    size."""
-    return dict(zip(SETS, (small, tiny, large), strict=True))[constants or find_constant_set(images)][severity - 1]
+        return corrupt
+
+    return bind
 
 
 def to_bytes(values: NDArray[np.float64]) -> NDArray[np.uint8]:
