@@ -13,6 +13,9 @@ from .model import Task
 ANSWERED, ABSTAINED, FAILED = 0, 1, 2
 """A row's status: answered; the model abstained; lost (no prediction could be made or parsed)."""
 
+TOLERANCE = 1e-3
+"""How much a probability, or a number relative to its size, may differ between batches."""
+
 
 @dataclass(frozen=True)
 class Failed:
@@ -99,3 +102,25 @@ class Answers:
             wrong = (np.asarray(truth)[lost].astype(np.int64) + 1) % scores.shape[1]
             scores[lost] = np.eye(scores.shape[1], dtype=np.float32)[wrong]
         return Answers(prediction, np.zeros(len(self), np.int8), scores)
+
+
+def find_differences(left: Answers, right: Answers, task: Task) -> NDArray[np.bool_]:
+    """Return which rows have different predictions, shape (n,), apart from rounding: probabilities and numbers may
+    differ by `TOLERANCE`, and classes may differ if the two are that close to equally probable."""
+    if task.type == "regression":
+        unequal = ~np.isclose(left.prediction, right.prediction, rtol=TOLERANCE, atol=1e-6)
+    else:
+        unequal = left.prediction != right.prediction
+    if task.type == "multilabel" and left.scores is not None and right.scores is not None:
+        unequal = ~np.isclose(left.scores, right.scores, rtol=TOLERANCE, atol=TOLERANCE).all(axis=1)
+    elif left.scores is not None and right.scores is not None:
+        moved = abs(left.scores - right.scores).max(axis=1) > TOLERANCE
+        unequal = moved | (unequal & (compute_shortfall(left.scores, right.prediction) > TOLERANCE))
+    different: NDArray[np.bool_] = (left.status != right.status) | (left.answered & unequal)
+    return different
+
+
+def compute_shortfall(scores: NDArray[np.float32], classes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Return how much less probable each row's class is than its most probable one, shape (n,)."""
+    gap: NDArray[np.float32] = scores.max(axis=1) - np.take_along_axis(scores, classes[:, None], axis=1)[:, 0]
+    return gap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -75,8 +75,18 @@ class Model(Protocol):
         ...
 
 
-@runtime_checkable
 class TrainableModel(Model, Protocol):
+    """A model with `fit`. Three other methods are optional:
+
+    `checkpoints()` yields, after `fit`, pairs of a name and a model: named states in the order of training, the last
+      one final. Each predicts all parts before the next is requested, so one object may load them one after the other.
+      The names must be the same for every seed.
+    `reset()` restores the state after `fit` of a model that changes while it predicts (test-time adaptation): only for
+      a benchmark whose protocol allows it; the harness fixes the batches and their order.
+    `remarks()` returns, after all predictions, numbers and short texts for the run card (tokens used, unparsable
+      answers).
+    """
+
     def fit(self, train: TrainingRows, val: TrainingRows | None, budget: Budget) -> object:
         """Train from scratch. Called once per seed and setting, on a new object, before any `predict`.
 
@@ -86,30 +96,4 @@ class TrainableModel(Model, Protocol):
         May return a dictionary of remarks (steps done, final loss): numbers and short texts are added to the run card.
         `steps` and `epochs` must not exceed the protocol's ceiling.
         """
-        ...
-
-
-@runtime_checkable
-class CheckpointedModel(TrainableModel, Protocol):
-    def checkpoints(self) -> Iterable[tuple[str, Model]]:
-        """Yield, after `fit`, named states of the model in the order of training, the last one final. Each predicts all
-        parts before the next is requested, so one object may load them one after the other. The names must be the same
-        for every seed."""
-        ...
-
-
-@runtime_checkable
-class AdaptiveModel(Model, Protocol):
-    """A model that changes while it predicts (test-time adaptation). Permitted only by a benchmark whose protocol
-    allows it; the harness fixes the batches and their order."""
-
-    def reset(self) -> None:
-        """Restore the state after `fit`."""
-        ...
-
-
-@runtime_checkable
-class RemarkingModel(Model, Protocol):
-    def remarks(self) -> Mapping[str, Any]:
-        """Return, after all predictions, numbers and short texts for the run card (tokens used, unparsable answers)."""
         ...

@@ -66,11 +66,30 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
     abstained); for classification an (n, classes) array of probabilities; for multilabel tasks an (n, classes) array of
     scores; for detection n arrays of boxes (boxes.py).
     """
-    if type(answer) is np.ndarray and answer.ndim and answer.dtype.kind in "iuf" and not task.in_text:
-        _check_count(len(answer), location)  # the common case, in which no foreign code runs
-        return _parse_array(answer, location, task)
     with wrap_user_errors(_ReadingContext(answer, location)):
-        return _parse_answer(answer, location, task)
+        _check_is_sequence(answer, location)
+        if isinstance(answer, Answers):
+            status = np.asarray(answer.status)
+            if status.shape != (len(answer),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
+                raise ModelError(
+                    f"predict returned Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} per row on "
+                    f"{location}"
+                )
+            if task.type == "multilabel" and answer.scores is None:
+                raise ModelError(f"predict returned Answers without scores of the {task.classes} labels on {location}")
+            scores = None if answer.scores is None else np.asarray(answer.scores)
+            values = scores if task.type == "multilabel" else np.asarray(answer.prediction)
+            return _fill_rows(values, status.astype(np.int8), location, task, scores)
+        if isinstance(answer, np.ma.MaskedArray):
+            answer = answer.tolist()  # masked values become None
+        # Only these may have None or `Failed` in them.
+        if task.in_text or isinstance(answer, list | tuple) or getattr(answer, "dtype", "") == np.dtype(object):
+            answer = list(answer)
+            _check_count(len(answer), location)
+            kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in answer]
+            if any(kinds):
+                return _fill_rows(answer, np.array(kinds, np.int8), location, task)
+        return _parse_array(answer if task.in_text else np.asarray(answer), location, task)
 
 
 @dataclass(frozen=True)
@@ -82,35 +101,33 @@ class _ReadingContext:
         return f"reading the {type(self.answer).__name__} that predict returned on {self.location}"
 
 
-def _parse_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
-    _check_is_sequence(answer, location)
-    if isinstance(answer, Answers):
-        return _check_answers(answer, location, task)
-    if isinstance(answer, np.ma.MaskedArray):
-        answer = answer.tolist()  # masked values become None
-    if not task.in_text and not _may_have_gaps(answer):
-        return _parse_array(np.asarray(answer), location, task)
-    items = list(answer)
-    _check_count(len(items), location)
-    status = _compute_status(items)
-    if not status.any():
-        return _parse_array(items if task.in_text else np.asarray(items), location, task)
-    answered_rows = np.flatnonzero(status == ANSWERED)
-    prediction = _make_blank_predictions(len(items), task)
-    scores = np.zeros((len(items), task.classes or 0), np.float32) if task.type == "multilabel" else None
-    if len(answered_rows):
-        given: Any = [items[row] for row in answered_rows]
-        answered_location = BatchLocation(location.part, location.batch, location.rows[answered_rows])
-        answered = _parse_array(given if task.in_text else np.asarray(given), answered_location, task)
-        prediction[answered_rows] = answered.prediction
-        if scores is not None:
-            scores[answered_rows] = answered.scores
-    return Answers(prediction, status, scores)
-
-
-def _may_have_gaps(answer: Any) -> bool:
-    """Whether the output may have None or `Failed`."""
-    return isinstance(answer, list | tuple) or (isinstance(answer, np.ndarray) and answer.dtype == object)
+def _fill_rows(
+    values: Any, status: NDArray[np.int8], location: BatchLocation, task: Task, scores: NDArray[Any] | None = None
+) -> Answers:
+    """Return answers of which some rows have no prediction: only the values of those that have one are read. scores:
+    probabilities given beside the predictions."""
+    here = np.flatnonzero(status == ANSWERED)
+    there = BatchLocation(location.part, location.batch, location.rows[here])
+    given: Any = values[here] if isinstance(values, np.ndarray) else [values[row] for row in here]
+    width = task.classes or 0
+    if task.type == "multilabel":
+        filled = np.zeros((len(status), width), np.float32)
+        if len(here):
+            filled[here] = _parse_label_scores(np.asarray(given), there, task)
+        return Answers((filled > 0).sum(axis=1), status, filled)
+    blank: Any = "" if task.in_text else 0
+    kind: Any = object if task.in_text else np.float64 if task.type == "regression" else np.int64
+    prediction = np.full(len(status), blank, kind)
+    if scores is None:
+        if len(here):
+            prediction[here] = _parse_array(given if task.in_text else np.asarray(given), there, task).prediction
+        return Answers(prediction, status)
+    _check_count(len(scores), location)
+    filled = np.full((len(status), width), 1 / (width or 1), np.float32)
+    if len(here):
+        prediction[here] = _parse_predictions(given if task.in_text else np.asarray(given), there, task)
+        filled[here] = _parse_probabilities(scores[here], there, task)
+    return Answers(prediction, status, filled)
 
 
 def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
@@ -133,17 +150,6 @@ def _check_count(given: int, location: BatchLocation) -> None:
         raise ModelError(f"predict returned {format_count(given, 'prediction')} for {expected} on {location}")
 
 
-def _compute_status(items: list[Any]) -> NDArray[np.int8]:
-    kinds = [ABSTAINED if item is None else FAILED if isinstance(item, Failed) else ANSWERED for item in items]
-    return np.array(kinds, np.int8)
-
-
-def _make_blank_predictions(count: int, task: Task) -> NDArray[Any]:
-    if task.in_text:
-        return np.full(count, "", object)
-    return np.zeros(count, np.float64 if task.type == "regression" else np.int64)
-
-
 def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
     """Return answers in which every row has a prediction."""
     if task.type == "multilabel":
@@ -155,39 +161,11 @@ def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
     return Answers.all_given(_parse_predictions(values, location, task))
 
 
-def _check_answers(answers: Answers, location: BatchLocation, task: Task) -> Answers:
-    """Check `Answers` that a model returned."""
-    status = np.asarray(answers.status)
-    if status.shape != (len(answers),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
-        raise ModelError(
-            f"predict returned Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} per row on {location}"
-        )
-    here = np.flatnonzero(status == ANSWERED)
-    there = BatchLocation(location.part, location.batch, location.rows[here])
-    prediction, scores = _make_blank_predictions(len(answers), task), None
-    if task.type == "multilabel":
-        if answers.scores is None:
-            raise ModelError(f"predict returned Answers without scores of the {task.classes} labels on {location}")
-        scores = np.zeros((len(answers), task.classes or 0), np.float32)
-        if len(here):
-            scores[here] = _parse_label_scores(np.asarray(answers.scores)[here], there, task)
-        return Answers((scores > 0).sum(axis=1), status.astype(np.int8), scores)
-    if len(here):
-        prediction[here] = _parse_predictions(np.asarray(answers.prediction)[here], there, task)
-    if answers.scores is not None:
-        given = np.asarray(answers.scores)
-        _check_count(len(given), location)
-        scores = np.full((len(answers), task.classes or 0), 1 / (task.classes or 1), np.float32)
-        if len(here):
-            scores[here] = _parse_probabilities(given[here], there, task)
-    return Answers(prediction, status.astype(np.int8), scores)
-
-
 def _parse_predictions(values: Any, location: BatchLocation, task: Task) -> NDArray[Any]:
     if task.type == "classification":
-        return _parse_classes(np.asarray(values), location, task)
+        return _parse_classes(values, location, task)
     if task.type == "regression":
-        return _parse_numbers(np.asarray(values), location)
+        return _parse_numbers(values, location)
     return _parse_boxes(values, location) if task.type == "detection" else _parse_texts(values, location)
 
 

@@ -10,26 +10,18 @@ import typer
 
 from ..core.errors import FarshiftError, UnknownName
 from ..core.text import drop_version, format_count
-from .options import Runs, command, parse_run_path, refuse_figure_options, refuse_latex_options
-from .output import emit_json, print_block, print_line, print_result, print_table
+from .options import Runs, command, parse_run_path
+from .output import emit_json, print_block, print_result, print_table
 from .progress import show_progress
 
 app = typer.Typer()
-
-STATISTICS = ("difference", "robustness", "recovered", "replicates", "variance", "detectable")
 
 
 @command(app)
 def compare(
     runs: Annotated[list[Path] | None, typer.Argument(parser=parse_run_path)] = None,
     statistic: str = "difference",
-    plot: Path | None = None,
-    title: str = "",
-    no_note: bool = False,
     full: bool = False,
-    latex: bool = False,
-    caption: str = "",
-    label: str = "",
     view: str = "ood",
     on: str = "",
     assumed: bool = False,
@@ -46,7 +38,6 @@ def compare(
         arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over the seeds of a RUN, or over
         one RUN per fold of a data set), variance (variance components of a RUN, or of one RUN per draw of the
         data), detectable (minimum detectable difference on a benchmark; needs --on).
-    --plot FILE: Also plot the difference to a .png, .svg or .pdf file.
     --full: Also print the difference at each severity and in each group, and exact tests.
     --view VIEW: For recovered: view (group of test rows) to score, such as id or ood.
     --on BENCHMARK: For detectable: benchmark name, such as scan/length.
@@ -55,10 +46,8 @@ def compare(
     --seeds: For detectable: number of seeds per run to plan for (default: that of the RUNs or recorded baselines).
     """
     paths = runs or []
-    if statistic not in STATISTICS:
-        raise UnknownName("statistic", statistic, STATISTICS)
     options: dict[str, dict[str, object]] = {
-        "difference": {"--plot": plot, "--title": title, "--no-note": no_note, "--full": full, "--latex": latex},
+        "difference": {"--full": full},
         "recovered": {"--view": view if view != "ood" else ""},
         "detectable": {"--on": on, "--assumed": assumed, "--seeds": seeds},
     }
@@ -66,15 +55,16 @@ def compare(
         for name, value in values.items():
             if value and owner != statistic:
                 raise FarshiftError(f"compare: {name} goes with --statistic {owner}, not {statistic}")
-    refuse_latex_options(latex, json, caption, label)
     if statistic == "difference":
-        return _print_difference(paths, plot, title, not no_note, full, latex, caption, label, json)
+        return _print_difference(paths, full, json)
     if statistic == "detectable":
         return _print_detectable(on, paths, assumed, seeds, json)
     if statistic == "recovered":
         return _print_recovered(paths, view, json)
-    print_statistic = {"robustness": _print_robustness, "replicates": _print_replicates, "variance": _print_variance}
-    print_statistic[statistic](paths, json)
+    statistics = {"robustness": _print_robustness, "replicates": _print_replicates, "variance": _print_variance}
+    if statistic not in statistics:
+        raise UnknownName("statistic", statistic, [*options, *statistics])
+    statistics[statistic](paths, json)
 
 
 def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int, most: int | None = None) -> None:
@@ -82,36 +72,14 @@ def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int,
         raise FarshiftError(f"compare --statistic {statistic} takes {usage}, not {format_count(len(paths), 'run')}")
 
 
-def _print_difference(
-    paths: Sequence[Path],
-    plot: Path | None,
-    title: str,
-    note: bool,
-    full: bool,
-    latex: bool,
-    caption: str,
-    label: str,
-    json: bool,
-) -> None:
+def _print_difference(paths: Sequence[Path], full: bool, json: bool) -> None:
     from ..benchmarks.comparison.compare_full import compare_in_full
-    from ..benchmarks.plot import check_plot_path
-    from ..benchmarks.plot._compare import draw_comparison, make_comparison_note
 
     _require_runs("difference", paths, "two runs (RUN OTHER)", 2, 2)
-    if plot is None:
-        refuse_figure_options("compare", "--plot FILE", title, not note)
-    else:
-        check_plot_path(plot)  # an unwritable file is refused before minutes are spent
-    left, right = paths
     with show_progress():
-        record = compare_in_full(left, right)
-        file = None if plot is None else draw_comparison(record, plot, title=title, note=note)
+        record = compare_in_full(*paths)
     if json:
-        return emit_json(record | ({} if file is None else {"file": str(file)}))
-    if latex:
-        from ..benchmarks.tables.latex import render_difference
-
-        return print_block(render_difference(record, full, caption, label).rstrip())
+        return emit_json(record)
     rows = [[name, *_format_difference(item)] for name, item in record["difference"].items()]
     if full:
         rows += [[_format_severity(point), *_format_difference(point)] for point in record["severity"]]
@@ -120,10 +88,6 @@ def _print_difference(
     tests = [_format_test(view, test) for view, test in record["test"].items() if full and (test["test"] or test["t"])]
     below = "\n".join([record["interval"], *tests])
     print_table(heading, ["score", "difference", "95 % interval", "distinguishable"], rows, below)
-    if file is not None:
-        print_line(str(file))
-        if not note:
-            print_line(make_comparison_note(record))
 
 
 def _format_test(view: str, test: dict[str, Any]) -> str:
@@ -281,11 +245,10 @@ def plot(
         raise FarshiftError("plot: name an image file to write (--out FIGURE.png) or a table format (--table markdown)")
     if table and out is not None and out.suffix in (".png", ".svg", ".pdf"):
         raise FarshiftError(f"plot: {out} is an image file, and --table {table} writes text: leave out one of the two")
-    if table:
-        refuse_figure_options("plot", "--out FIGURE.png without --table", title, no_note)
-    for name, value in (("caption", caption), ("label", label)):
-        if value and not table:
-            raise FarshiftError(f"plot: --{name} applies to tables: add --table latex, or leave it out")
+    misplaced = {"title": title, "no-note": no_note} if table else {"caption": caption, "label": label}
+    if wrong := [name for name, value in misplaced.items() if value]:
+        what = "figures: leave out --table" if table else "tables: add --table latex"
+        raise FarshiftError(f"plot: --{wrong[0]} applies to {what}, or leave it out")
     with show_progress():
         scores = [go(path) for path in runs]
         leads = find_leaders(runs) if table == "latex" else None
@@ -295,15 +258,11 @@ def plot(
             from ..core.files import write_atomically
 
             write_atomically(out, text.encode())
-        return (
-            emit_json({"table": text, "file": None if out is None else str(out)})
-            if json
-            else print_block(text.rstrip())
-        )
+        record = {"table": text, "file": None if out is None else str(out)}
+        return emit_json(record) if json else print_block(text.rstrip())
     assert out is not None
     file = draw_plot(scores, what, out, title=title, note=not no_note)
-    record = {"file": str(file), "what": what, "runs": len(runs)}
     note = {"note": get_plot_note(scores, what)} if no_note else {}
     if json:
-        return emit_json(record | note)
+        return emit_json({"file": str(file), "what": what, "runs": len(runs)} | note)
     print_block("\n".join([str(file), *note.values()]))

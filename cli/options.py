@@ -143,13 +143,6 @@ def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> N
             raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
 
 
-def refuse_figure_options(command: str, needs: str, title: str, no_note: bool) -> None:
-    """Refuse options of figures without a figure."""
-    for name, value in (("--title", title), ("--no-note", no_note)):
-        if value:
-            raise FarshiftError(f"{command}: {name} applies to figures: add {needs}, or leave it out")
-
-
 def read_settings(path: Path | None) -> dict[str, Any] | None:
     """Named settings from a TOML file; None where there is no file."""
     from ..core.documents import read_toml

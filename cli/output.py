@@ -7,7 +7,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from io import StringIO
@@ -97,7 +96,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 
     text, wide = StringIO(), count_terminal_columns()
     styled = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    if not _compute_minimum_widths(columns, rows):
+    if sum(_compute_minimum_widths(columns, rows)) + 3 * len(columns) - 1 > wide:
         print("\n".join([*filter(None, [escape_untrusted(title)]), *_stack_rows(columns, rows, wide, styled)]))
     else:
         console = Console(file=text, width=wide, force_terminal=styled, no_color=not styled)
@@ -110,7 +109,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 def _stack_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], wide: int, styled: bool) -> Iterator[str]:
     """Each row as a line of its names, bold if `styled`, and its other cells below, with headings; numbers are not
     broken."""
-    names = min(2, len(columns) - 1)
+    names = _count_names(columns)
     for row in rows:
         cells = [_format_cell(cell) for cell in row]
         for line in wrap("  ".join(cells[:names]), wide, subsequent_indent="    ", break_on_hyphens=False):
@@ -128,9 +127,7 @@ def _format_cell(cell: Any) -> str:
 
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _WORD = 10
-"""Columns of a table's cell within which no word is broken; a number is never broken."""
-_NARROWEST = 20
-"""Columns of a table to which the names of a row may be broken."""
+"""Columns of a table's cell within which no word is broken; a number or a name is never broken."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
@@ -193,78 +190,35 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     )
     if os.environ.get("NO_COLOR"):
         grid.header_style = grid.title_style = ""
-    least = _compute_minimum_widths(columns, rows)
-    for number, name in enumerate(columns):
-        cells = [row[number] for row in rows]
-        numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        # The first two columns are names that people type and copy: broken only where they are very long. The last of
-        # two is text.
-        is_name = number < min(2, len(columns) - 1)
-        is_long = is_name and least[number] < max(len(str(cell)) for cell in [name, *cells])
+    for number, (name, least) in enumerate(zip(columns, _compute_minimum_widths(columns, rows), strict=True)):
+        numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
         justify: Literal["left", "right"] = "right" if numeric else "left"
+        is_name = number < _count_names(columns)
         heading = Text(escape_untrusted(str(name)))
-        most = least[number] if is_long else None
-        unbroken = is_name and not is_long
-        grid.add_column(
-            heading, justify=justify, overflow="fold", no_wrap=unbroken, min_width=least[number], max_width=most
-        )
+        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_name, min_width=least)
     for row in rows:
         grid.add_row(*(Text(_format_cell(cell)) for cell in row))
     return grid
 
 
-def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]], breaks: bool = True) -> list[int]:
-    """How narrow each column may get, so that cells are broken at blanks, and words only where they are long. `breaks`:
-    names may be broken that take more than their share of the terminal. Empty where there is no room for that."""
+def _count_names(columns: Sequence[str]) -> int:
+    """How many of the first columns are names that people type and copy; the last of two is text."""
+    return min(2, len(columns) - 1)
+
+
+def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
+    """How narrow each column may get, so that names are whole, other cells are broken at blanks, and words only where
+    they are long."""
     texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
-    count = min(2, len(columns) - 1)
-    others = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]]
-    room = count_terminal_columns() - sum(others) - 3 * (len(columns) - 1) - 2
+    count = _count_names(columns)
     names = [max(map(len, column)) for column in texts[:count]]
-    if sum(names) > room:
-        others = [max(map(len, column)) for column in texts[count:]]
-        room = count_terminal_columns() - sum(others) - 3 * (len(columns) - 1) - 2
-        if not breaks or room < _NARROWEST * count:
-            return []
-        names = [min(width, max(room // count, room - (sum(names) - width))) for width in names]
-    return [*names, *others]
+    return names + [
+        max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]
+    ]
 
 
 def _count_unbroken(word: str) -> int:
     return len(word) if re.fullmatch(r"[\[(]?[-+]?[\d.,]+[%\])]*,?", word) else min(_WORD, len(word))
-
-
-def choose_columns(columns: Sequence[str], rows: Sequence[Sequence[Any]], spare: Sequence[str]) -> list[int]:
-    """The numbers of the columns that a narrow terminal has room for without breaking words: all, less as many of the
-    `spare` ones, in their order, as must go."""
-    numbers = list(range(len(columns)))
-    for name in spare:
-        if _compute_minimum_widths(
-            [columns[number] for number in numbers], [[row[number] for number in numbers] for row in rows], breaks=False
-        ):
-            break
-        numbers.remove(columns.index(name))
-    return numbers
-
-
-def print_live_table(columns: Sequence[str], rows: Callable[[], tuple[list[list[Any]], bool]]) -> None:
-    """Print a table on stdout and update it every second until `rows` returns that it is final; print it once, at the
-    end, if stdout is not a terminal."""
-    from rich.console import Console
-    from rich.live import Live
-
-    current_rows, final = rows()
-    if sys.stdout.isatty():
-        with Live(_make_grid("", columns, current_rows), console=Console(), auto_refresh=False) as live:
-            while not final:
-                time.sleep(1)
-                current_rows, final = rows()
-                live.update(_make_grid("", columns, current_rows), refresh=True)
-        return
-    while not final:
-        time.sleep(1)
-        current_rows, final = rows()
-    print_table("", columns, current_rows)
 
 
 def exit_with_error(message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,13 +11,11 @@ from ..core.errors import FarshiftError
 from ..core.text import format_count
 from .options import Count, Natural, OptionalCount, Runs, command, read_settings
 from .output import (
-    choose_columns,
     emit_json,
     exit_with_error,
     forbid_network,
     print_block,
     print_line,
-    print_live_table,
     print_note,
     print_table,
 )
@@ -351,33 +348,18 @@ def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, 
 
 
 @command(app)
-def status(folders: list[Path], watch: bool = False, json: bool = False) -> None:
+def status(folders: list[Path], json: bool = False) -> None:
     """Show the progress of runs: seeds, training, predictions, throughput, time left.
 
     folders RUN...: Run folders, or their parent folders.
-    --watch: Update the table every second until no run is active.
     """
     from ..benchmarks.runs.status import list_statuses
 
     columns = ["run", "benchmark", "model", "state", "seeds", "trained", "predicted", "rows/s", "time left"]
-    run_statuses = list_statuses(folders)
-    if json and not watch:
-        return emit_json([item.to_dict() for item in run_statuses])
-    column_numbers = choose_columns(columns, _make_status_rows(run_statuses)[0], spare=("model", "benchmark", "rows/s"))
-    headings = [columns[number] for number in column_numbers]
-    if watch:
-        return print_live_table(headings, lambda: _make_status_rows(list_statuses(folders), column_numbers))
-    left_out = [name for name in columns if name not in headings]
-    caption = f"Hidden in a narrow terminal: {', '.join(left_out)}." if left_out else ""
-    print_table("", headings, _make_status_rows(run_statuses, column_numbers)[0], caption)
-
-
-def _make_status_rows(
-    run_statuses: list[Any], column_numbers: Sequence[int] = range(9)
-) -> tuple[list[list[Any]], bool]:
-    """The rows of the table, in the selected columns, and whether no run is active."""
-    rows = [[cells[number] for number in column_numbers] for cells in (item.cells() for item in run_statuses)]
-    return rows, all(item.state != "running" for item in run_statuses)
+    statuses = list_statuses(folders)
+    if json:
+        return emit_json([item.to_dict() for item in statuses])
+    print_table("", columns, [item.cells() for item in statuses])
 
 
 def print_scores(done: Any, json: bool) -> None:

@@ -14,8 +14,9 @@ from rows (`None`) or fail on them (`Failed`), return probabilities or not, and 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,43 +25,35 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError, ModelError
+from ...loaders.batching.input_format import InputFormat
+from ..answers import TOLERANCE, Answers, compute_shortfall, find_differences
 from ..benchmark import Benchmark
-from ..model import Columns, Task
+from ..model import Budget, Columns, Model, Task
 from ..model_inputs.load import load_model_inputs
 from ..model_inputs.rows import ModelRows
-from .checked_model import (
-    ROWS,
-    TASKS,
-    TOLERANCE,
-    CheckedModel,
-    change_labels,
-    compute_shortfall,
-    find_differences,
-    make_columns,
-)
-from .factory import get_model_name
+from ..parsing import BatchLocation, read_answer, wrap_user_errors
+from .factory import get_model_name, make_factory
 
 if TYPE_CHECKING:
     from ..prompting.prompt import Prompt
 
+ROWS = 64
+
+BUDGET = Budget("quick", steps=3)
+"""Enough to execute a `fit`; nothing has to be learned."""
+
+Rows = NDArray[np.int64] | slice
+ALL = slice(None)
+
 
 def check_model(
-    model: Any,
-    task: Benchmark | Task | None = None,
-    *,
-    seed: int = 0,
-    batch: Columns | None = None,
-    prompt: Prompt | None = None,
+    model: Any, task: Benchmark | Task, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> None:
     """Check a model against its contract; `ModelError` lists all problems, one per line.
 
-    task: a benchmark, of which 64 training rows and the prompt are used; or inputs and a label alone. Without one the
-      model must be able to predict on at least one of four small tasks (two integers or an image to a class, numbers to
-      a number, a text to a text), and is checked on those that it can do.
-    batch: the rows to predict, by input, first axis the row. By default those of the benchmark, and of a task alone
-      drawn at random: texts for sequence tasks, numbers otherwise (`make_columns`). A model with `fit` is trained on
-      the same rows; their label may be among the columns, and is drawn at random otherwise. For prediction a model
-      receives the inputs only.
+    task: a benchmark, of which 64 training rows and the prompt are used; or inputs and a label alone, with a batch.
+    batch: the rows to predict, by input, first axis the row. A model with `fit` is trained on the same rows, and needs
+      their label among the columns. For prediction a model receives the inputs only.
     prompt: the prompt for a language model.
 
     >>> import farshift as fs
@@ -71,19 +64,14 @@ def check_model(
         try:
             check()
         except ModelError as error:
-            problems += str(error).splitlines()
+            problems.append(str(error))
     if problems:
         lines = [f"{get_model_name(model)} does not fulfil the contract of a model:", *dict.fromkeys(problems)]
         raise ModelError("\n- ".join(lines))
 
 
 def checks(
-    model: Any,
-    task: Benchmark | Task | None = None,
-    *,
-    seed: int = 0,
-    batch: Columns | None = None,
-    prompt: Prompt | None = None,
+    model: Any, task: Benchmark | Task, *, seed: int = 0, batch: Columns | None = None, prompt: Prompt | None = None
 ) -> list[tuple[str, Callable[[], None]]]:
     """Return the checks of `check_model` as (name, function) pairs for a test runner; a function raises `ModelError`.
 
@@ -91,69 +79,104 @@ def checks(
     """
     if isinstance(task, Benchmark):
         inputs = load_model_inputs(task)
-        task, prompt, batch = task.task, prompt or inputs.prompt, batch or _draw_batch(inputs.training("train"))
-    if batch is not None:
-        _check_batch(task, batch)
-    checked_tasks = _CheckedTasks(
-        [
-            CheckedModel(model, checked_task, make_columns(checked_task) if batch is None else batch, seed, prompt)
-            for checked_task in (TASKS if task is None else (task,))
-        ],
-        only_able=task is None,
-    )
-    return [(check.__name__.replace("_", " "), partial(checked_tasks.to, check)) for check in CHECKS]
-
-
-def _draw_batch(rows: ModelRows) -> Columns:
-    """Return rows from all of a part, with their observed labels."""
-    return rows.batch(np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).astype(np.int64))
-
-
-def _check_batch(task: Task | None, batch: Columns) -> None:
-    if task is None:
-        raise FarshiftError("a batch to check a model needs a task: give task too")
+        task, prompt = task.task, prompt or inputs.prompt
+        if batch is None:  # rows from all of the training part, with their observed labels
+            rows = inputs.training("train")
+            batch = rows.batch(np.linspace(0, len(rows) - 1, min(ROWS, len(rows))).astype(np.int64))
+    if batch is None:
+        raise FarshiftError("to check a model on a task alone, give a batch of its inputs too")
     lacking = [name for name in task.inputs if name not in batch]
     if lacking or not len(batch[task.inputs[0]]):
         raise FarshiftError(f"the batch to check the model has no rows of {', '.join(lacking or task.inputs)}")
+    checked = CheckedModel(model, task, batch, seed, prompt)
+    return [(check.__name__.replace("_", " "), partial(check, checked)) for check in CHECKS]
 
 
 @dataclass
-class _CheckedTasks:
-    """A model on the tasks to check; `only_able`: only on those that it can predict."""
+class CheckedModel:
+    """A user's model on one task, made, trained and queried as by the harness. `columns` has the inputs, n rows each,
+    and optionally label and weight."""
 
-    tried: list[CheckedModel]
-    only_able: bool
+    given: Any
+    task: Task
+    columns: Columns
+    seed: int = 0
+    prompt: Prompt | None = None
 
-    def to(self, check: Callable[[CheckedModel], None]) -> None:
-        problems = []
-        for model in self.models:
-            try:
-                check(model)
-            except ModelError as error:
-                problems.append(f"{_describe_task(model.task)}: {error}" if self.only_able else str(error))
-        if problems:
-            raise ModelError("\n".join(problems))
+    def __len__(self) -> int:
+        return len(self.columns[self.task.inputs[0]])
+
+    @property
+    def row_ids(self) -> NDArray[np.uint64]:
+        return np.arange(len(self), dtype=np.uint64)
+
+    def make(self) -> Model:
+        """Make a new model."""
+        with wrap_user_errors("the model's factory"):
+            return make_factory(self.given, self.task, prompt=self.prompt)(self.seed, {})
+
+    def train(self) -> ModelRows:
+        """Copy the training rows: the checked rows with their label."""
+        columns = {"weight": np.ones(len(self), np.int64), **self.columns}
+        names = [name for name in (*self.task.inputs, self.task.label, "weight") if name in columns]
+        return ModelRows({name: np.array(columns[name]) for name in names}, self.row_ids, "conformance")
+
+    def trains(self, model: Model) -> bool:
+        """Whether a model has `fit`; `FarshiftError` if it has, and the rows have no label."""
+        if getattr(model, "fit", None) is None:
+            return False
+        if self.task.label not in self.columns:
+            raise FarshiftError(f"the batch to check the model has no label {self.task.label!r} to train on")
+        return True
+
+    def fit(self, model: Model, train: ModelRows) -> None:
+        """Train a model if it has `fit`."""
+        if self.trains(model):
+            with wrap_user_errors("fit(train, None, budget)"):
+                fit: Any = model.fit  # type: ignore[attr-defined]
+                takes = inspect.signature(fit).parameters
+                train = replace(train, forms=InputFormat.of(model))
+                fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
+
+    def train_model(self) -> Model:
+        """Make and train a new model."""
+        model = self.make()
+        self.fit(model, self.train())
+        return model
+
+    def make_batch(self, model: Model, rows: Rows = ALL) -> Columns:
+        """Copy some rows' inputs in the format that the model requests."""
+        with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
+            return InputFormat.of(model).given({name: np.array(self.columns[name][rows]) for name in self.task.inputs})
+
+    def predict(self, model: Model, batch: Columns, rows: Rows = ALL) -> Any:
+        """Return a model's unchecked output for a batch of `make_batch`."""
+        with wrap_user_errors(f"predict on {self._locate_rows(rows)}"):
+            return model.predict(batch)
+
+    def ask(self, model: Model, rows: Rows = ALL) -> Answers:
+        """Return a model's predictions for some rows, checked against the task; `ModelError` says what is wrong."""
+        return read_answer(self.predict(model, self.make_batch(model, rows), rows), self._locate_rows(rows), self.task)
+
+    def _locate_rows(self, rows: Rows) -> BatchLocation:
+        return BatchLocation("the checked rows", 0, self.row_ids[rows])
 
     @cached_property
-    def models(self) -> list[CheckedModel]:
-        if not self.only_able:
-            return self.tried
-        able, reasons = [], []
-        for model in self.tried:
-            try:
-                model.answers  # noqa: B018
-                able.append(model)
-            except ModelError as error:
-                reasons.append(f"{_describe_task(model.task)}: {error}")
-        if not able:
-            raise ModelError(
-                "\n".join([*reasons, "the model can do none of the tasks tried: give its task and a batch"])
-            )
-        return able
+    def shared_model(self) -> Model:
+        """One trained model, shared by the checks that only predict."""
+        return self.train_model()
 
+    @cached_property
+    def answers(self) -> Answers:
+        """The first predictions of `shared_model` for all rows in one batch."""
+        return self.ask(self.shared_model)
 
-def _describe_task(task: Task) -> str:
-    return f"{task.type} of {', '.join(task.inputs)}"
+    def find_changed_rows(self, rows: Rows = ALL, model: Model | None = None) -> NDArray[np.int64]:
+        """Return the rows whose predictions differ from `answers` if a model (default `shared_model`) predicts `rows`
+        only."""
+        first = self.answers[rows]
+        answers = self.ask(self.shared_model if model is None else model, rows)
+        return np.arange(len(self))[rows][find_differences(first, answers, self.task)]
 
 
 def _raise_if_any(rows: NDArray[np.int64], of: CheckedModel, problem: str) -> None:
@@ -221,7 +244,8 @@ def one_model_does_not_change_another(model: CheckedModel) -> None:
     if other is first and other is not model.given:
         raise ModelError("the factory returned the same object twice: return a new one each time")
     train, label = model.train(), model.task.label
-    model.fit(other, train.replaced({label: change_labels(model.task, train.columns[label])}))
+    if model.trains(other):
+        model.fit(other, train.replaced({label: np.roll(train.columns[label], 1, axis=0)}))
     model.ask(other, slice(None, None, -1))
     departing = np.flatnonzero(find_differences(before, model.ask(first), model.task))
     _raise_if_any(

@@ -17,7 +17,7 @@ from ...core.errors import FarshiftError, ModelError
 from ...core.label_access import hide_labels
 from ...core.progress import log_message
 from ...loaders.batching.input_format import InputFormat
-from ..answers import Answers
+from ..answers import Answers, find_differences
 from ..benchmark import Benchmark
 from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
@@ -27,7 +27,6 @@ from ..runs.coverage import list_predicted_parts, read_limit, select_limited_row
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
 from ..settings import Settings, clean_remarks
-from .checked_model import find_differences
 from .predictor import Predictor
 from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
 
 from ...core.errors import BadRun
 
@@ -12,7 +12,7 @@ from ...core.errors import BadRun
 @dataclass(frozen=True)
 class BenchmarkTable:
     """The benchmark of a run. identity: that of its entry, under the scorer of the time; selection: the rule that the
-    entry is scored by; more: other keys of the card (its split, the manifest's identity)."""
+    entry is scored by; extra: other keys of the card (its split, the manifest's identity)."""
 
     name: str
     entry_identity: str
@@ -22,7 +22,7 @@ class BenchmarkTable:
 
 @dataclass(frozen=True)
 class ModelTable:
-    """The model. candidates: every checkpoint x setting, in order; finals: the last checkpoint of each setting; more:
+    """The model. candidates: every checkpoint x setting, in order; finals: the last checkpoint of each setting; extra:
     other keys of the card (its settings, its batch size, the runner)."""
 
     name: str
@@ -52,8 +52,8 @@ class BudgetTable:
 
     name: str
     seeds: tuple[int, ...]
-    steps: int | None
-    device: str
+    steps: int | None = None
+    device: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class UsageTable:
     """The usage of a run. finished: when; seconds: of training and predicting; touched: additional data that training
     used; by_seed: the model's report, by `seed_0`, `seed_1` .."""
 
-    finished: str
-    seconds: float
-    touched: tuple[str, ...]
-    by_seed: Mapping[str, Mapping[str, Any]]
+    finished: str = ""
+    seconds: float = 0.0
+    touched: tuple[str, ...] = ()
+    by_seed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,67 +90,37 @@ class RunCard:
     @classmethod
     def from_dict(cls, card: Mapping[str, Any]) -> RunCard:
         """Make a card from a parsed run.toml. `BadRun` if required keys are missing."""
-        benchmark, model, budget = dict(card["benchmark"]), dict(card["model"]), card["budget"]
-        spent, digests = card["spent"], card["digests"]
         try:
-            return cls(
-                format=card["format"],
-                benchmark=BenchmarkTable(
-                    name=benchmark.pop("name"),
-                    entry_identity=benchmark.pop("entry_identity"),
-                    selection=benchmark.pop("selection"),
-                    extra=benchmark,
-                ),
-                model=ModelTable(
-                    name=model.pop("name"),
-                    candidates=tuple(model.pop("candidates")),
-                    finals=tuple(model.pop("finals")),
-                    extra=model,
-                ),
-                budget=BudgetTable(
-                    budget["name"], tuple(budget["seeds"]), budget.get("steps"), budget.get("device", "")
-                ),
-                environment=card["environment"],
-                spent=UsageTable(
-                    finished=spent.get("finished", ""),
-                    seconds=spent.get("seconds", 0.0),
-                    touched=tuple(spent.get("touched", ())),
-                    by_seed=spent.get("by_seed", {}),
-                ),
-                digests=DigestTable(digests["predictions"], digests["run"]),
-            )
+            tables = {name: _read_table(kind, card[name]) for name, kind in _TABLES.items()}
+            return cls(format=card["format"], environment=card["environment"], **tables)
         except (KeyError, TypeError) as error:
             raise BadRun(f"an invalid run card: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
         """Return the card in the form of run.toml."""
-        benchmark, model, budget, spent = self.benchmark, self.model, self.budget, self.spent
-        return {
-            "format": self.format,
-            "benchmark": {
-                **benchmark.extra,
-                "name": benchmark.name,
-                "entry_identity": benchmark.entry_identity,
-                "selection": benchmark.selection,
-            },
-            "model": {
-                **model.extra,
-                "name": model.name,
-                "candidates": list(model.candidates),
-                "finals": list(model.finals),
-            },
-            "budget": {
-                "name": budget.name,
-                "seeds": list(budget.seeds),
-                "device": budget.device,
-                **({} if budget.steps is None else {"steps": budget.steps}),
-            },
-            "environment": dict(self.environment),
-            "spent": {
-                "finished": spent.finished,
-                "seconds": spent.seconds,
-                "touched": list(spent.touched),
-                "by_seed": dict(spent.by_seed),
-            },
-            "digests": {"predictions": self.digests.predictions, "run": self.digests.run},
-        }
+        tables = {name: _write_table(getattr(self, name)) for name in _TABLES}
+        return {"format": self.format, "environment": dict(self.environment)} | tables
+
+
+_TABLES: dict[str, Any] = {
+    "benchmark": BenchmarkTable,
+    "model": ModelTable,
+    "budget": BudgetTable,
+    "spent": UsageTable,
+    "digests": DigestTable,
+}
+
+T = TypeVar("T")
+
+
+def _read_table(kind: type[T], table: Mapping[str, Any]) -> T:
+    """Read a table by the fields of its class; other keys are its `extra`, if it has that."""
+    names = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    known = {name: tuple(value) if isinstance(value, list) else value for name, value in table.items() if name in names}
+    rest = {name: value for name, value in table.items() if name not in names}
+    return kind(**known, **({"extra": rest} if "extra" in names else {}))
+
+
+def _write_table(table: Any) -> dict[str, Any]:
+    written = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(table).items()}
+    return written.pop("extra", {}) | {name: value for name, value in written.items() if value is not None}

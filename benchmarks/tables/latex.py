@@ -7,13 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from ...core.errors import FarshiftError
-from ...core.text import drop_version
 from ..plot._panels import Panel, describe_incomparable, describe_intervals, format_estimate, make_panels
 from ..scoring.record import Score
-from ..statistics.interval import Estimate, HasInterval, Interval, is_measured, read_interval
+from ..statistics.interval import Estimate, HasInterval, is_measured
 from ..statistics.ranks import format_letter
 from .markdown import BIASED, format_seeds
 
@@ -29,7 +27,6 @@ TIED = (
     "Bold: the best OOD score of a benchmark and those that do not differ significantly from it (max-t over all pairs, "
     "paired rows, 5 %)."
 )
-SINGLE = "A run has a single seed: the interval does not cover training noise, so nothing is bold."
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -138,54 +135,6 @@ def _make_block(panel: Panel, bold: set[int] | None) -> Block:
 
 def _get_measured(estimate: object) -> Estimate | None:
     return estimate if isinstance(estimate, Estimate) else None
-
-
-def render_difference(comparison: Mapping[str, Any], full: bool = False, caption: str = "", label: str = "") -> str:
-    """Render a `table` environment with a row for each difference, bold if its interval excludes zero. full: include
-    the differences at each severity and in each group."""
-    percent = list(comparison["bounds"] or ()) == [0, 1]
-    unit = "percentage points" if percent else drop_version(comparison["metric"])
-    notes = Notes(
-        [
-            f"{comparison['left']} minus {comparison['right']} by {drop_version(comparison['metric'])}, in {unit}.",
-            "Bold: the interval excludes zero.",
-            f"Brackets: {comparison['interval']}.",
-            "Intervals by severity and group are unadjusted." if full and _split_parts(comparison)[1:] else "",
-        ]
-    )
-    notes.sentences = [*filter(None, notes.sentences)]
-    columns = [Column("", number=False), Column("difference"), Column("95\\,\\% interval")]
-    tabulars = []
-    for head, rows in _split_parts(comparison)[: None if full else 1]:
-        columns[0] = Column(head, number=False)
-        tabulars.append(
-            format_tabular(columns, [[escape_latex(name), *_format_cells(item, percent, notes)] for name, item in rows])
-        )
-    title = f"{comparison['left']} minus {comparison['right']} on {comparison['benchmark']}"
-    return format_table(tabulars, caption or f"{title}.", label or make_slug([title]), notes)
-
-
-def _split_parts(comparison: Mapping[str, Any]) -> list[tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]]:
-    names = {"id": "ID", "ood": "OOD"}
-    overall = [(names.get(name, name), item) for name, item in comparison["difference"].items()]
-    along = [(_format_severity(point), point) for point in comparison["severity"]]
-    groups = [*comparison["groups"].items()]
-    return [(head, rows) for head, rows in (("score", overall), ("severity", along), ("group", groups)) if rows]
-
-
-def _format_severity(point: Mapping[str, Any]) -> str:
-    low, high = point["from"], point["to"]
-    return f"{point['view'].upper()}, {low:g}" + (f" to {high:g}" if high > low else "")
-
-
-def _format_cells(item: Mapping[str, Any], percent: bool, notes: Notes) -> list[str]:
-    known = read_interval(item)
-    if not isinstance(known, Interval):
-        return [f"n/a{notes.mark(f'{known.reason}.')}", ""]
-    value, interval = format_value(known, percent), format_interval(known, percent)
-    if item["distinguishable"] is None:
-        return [value + notes.mark(SINGLE), interval]
-    return [rf"\textbf{{{value}}}" if item["distinguishable"] else value, interval]
 
 
 def render_blocks(blocks: Sequence[Block], caption: str, label: str, sentences: Sequence[str]) -> str:

@@ -13,28 +13,12 @@ from farshift.baselines.running.results_table import format_latex as results_lat
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import render_table
 from farshift.benchmarks.tables.latex import escape_latex, find_best_names
-from farshift.benchmarks.tables.latex import render_difference as difference
 from hypothesis import given
 from hypothesis import strategies as st
 from latex_reader import printed, read_tables
 from records import estimate, many, record
 
 NASTY = "a & b % $ # _ { } ~ ^ \\ | * `x` <é> --- [1] é"
-DIFFERENCE = {
-    "benchmark": "a_b/c",
-    "left": "x & y",
-    "right": "[z]",
-    "metric": "accuracy@1",
-    "bounds": [0, 1],
-    "difference": {
-        "id": {"value": -0.01, "low": -0.03, "high": 0.01, "distinguishable": False},
-        "ood": {"value": 0.2, "low": 0.1, "high": 0.3, "distinguishable": True},
-        "gap": {"n/a": "not defined on these rows"},
-    },
-    "severity": [{"view": "ood", "from": 3, "to": 5, "value": 0.2, "low": 0.1, "high": 0.3, "distinguishable": None}],
-    "groups": {"50 % & more": {"value": 0.2, "low": -0.1, "high": 0.5, "distinguishable": False}},
-    "interval": "left minus right; 95% t interval over paired rows",
-}
 
 
 def one_table(records, **settings):
@@ -151,23 +135,6 @@ def test_any_text_is_printed_as_it_was(text):
     assert "--" not in escape_latex(text)
 
 
-def test_a_comparison_is_bold_where_its_interval_excludes_zero():
-    (table,) = read_tables(difference(DIFFERENCE))
-    (tabular,) = table.tabulars
-    assert [[cell.text for cell in row] for row in tabular.rows] == [
-        ["ID", "-1.0", "[-3.0, 1.0]"],
-        ["OOD", "20.0", "[10.0, 30.0]"],
-        ["gap", "n/aa", ""],
-    ]
-    assert [cell.bold for row in tabular.rows for cell in row if cell.bold] == ["20.0"]
-    assert table.caption == "x & y minus [z] on a_b/c."
-    assert "not defined on these rows." in table.note.text
-    (full,) = read_tables(difference(DIFFERENCE, full=True))
-    assert [each.heads[0] for each in full.tabulars] == ["score", "severity", "group"]
-    assert full.tabulars[1].rows[0][0].text == "OOD, 3 to 5" and "single seed" in full.note.text
-    assert full.tabulars[2].rows[0][0].text == "50 % & more"
-
-
 def test_recorded_results_are_a_table_a_benchmark():
     result = [RecordedScore.of(item) for item in (*many(3), *many(2, "vowel/women", metric="accuracy@1"))]
     first, second = read_tables(results_latex(result, "All of them.", "tab:all"))
@@ -180,7 +147,7 @@ def test_recorded_results_are_a_table_a_benchmark():
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")
 def test_latex_itself_takes_the_tables(tmp_path):
     records = [*many(4, groups={"a|b": 0.1, "b": 0.3}), *many(2, "a_b/c"), record(NASTY.replace("`", ""), seeds=1)]
-    tables = [render_table(records, "latex"), difference(DIFFERENCE, full=True)]
+    tables = [render_table(records, "latex")]
     body = "\n".join([r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}", *tables])
     (tmp_path / "a.tex").write_text(body + "\n\\end{document}\n")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]

@@ -396,8 +396,8 @@ def test_a_wrong_command_says_how_to_go_on(command, given, said):
 
 
 def test_an_option_of_another_statistic_is_refused_by_name(command):
-    refused = command("compare", "a", "b", "--statistic", "variance", "--plot", "x.png")
-    assert "--plot goes with --statistic difference, not variance" in one_line_error(refused)
+    refused = command("compare", "a", "b", "--statistic", "variance", "--full")
+    assert "--full goes with --statistic difference, not variance" in one_line_error(refused)
     assert "takes three runs (RUN FLOOR CEILING), not 2 runs" in one_line_error(
         command("compare", "a", "b", "--statistic", "recovered")
     )
