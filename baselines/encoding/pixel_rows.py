@@ -7,7 +7,6 @@ into pinned memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ...loaders.batching.pixels import EncodedPixels, Pixels, iterate_pieces
+from .token_rows import Rows
 
 
 @dataclass
@@ -28,7 +28,7 @@ class _Slot:
     free: Any = None
 
 
-class PixelRows:
+class PixelRows(Rows):
     """Rows (n, width) float32 on a device: pixels (n, ..) uint8 over `scale`, flat."""
 
     dtype = torch.float32
@@ -41,12 +41,6 @@ class PixelRows:
         self._ahead: tuple[Tensor, Future[_Slot]] | None = None
         self._thread: ThreadPoolExecutor | None = None
         self._slots: list[_Slot] = []
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __deepcopy__(self, _: Any) -> PixelRows:
-        return self  # it is never changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -99,15 +93,6 @@ class PixelRows:
             places = places.nonzero()[:, 0]
         pixels = self._scaled(torch.from_numpy(self.pixels.take(places.reshape(-1).numpy())))
         return pixels.view(*places.shape, self.shape[1])
-
-    def index_select(self, dim: int, rows: Tensor) -> Tensor:
-        assert dim == 0
-        return self[rows]
-
-    def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
-        """All rows in chunks, as `torch.split` expects."""
-        assert dim == 0
-        return (self[start : start + rows] for start in range(0, len(self), rows))
 
     def to_tensor(self, device: str | torch.device) -> Tensor:
         """All rows as a tensor on a device."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
@@ -21,12 +20,11 @@ from ...benchmarks.adapters._transformers import (
     read_tokenizer,
 )
 from ...benchmarks.model import Columns, Task
-from ...core.errors import BadData, FarshiftError, ModelError
+from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
-from .feature_store import DIGEST, FeatureStore
 from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
 from .targets import make_targets
@@ -98,10 +96,6 @@ class TokenEncoding(RowEncoding):
         return replace(encoded, lengths=cast(TokenRows, encoded.inputs[0]).lengths)
 
 
-KEPT_BYTES = 2**30
-"""Bytes of one column's samples that the cache may store."""
-
-
 class AudioEncoding(RowEncoding):
     """One audio clip by the processor that is stored with a model's weights: its first `seconds`, padded with zeros to
     the longest in training. A function of the clip only, whatever else is in the batch."""
@@ -119,12 +113,8 @@ class AudioEncoding(RowEncoding):
         self.task, self.targets, self.processor = task, make_targets(task, train), read_audio_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(count_frame_samples(config), round(seconds * self.rate))
-        self._decides = {
-            "processor": str(self.processor.to_dict()),
-            "rate": self.rate,
-            "decoder": describe_audio_decoder(),
-        }
-        longest = int(self._lengths(train[task.inputs[0]]).max(initial=0))
+        files = train[task.inputs[0]]
+        longest = max((len(self._decode_audio(files, index)) for index in range(len(files))), default=0)
         self.samples = min(self.most, max(longest, count_frame_samples(config)))
         self.streams, self.images = "", []
         self.sizes = Sizes(self.targets.outputs, numbers=self.samples, shape=(self.samples,))
@@ -136,47 +126,16 @@ class AudioEncoding(RowEncoding):
     def _decode_audio(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
         return read_samples(bytes(files[index]), self.rate, f"recording {index} of {len(files)}")
 
-    def _lengths(self, files: NDArray[Any]) -> NDArray[np.float32]:
-        """The number of samples of each clip, (n,), whole numbers."""
-
-        def read(places: Sequence[int]) -> NDArray[np.float32]:
-            return np.array([[len(self._decode_audio(files, index))] for index in places], np.float32).reshape(-1, 1)
-
-        return self._read_cached("lengths", files, 1, read)[:, 0]
-
-    def _samples(self, files: NDArray[Any], places: Sequence[int]) -> NDArray[np.float32]:
-        """The clips with the indices `places`, normalised by the processor, 0 after a clip's end: (places, T)."""
-        values = np.zeros((len(places), self.samples), np.float32)
-        for row, index in enumerate(places):
-            some = self._decode_audio(files, index)[: self.samples]
-            if len(some):
-                given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
-                values[row, : len(some)] = given
-        return values
-
-    def _read_cached(
-        self, what: str, files: NDArray[Any], width: int, read: Callable[[Sequence[int]], NDArray[np.float32]]
-    ) -> NDArray[np.float32]:
-        """`read`'s values of clips, `width` each, through the cache; without it if they would not fit."""
-        if 4 * width * len(files) > KEPT_BYTES:
-            return read(range(len(files)))
-        store = FeatureStore(f"sounds-{what}", self._decides | {"what": what, "width": width}, width)
-        digests = [blake2b(file, digest_size=DIGEST).digest() for file in files]
-        try:
-            return store.of(digests, read)
-        except BadData:
-            raise
-        except FarshiftError:  # the cache cannot be written
-            return read(range(len(files)))
-
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """No categories, (n, 0), and samples (n, T) float32, normalised by the processor, 0 after a clip's end."""
         files = batch[self.task.inputs[0]]
-        values = self._samples(files, range(len(files)))
+        values = np.zeros((len(files), self.samples), np.float32)
+        for index in range(len(files)):
+            some = self._decode_audio(files, index)[: self.samples]
+            if len(some):
+                given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
+                values[index, : len(some)] = given
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        """As `inputs`, through the cache."""
-        files = batch[self.task.inputs[0]]
-        values = self._read_cached("samples", files, self.samples, lambda places: self._samples(files, places))
-        return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
+        return self.inputs(batch)

@@ -8,7 +8,7 @@ They return int64, as embeddings require.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,7 +18,31 @@ from torch import Tensor
 from ...loaders.batching.tokens import Tokens
 
 
-class TokenRows:
+class Rows:
+    """The operations by which a tensor of rows is read, of rows that are made when they are read; they never change."""
+
+    shape: torch.Size
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __deepcopy__(self, _: Any) -> Self:
+        return self
+
+    def __getitem__(self, rows: slice | Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def index_select(self, dim: int, rows: Tensor) -> Tensor:
+        assert dim == 0
+        return self[rows]
+
+    def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
+        """All rows in chunks, as `torch.split` expects."""
+        assert dim == 0
+        return (self[start : start + rows] for start in range(0, len(self), rows))
+
+
+class TokenRows(Rows):
     """Ids (n, T), each plus 1, PAD (0) after a row's end; T is the longest row's length, and 1 at least."""
 
     dtype = torch.int64
@@ -40,12 +64,6 @@ class TokenRows:
             start += len(some)
         longest = max(1, int(tokens.lengths.max(initial=1)))
         return cls(torch.from_numpy(ids), torch.from_numpy(offsets), longest)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __deepcopy__(self, _: Any) -> TokenRows:
-        return self  # it is never changed
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("ids", "offsets", "longest"):
@@ -81,15 +99,6 @@ class TokenRows:
     def __getitem__(self, rows: slice | Tensor) -> Tensor:
         places = torch.arange(len(self), device=self.device)[rows]
         return self.at(places)
-
-    def index_select(self, dim: int, rows: Tensor) -> Tensor:
-        assert dim == 0
-        return self.at(rows)
-
-    def split(self, rows: int, dim: int = 0) -> Iterator[Tensor]:
-        """All rows in chunks, as `torch.split` expects."""
-        assert dim == 0
-        return (self[start : start + rows] for start in range(0, len(self), rows))
 
     def to_tensor(self) -> Tensor:
         """All rows, padded to the longest."""

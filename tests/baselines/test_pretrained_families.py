@@ -11,7 +11,6 @@ import tiny_hf
 import tiny_vision
 import torch
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.encoding import token_ids
 from farshift.baselines.encoding.token_ids import choose_encoding
 from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.networks import pretrained
@@ -148,20 +147,6 @@ def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folde
     assert coding.decoder.startswith("SciPy ")
     with pytest.raises(ModelError, match="setting seconds = 0"):
         given("layer", folders, seconds=0.0)
-
-
-def test_training_sounds_are_decoded_once(folders: dict[str, str], cache: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, before, _ = given("layer", folders)
-    requested: list[str] = []
-    plain = token_ids.read_samples
-    monkeypatch.setattr(token_ids, "read_samples", lambda *given: (requested.append(given[-1]), plain(*given))[1])
-    _, again, _ = given("layer", folders)
-    assert torch.equal(before.inputs[1], again.inputs[1])
-    assert not requested
-    monkeypatch.setattr(token_ids, "KEPT_BYTES", 0)
-    _, fresh, _ = given("layer", folders)
-    assert len(requested) == 2 * ROWS
-    assert torch.equal(before.inputs[1], fresh.inputs[1])
 
 
 def test_long_sounds_are_answered_some_at_a_time(folders: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
