@@ -16,9 +16,8 @@ from ...core.figures import use_plot_settings
 from ...core.files import write_atomically
 from ...core.plugins import find_files_by_name, load_module
 from ..scoring.record import Score
-from ._layout import compute_note_height
 from ._panels import check_records, format_protocol
-from ._style import SETTINGS, TITLE, count_most_lines, fold_names
+from ._style import SETTINGS, TITLE, compute_note_height, count_most_lines, fold_names
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

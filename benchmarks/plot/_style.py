@@ -1,4 +1,5 @@
-"""The common style of plots: sizes, colours, markers, points with their intervals, and text broken to a width.
+"""The common style of plots: sizes, colours, markers, points with their intervals, text broken to a width, and the
+layout of a page: its legend above the panels and its note below.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which is too pale for a line on white;
 no two models differ by colour alone. This module does not use pyplot or change global settings.
@@ -12,14 +13,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import cycle, islice
-from typing import TYPE_CHECKING, Any
+from math import inf, isfinite
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..statistics.interval import HasInterval
+from ._panels import Panel, get_estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-    from matplotlib.transforms import Transform
 
 FONT = "DejaVu Sans"
 """Distributed with matplotlib, so that a figure is the same on every machine."""
@@ -32,9 +36,6 @@ TITLE, BODY, NOTE = 9.0, 8.0, 7.0
 
 NAME, HEAD = 170.0, 185.0
 """Maximum widths in points: a name in a legend, and a title or label of a panel one column wide."""
-
-NAME_LINES = 6
-"""Maximum number of lines of a name."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -120,10 +121,14 @@ def draw_marks(
     label: str,
     *,
     hollow: bool = False,
-    nudge: tuple[float, float] = (0.0, 0.0),
+    up: float = 0.0,
 ) -> None:
     """Draw points with their intervals. Each coordinate is a number, or an estimate that is drawn with error bars along
-    that axis. `nudge`: see `nudge_transform`."""
+    that axis. up: points on the page by which they are moved, so that bars at the same position do not overlap."""
+    from matplotlib.transforms import ScaledTranslation
+
+    figure = axes.get_figure(root=True)
+    assert figure is not None
     axes.errorbar(
         [_get_value(item) for item in x],
         [_get_value(item) for item in y],
@@ -133,20 +138,10 @@ def draw_marks(
         color=look.colour,
         elinewidth=0.9,
         label=label,
-        transform=nudge_transform(axes, nudge),
+        transform=axes.transData + ScaledTranslation(0, up / 72, figure.dpi_scale_trans),
         zorder=3,
         **get_marker_face(look, hollow),
     )
-
-
-def nudge_transform(axes: Axes, nudge: tuple[float, float]) -> Transform:
-    """Return the transform of data coordinates, offset by `nudge` points on the page, so that bars at the same position
-    do not overlap; the data are not changed."""
-    from matplotlib.transforms import ScaledTranslation
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    return axes.transData + ScaledTranslation(nudge[0] / 72, nudge[1] / 72, figure.dpi_scale_trans)
 
 
 def _get_value(item: float | HasInterval) -> float:
@@ -187,16 +182,149 @@ def fold_text(text: str, size: float, limit: float, ends: str = " ") -> list[str
 
 def fold_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
     """Return each name broken into lines of at most `limit` points, preferably after a hyphen, underscore, slash or
-    blank. Of a name of more than `NAME_LINES` lines the middle is left out, with a number to keep names distinct."""
-    texts = {}
-    for number, name in enumerate(dict.fromkeys(names)):
-        lines = fold_text(name, size, limit, "-_/.,:@+ ")
-        if len(lines) > NAME_LINES:
-            lines = [*lines[:2], f"… #{number + 1}", *lines[-2:]]
-        texts[name] = "\n".join(lines)
-    return texts
+    blank."""
+    return {name: "\n".join(fold_text(name, size, limit, "-_/.,:@+ ")) for name in names}
 
 
 def count_most_lines(texts: Iterable[str]) -> int:
     """Return the largest number of lines of the texts."""
     return max((text.count("\n") + 1 for text in texts), default=0)
+
+
+def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
+    """Make an empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above
+    them and the wrapped `note` below; its height is the sum of these."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    lines = fold_text(note, NOTE, 72 * wide - 8)
+    handle = 2.6 if any(item.get_linestyle() != "None" for item in keys) else 1.0
+    columns, rows = _fit_legend([str(item.get_label()) for item in keys], 72 * wide, handle)
+    tall = 1.5 * rows + 1.2 * rows * (count_most_lines(str(item.get_label()) for item in keys) - 1)
+    inches = body + (compute_note_height(lines) + BODY * tall + 10) / 72
+    figure = Figure(figsize=(wide, inches), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
+    figure.supxlabel("\n".join(lines), x=4 / (72 * wide), ha="left", fontsize=NOTE, color=GREY)
+    if keys:
+        figure.legend(handles=list(keys), loc="outside upper center", ncols=columns, handlelength=handle)
+    return figure
+
+
+def compute_note_height(lines: Sequence[str]) -> float:
+    """Return the height of the note's lines in points."""
+    return 1.25 * NOTE * len(lines)
+
+
+def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
+    """Return the height in inches that the titles of stacked panels need in addition to one line each."""
+    return sum(1.25 * size * text.count("\n") for text in titles) / 72
+
+
+def _fit_legend(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
+    """Return how many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
+    if not labels:
+        return 0, 0
+    # In addition to handle and label, an entry has a space (0.8 em) and its share of the column spacing (1.2 em).
+    widest = max(measure_width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
+    columns = max(1, min(len(labels), int(wide // widest)))
+    return columns, -(-len(labels) // columns)
+
+
+def make_axes_grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
+    """Make `panels` axes in rows of `columns`."""
+    return [figure.add_subplot(-(-panels // columns), columns, number + 1) for number in range(panels)]
+
+
+def set_score_axis(
+    axes: Axes, along: Literal["x", "y"], values: Sequence[float], bounds: Sequence[float | None] | None, percent: bool
+) -> None:
+    """Set limits that include all `values` (scores and interval ends) and at least a tenth of the scale, and ticks, in
+    percent if the score is shown in percent."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = compute_axis_window(values, bounds)
+    margin = 0.04 * (high - low)
+    axis = axes.xaxis if along == "x" else axes.yaxis
+    (axes.set_xlim if along == "x" else axes.set_ylim)(low - margin, high + margin)
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    if percent:
+        set_percent_ticks(axis)
+
+
+def set_percent_ticks(axis: Axis) -> None:
+    """Set ticks for a share, labelled in percent."""
+    from matplotlib.ticker import FuncFormatter
+
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share + 0.0:.4g}"))
+
+
+def compute_axis_window(values: Sequence[float], bounds: Sequence[float | None] | None) -> tuple[float, float]:
+    """Return the range of the values, widened to a tenth of the scale (of the largest value, if the metric has no
+    finite bounds), but not beyond the metric's bounds, so that no tick reads 101 %."""
+    low, high = min(values), max(values)
+    floor, ceiling = bounds or (None, None)
+    floor, ceiling = -inf if floor is None else floor, inf if ceiling is None else ceiling
+    scale = ceiling - floor if isfinite(ceiling - floor) else max(abs(low), abs(high))
+    least = 0.1 * scale or 1.0
+    if high - low < least:
+        low = min(max((low + high - least) / 2, floor), ceiling - least)
+        high = low + least
+    return low, high
+
+
+def list_interval_ends(estimates: Iterable[HasInterval]) -> list[float]:
+    """Return the ends of the intervals, which the limits of an axis must include."""
+    return [end for estimate in estimates for end in (estimate.low, estimate.high)]
+
+
+def make_row_axes(
+    panels: Sequence[Panel],
+    views: Sequence[str],
+    pitch: float,
+    note: str,
+    keys: Sequence[Line2D],
+    beside: Sequence[Sequence[str]] = (),
+) -> tuple[Figure, list[Axes]]:
+    """Make one axes per panel, stacked: the k-th model is the row at height k, counted downwards, `pitch` inches each,
+    and the score axis includes its `views` with their intervals. `beside` has for each panel a header and a text for
+    each row."""
+    names = [name for panel in panels for name in panel.names]
+    heads = 1 if beside else 0
+    most = 60 if beside else 90
+    fits = max(measure_width(name, BODY) for name in names) <= most
+    short = fold_names(names, BODY, most if fits else 190)
+    wide = COLUMN if fits else PAGE
+    # A title starts where the names end, and extends to the right edge of the figure.
+    room = 72 * wide - max(measure_width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
+    titles = fold_names([panel.title for panel in panels], TITLE, room)
+    pitch = max(pitch, (1.25 * BODY * count_most_lines(short.values()) + 4) / 72)
+    # A panel's title and score axis need 0.55 inches in addition to its rows.
+    heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
+    figure = make_page(wide, sum(heights) + 0.55 * len(panels) + compute_extra_height(titles.values()), note, keys)
+    places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()
+    for number, (axes, panel) in enumerate(zip(places, panels, strict=True)):
+        count = len(panel.names)
+        axes.set_ylim(count - 0.5, -0.5 - heads)
+        axes.set_yticks(range(count), [short[name] for name in panel.names])
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_bounds(count - 0.5, -0.5)
+        axes.hlines(
+            [row - 0.5 for row in range(1 - heads, count)],
+            0,
+            1,
+            transform=axes.get_yaxis_transform(),
+            color=PALE,
+            lw=0.5,
+            zorder=0,
+        )
+        estimates = [get_estimate(record, view) for record in panel.records for view in views]
+        set_score_axis(axes, "x", list_interval_ends(estimates), panel.records[0].bounds, panel.percent)
+        axes.set_title(titles[panel.title])
+        axes.set_xlabel(panel.metric)
+        if beside:
+            right = axes.secondary_yaxis("right")
+            right.set_yticks(range(-1, count), beside[number])
+            right.tick_params(length=0)
+            right.spines["right"].set_visible(False)
+    return figure, places

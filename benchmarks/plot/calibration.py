@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 from ...core.errors import FarshiftError
 from ..scoring.record import Calibration, CalibrationBin, Score
 from ..statistics.interval import Estimate
-from ._layout import compute_extra_height, make_page, set_percent_ticks
 from ._panels import describe_incomparable, make_panels
-from ._style import BODY, COLUMN, GREY, PAGE, VIEWS, fold_names, get_marker_face, make_legend_key
+from ._style import (
+    BODY,
+    COLUMN,
+    GREY,
+    PAGE,
+    VIEWS,
+    compute_extra_height,
+    fold_names,
+    get_marker_face,
+    make_legend_key,
+    make_page,
+    set_percent_ticks,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

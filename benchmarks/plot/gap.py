@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..scoring.record import Score
-from ._layout import make_row_axes
 from ._panels import Panel, describe_incomparable, describe_intervals, format_estimate, get_estimate, make_panels
-from ._style import BAR, MINUS, VIEWS, draw_marks, make_legend_key
+from ._style import BAR, MINUS, VIEWS, draw_marks, make_legend_key, make_row_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,5 +45,5 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.plot([on_id.value, on_ood.value], [row, row], color=BAR, lw=2.2, zorder=1)
         overlap = on_id.low <= on_ood.high and on_ood.low <= on_id.high
         for (view, look), score_estimate, side in zip(VIEWS.items(), (on_id, on_ood), (1, -1), strict=True):
-            nudge = (0.0, 2.5 * side * overlap)
-            draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", nudge=nudge)
+            up = 2.5 * side * overlap
+            draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", up=up)

@@ -12,7 +12,6 @@ from ...core.text import drop_version
 from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
-from ._layout import compute_extra_height, make_axes_grid, make_page
 from ._panels import Panel, describe_incomparable, describe_intervals, get_estimate, is_percent, make_panels
 from ._style import (
     BODY,
@@ -25,9 +24,12 @@ from ._style import (
     TITLE,
     Look,
     assign_looks,
+    compute_extra_height,
     draw_marks,
     fold_names,
+    make_axes_grid,
     make_legend_key,
+    make_page,
 )
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score
-from ._layout import make_row_axes
 from ._panels import describe_incomparable, describe_intervals, get_estimate, make_panels
-from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, draw_marks, make_legend_key
+from ._style import BLUE, GREEN, PURPLE, VERMILION, Look, draw_marks, make_legend_key, make_row_axes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,5 +44,5 @@ def picture(records: Sequence[Score]) -> Figure:
         for row, (name, record) in enumerate(zip(panel.names, panel.records, strict=True)):
             for (view, look), up in zip(LOOKS.items(), (9.0, 3.0, -3.0, -9.0), strict=True):
                 score_estimate = get_estimate(record, view)
-                draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", nudge=(0.0, up))
+                draw_marks(axes, [score_estimate], [row], look, f"{name}, {view}", hollow=view == "id", up=up)
     return figure

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
 from ..scoring.record import Score, SeverityPoint
-from ._layout import compute_extra_height, list_interval_ends, make_axes_grid, make_page, set_score_axis
 from ._panels import Panel, describe_incomparable, describe_intervals, make_panels
 from ._style import (
     BODY,
@@ -21,10 +20,15 @@ from ._style import (
     TITLE,
     Look,
     assign_looks,
+    compute_extra_height,
     draw_marks,
     fold_names,
     fold_text,
+    list_interval_ends,
+    make_axes_grid,
     make_legend_key,
+    make_page,
+    set_score_axis,
 )
 
 if TYPE_CHECKING:

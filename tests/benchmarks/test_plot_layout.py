@@ -6,10 +6,7 @@ from itertools import combinations, pairwise
 
 import pytest
 from farshift.benchmarks.plot import get_plot_note, make_figure
-from farshift.benchmarks.plot._layout import compute_axis_window
-from farshift.benchmarks.plot._style import BODY, NAME_LINES, assign_looks, fold_names, fold_text, measure_width
-from hypothesis import given
-from hypothesis import strategies as st
+from farshift.benchmarks.plot._style import assign_looks
 from pictures import faults, note, words
 from records import MODELS, many, record
 
@@ -102,51 +99,3 @@ def test_twelve_models_differ_without_colour_and_neighbours_in_everything():
         assert item.colour != other.colour and item.line != other.line
     many_looks = assign_looks([f"m{k}" for k in range(60)]).values()
     assert all(item != other for item, other in combinations(many_looks, 2))
-
-
-def test_a_name_has_one_look_however_often_it_comes():
-    assert list(assign_looks(["b", "a", "b"])) == ["b", "a"]
-
-
-names = st.lists(st.text("abcde-", min_size=1, max_size=60), min_size=1, max_size=8, unique=True)
-
-
-@given(names, st.floats(40, 200))
-def test_folded_names_are_whole_and_fit(given_names, limit):
-    for name, text in fold_names(given_names, BODY, limit).items():
-        lines = text.split("\n")
-        assert len(lines) <= NAME_LINES and all(measure_width(item, BODY) <= limit for item in lines)
-        assert "".join(lines) == name or "…" in text
-        assert "…" not in text or measure_width(name, BODY) > limit * NAME_LINES / 4
-
-
-def test_a_name_is_broken_where_its_words_end():
-    assert fold_names(["quadratic-mlp-weight-decay", "mlp"], BODY, 80) == {
-        "quadratic-mlp-weight-decay": "quadratic-mlp-\nweight-decay",
-        "mlp": "mlp",
-    }
-    many_lines = fold_names([f"{'a' * 400}{k}" for k in range(3)], BODY, 60)
-    assert len(set(many_lines.values())) == 3 and all("…" in text for text in many_lines.values())
-
-
-@given(st.lists(st.text("abcdefg", min_size=1, max_size=12), max_size=30), st.floats(80, 300))
-def test_wrapped_lines_fit_and_lose_no_word(texts, limit):
-    lines = fold_text(" ".join(texts), BODY, limit)
-    assert " ".join(lines).split() == texts
-    assert all(measure_width(item, BODY) <= limit for item in lines)
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
-def test_an_axis_shows_every_value_at_least_a_tenth_of_the_scale_and_nothing_impossible(values):
-    low, high = compute_axis_window(values, [0.0, 1.0])
-    assert 0 <= low <= min(values) and max(values) <= high <= 1 + 1e-12
-    assert high - low >= 0.1 - 1e-12
-
-
-@given(
-    st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=10),
-    st.sampled_from([None, [None, None], [-1e6, None], [None, 1e6]]),
-)
-def test_an_axis_of_a_metric_without_bounds_has_a_width(values, bounds):
-    low, high = compute_axis_window(values, bounds)
-    assert low <= min(values) and max(values) <= high and low < high
