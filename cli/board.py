@@ -226,7 +226,7 @@ def _print_tables(snapshot: Snapshot) -> None:
 
     for table_view in snapshot.views:
         grid = make_grid(table_view)
-        title = f"{table_view.table.heading}: {drop_version(table_view.table.metric)}"
+        title = f"{table_view.heading}: {drop_version(table_view.metric)}"
         print_table(title, grid.columns, grid.rows, grid.caption + "\n")
     for suite in snapshot.suites:
         _print_suite(suite)

@@ -11,8 +11,7 @@ from farshift.benchmarks.scoring.record import Score
 from farshift.leaderboard.entries import Removal, ScoredEntry
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.snapshot import Snapshot
-from farshift.leaderboard.tables.standings import Table
-from farshift.leaderboard.tables.table_view import Row, TableView
+from farshift.leaderboard.tables.table import Row, Table
 from made_tables import entry, snapshot
 from records import curve, estimate, record
 
@@ -71,7 +70,7 @@ def large_board(models: int, tables: int) -> Snapshot:
     return Snapshot("A large board", "2026-01-01T00:00:00Z", head, views, (), (), (), models * tables)
 
 
-def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.random.Generator) -> TableView:
+def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.random.Generator) -> Table:
     known = find_benchmark(benchmark)
     template = record("model", benchmark, kind=known.kind, identity=known.identity("full"), severity=[])
     template = replace(template, metric=known.metrics[0].signature)
@@ -88,11 +87,20 @@ def _view(benchmark: str, names: list[str], curves: list[tuple], draws: np.rando
         high = min(len(rows), position + 1 + int(draws.integers(1, 40)))
         first = position // 30
         placed.append(Row(standing=item, rank=(low, high), ties=" ".join(f"t{first + k}" for k in range(3)), best=0.0))
-    table = Table(
-        *(benchmark, known.definition.title, known.kind, "full", None, known.rule(None).name),
-        *(template.metric, template.entry_identity, True, rows),
+    return Table(
+        benchmark=benchmark,
+        title=known.definition.title,
+        kind=known.kind,
+        budget="full",
+        steps=None,
+        selection=known.rule(None).name,
+        metric=template.metric,
+        better="higher",
+        identity=template.entry_identity,
+        current=True,
+        rows=tuple(placed),
+        ranked=len(rows),
     )
-    return TableView(table, tuple(placed), len(rows), "", None, ())
 
 
 def _score(template: Score, name: str, on_id: float, on_ood: float, points: tuple, draws) -> Score:

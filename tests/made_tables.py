@@ -13,9 +13,8 @@ from farshift.leaderboard.entries import ScoredEntry
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.snapshot import Snapshot
-from farshift.leaderboard.tables.standings import make_tables
 from farshift.leaderboard.tables.suite_table import make_suite_tables
-from farshift.leaderboard.tables.table_view import make_table_view
+from farshift.leaderboard.tables.table import group_entries, make_table
 from farshift.leaderboard.teams import make_team_identity as team_identity
 from records import record
 
@@ -55,7 +54,7 @@ def snapshot(entries, attempts=None, baseline: str = "", name: str = "A board", 
     by_name = {standing.entry: result for standing, result in entries}
     assert len(by_name) == len(entries), "two entries of one name"
     tried = {(team_identity(team, ""), table): count for (team, table), count in (attempts or {}).items()}
-    views = tuple(make_table_view(table, by_name, {}, tried, baseline) for table in make_tables(standings))
+    views = tuple(make_table(table, by_name, {}, tried, baseline) for table in group_entries(standings))
     head = Record(len(entries), "2026-02-01T00:00:00Z", "scored", {}, "0" * 64, "1" * 64, "2" * 128)
     suites = make_suite_tables(views, {name: result.ood for name, result in by_name.items()})
     return Snapshot(name, "2026-01-01T00:00:00Z", head, views, tuple(apart), suites, tuple(windows), len(entries))

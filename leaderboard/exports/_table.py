@@ -12,7 +12,7 @@ from ...benchmarks.plot._panels import collapse_whitespace, format_estimate, is_
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...benchmarks.tables.markdown import Grid, format_seeds
 from ..tables.snapshot import Snapshot
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 
 NUMBERS = ("OOD", "ID", "gap", "behind the first")
 """Columns with a number and its interval."""
@@ -20,7 +20,7 @@ NUMBERS = ("OOD", "ID", "gap", "behind the first")
 _VERDICTS = {"better": "yes", "worse": "worse", "none": "no"}
 
 
-def make_grid(table_view: TableView) -> Grid:
+def make_grid(table_view: Table) -> Grid:
     """Return one row of text per entry, best first, without columns that are empty for all entries."""
     cells = [_make_cells(table_view, row) for row in table_view.rows]
     if len({row["team"] for row in cells}) < 2:
@@ -30,7 +30,7 @@ def make_grid(table_view: TableView) -> Grid:
     return Grid(tuple(names), rows, " ".join(table_view.notes), NUMBERS)
 
 
-def _make_cells(table_view: TableView, row: Row) -> dict[str, str]:
+def _make_cells(table_view: Table, row: Row) -> dict[str, str]:
     """Return a row's cells by column, as plain text. Names first: in a terminal the first two columns never wrap, so
     that they can be copied."""
     score = row.standing.score
@@ -85,7 +85,7 @@ def list_rows(board: Snapshot) -> list[dict[str, Any]]:
     return [_make_row(table_view, row) for table_view in board.views for row in table_view.rows]
 
 
-def _make_row(table_view: TableView, row: Row) -> dict[str, Any]:
+def _make_row(table_view: Table, row: Row) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     low, high = row.rank or (None, None)
     against, worst = row.against or {}, row.worst or {}

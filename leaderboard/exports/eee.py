@@ -16,7 +16,7 @@ from uuid import UUID
 from ...benchmarks.statistics.interval import Estimate
 from ...core.settings import get_version
 from ..tables.snapshot import Snapshot
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from ._table import compute_standard_error, format_rank_set, make_slug, make_slugs
 
 SCHEMA = "0.3.0"
@@ -53,7 +53,7 @@ def _to_epoch_seconds(time: str) -> str:
     return str(int(datetime.fromisoformat(time).timestamp()))
 
 
-def _make_log(board: Snapshot, table_view: TableView, row: Row, model: str, source: str) -> dict[str, Any]:
+def _make_log(board: Snapshot, table_view: Table, row: Row, model: str, source: str) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     where = {
         "source_name": board.name,
@@ -65,7 +65,7 @@ def _make_log(board: Snapshot, table_view: TableView, row: Row, model: str, sour
     }
     return {
         "schema_version": SCHEMA,
-        "evaluation_id": f"{make_slug(table_view.table.benchmark)}/{model}/{_to_epoch_seconds(standing.time)}",
+        "evaluation_id": f"{make_slug(table_view.benchmark)}/{model}/{_to_epoch_seconds(standing.time)}",
         "evaluation_timestamp": standing.time,
         "retrieved_timestamp": _to_epoch_seconds(standing.time),
         "source_metadata": where | ({"source_organization_url": source} if source else {}),
@@ -84,7 +84,7 @@ def _make_log(board: Snapshot, table_view: TableView, row: Row, model: str, sour
     }
 
 
-def _make_result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
+def _make_result(table_view: Table, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     estimate: Estimate = getattr(score, view)
     details = {"per_seed": json.dumps(list(estimate.per_seed)), "selection": score.selection}
@@ -118,7 +118,7 @@ def _make_result(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
     }
 
 
-def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, Any]:
+def _describe_metric(table_view: Table, row: Row, view: str) -> dict[str, Any]:
     score = row.standing.score
     name, _, number = score.metric.partition("@")
     low, high = score.bounds or (None, None)
@@ -126,7 +126,7 @@ def _describe_metric(table_view: TableView, row: Row, view: str) -> dict[str, An
         low, high = score.bounds[0] - score.bounds[1], score.bounds[1] - score.bounds[0]
     lower = score.better == "lower"
     return {
-        "evaluation_description": f"{table_view.table.title}: {name} {VIEWS[view]}",
+        "evaluation_description": f"{table_view.title}: {name} {VIEWS[view]}",
         "metric_id": f"farshift.gap.{name}" if view == "gap" else name,
         "metric_name": f"{name} ({view})",
         "metric_kind": name,

@@ -19,7 +19,7 @@ from ...core.errors import FarshiftError
 from ...core.text import drop_version
 from ..tables.snapshot import Snapshot
 from ..tables.suite_table import format_model_name, is_published_protocol
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from ._table import format_rank_set, make_slug, make_slugs
 
 OPTIONS = {
@@ -35,7 +35,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """Return the data set's file, and one file per model and table."""
     if options["dataset"].count("/") != 1:
         raise FarshiftError(f"--dataset {options['dataset']!r}: write the data set as OWNER/NAME")
-    views = [table_view for table_view in board.views if is_published_protocol(table_view.table)]
+    views = [table_view for table_view in board.views if is_published_protocol(table_view)]
     documents = {"eval.yaml": dump_yaml(_describe_benchmark(board, views))}
     models = make_slugs(format_model_name(row.standing) for view in views for row in view.rows)
     for table_view in views:
@@ -55,8 +55,8 @@ def dump_yaml(value: Any) -> bytes:
     return text.encode()
 
 
-def _describe_benchmark(board: Snapshot, views: list[TableView]) -> dict[str, Any]:
-    tasks = [(_make_table_name(item), view, make_slug(item.table.benchmark)) for item in views for view in VIEWS]
+def _describe_benchmark(board: Snapshot, views: list[Table]) -> dict[str, Any]:
+    tasks = [(_make_table_name(item), view, make_slug(item.benchmark)) for item in views for view in VIEWS]
     return {
         "name": board.name,
         "description": "How well a model generalises when the data shift: scores on in-distribution (id) and on "
@@ -66,13 +66,13 @@ def _describe_benchmark(board: Snapshot, views: list[TableView]) -> dict[str, An
     }
 
 
-def _make_table_name(table_view: TableView) -> str:
+def _make_table_name(table_view: Table) -> str:
     """Return a name for a table; quick results have a separate one."""
-    budget = table_view.table.budget
-    return make_slug(table_view.table.benchmark) + ("" if budget == "full" else f"-{budget}")
+    budget = table_view.budget
+    return make_slug(table_view.benchmark) + ("" if budget == "full" else f"-{budget}")
 
 
-def _make_result(table_view: TableView, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
+def _make_result(table_view: Table, row: Row, view: str, options: Mapping[str, str]) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     estimate = score.ood if view == "ood" else score.id
     percent = is_percent(score)

@@ -8,7 +8,7 @@ from ...benchmarks.plot._panels import format_metric, is_percent
 from ...benchmarks.statistics.interval import Estimate
 from ...benchmarks.tables.latex import Column, Notes, escape_latex, format_table, format_tabular
 from ..tables.snapshot import Snapshot
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from ._table import compute_standard_error, format_interval, format_rank_set
 
 OPTIONS = {
@@ -26,8 +26,8 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     return {"standings.tex": "\n".join(_format_table(view, options, alone) for view in board.views).encode()}
 
 
-def _format_table(table_view: TableView, options: Mapping[str, str], alone: bool) -> str:
-    rows, heading = table_view.rows, table_view.table.heading
+def _format_table(table_view: Table, options: Mapping[str, str], alone: bool) -> str:
+    rows, heading = table_view.rows, table_view.heading
     worst = any(row.worst for row in rows)
     group = escape_latex(format_metric(rows[0].standing.score))
     heads = ["ID", "OOD", "gap", *(["worst group"] if worst else [])]
@@ -38,8 +38,8 @@ def _format_table(table_view: TableView, options: Mapping[str, str], alone: bool
     caption, label = options.get("caption", ""), options.get("label", "")
     if not alone:
         caption = f"{caption} {heading}." if caption else ""
-        label = f"{label}:{table_view.table.anchor}" if label else ""
-    label = label or f"tab:{table_view.table.anchor}"
+        label = f"{label}:{table_view.anchor}" if label else ""
+    label = label or f"tab:{table_view.anchor}"
     return format_table([format_tabular(columns, cells)], caption or f"{heading}.", label, notes)
 
 

@@ -14,7 +14,7 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
     """Return one file with all tables, and the withdrawn and removed entries."""
     parts = [f"# {escape_markdown(board.name)}\n"]
     for view in board.views:
-        parts.append(f"## {escape_markdown(view.table.heading)}\n\n{format_markdown(make_grid(view))}")
+        parts.append(f"## {escape_markdown(view.heading)}\n\n{format_markdown(make_grid(view))}")
     lines = []
     for entry in board.apart:
         assert entry.left is not None

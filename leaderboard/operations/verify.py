@@ -39,7 +39,7 @@ from ..storage.board_files import (
 from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader
 from ..submission.validate import Submission, ValidRun, validate_submission
-from ..tables.standings import OWN, explain_unknown
+from ..tables.table import OWN, explain_unknown
 from ..validation.limits import SUBMISSION_BYTES
 from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
 

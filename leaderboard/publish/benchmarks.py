@@ -12,7 +12,7 @@ from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
-from ..tables.table_view import TableView
+from ..tables.table import Table
 from .display import describe_axis, format_interval, format_score
 from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
@@ -32,9 +32,9 @@ WHAT = {
 
 def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the index and the pages of all benchmarks with a table."""
-    views: dict[str, list[TableView]] = {}
+    views: dict[str, list[Table]] = {}
     for view in site.snapshot.views:
-        views.setdefault(view.table.benchmark, []).append(view)
+        views.setdefault(view.benchmark, []).append(view)
     yield Page("benchmarks/index.html", "benchmarks.html", partial(_make_index_context, views))
     for name in sorted(views):
         yield Page(_make_path(name), "benchmark.html", partial(_make_context, site, name, views[name]))
@@ -44,26 +44,26 @@ def _make_path(benchmark: str) -> str:
     return f"benchmarks/{benchmark}.html"
 
 
-def _make_index_context(tables: Mapping[str, Sequence[TableView]]) -> dict[str, Any]:
+def _make_index_context(tables: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
     known = load_benchmarks()
     rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
     for name, views in sorted(tables.items()):
-        rows[views[0].table.kind].append(_make_index_row(known.get(name), views))
+        rows[views[0].kind].append(_make_index_row(known.get(name), views))
     kinds = [{"kind": kind, "what": WHAT[kind], "rows": rows[kind]} for kind in KINDS]
     return {"kinds": kinds, "without": sorted(set(known) - set(tables))}
 
 
-def _make_index_row(benchmark: Benchmark | None, views: Sequence[TableView]) -> dict[str, Any]:
+def _make_index_row(benchmark: Benchmark | None, views: Sequence[Table]) -> dict[str, Any]:
     """Return a benchmark's row in the index, from its first current table."""
-    view = next((table_view for table_view in views if table_view.table.current), views[0])
+    view = next((table_view for table_view in views if table_view.current), views[0])
     learnt = [row for row in view.rows if not is_naive(row)]
     first = [row.standing.score.model for row in learnt if row.rank is not None and row.rank[0] == 1]
     best = (learnt or view.rows)[0].standing.score
     named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
     return {
-        "name": view.table.benchmark,
-        "path": _make_path(view.table.benchmark),
-        "title": view.table.title,
+        "name": view.benchmark,
+        "path": _make_path(view.benchmark),
+        "title": view.title,
         "field": "other" if benchmark is None else classify_inputs(benchmark),
         "entries": sum(len(table_view.rows) for table_view in views),
         "leaders": f"{named} ({len(first)} of {view.ranked})" if first else "none ranked",
@@ -82,19 +82,19 @@ def classify_inputs(benchmark: Benchmark) -> str:
     return "sound" if "audio" in types else "text" if types & {"string", "bytes"} else "tables"
 
 
-def _make_context(site: SiteData, name: str, views: Sequence[TableView]) -> dict[str, Any]:
-    now = [view for view in views if view.table.current]
+def _make_context(site: SiteData, name: str, views: Sequence[Table]) -> dict[str, Any]:
+    now = [view for view in views if view.current]
     main = (now or views)[0]
     return {
         "name": name,
-        "kind": main.table.kind,
-        "title": main.table.title,
-        "what": WHAT[main.table.kind],
+        "kind": main.kind,
+        "title": main.title,
+        "what": WHAT[main.kind],
         "now": now,
-        "old": [view for view in views if not view.table.current],
+        "old": [view for view in views if not view.current],
         "gone": [entry for entry in site.snapshot.apart if entry.score.benchmark == name],
         "figures": make_table_figures(main),
-        "figured": main.table.heading if len(views) > 1 else "",
+        "figured": main.heading if len(views) > 1 else "",
         **_describe_benchmark(load_benchmarks().get(name)),
     }
 

@@ -26,7 +26,7 @@ from ...core.errors import FarshiftError, Unavailable, UnknownName
 from ...core.text import drop_version
 from ..tables.entry_rows import EntryRows
 from ..tables.row_scores import read_entry_rows
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from .examples import find_benchmark_source, format_credit, is_on_disk, read_row_contents
 from .figures import make_severity_figure
 from .page import Page, SiteData
@@ -43,19 +43,19 @@ GROUPS, EXAMPLES = 20, 10
 
 def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the list of tables and, for each table, the page to choose entries and the pages of pairs."""
-    views = [view for view in site.snapshot.views if view.table.current and len(view.rows) > 1]
+    views = [view for view in site.snapshot.views if view.current and len(view.rows) > 1]
     yield Page("compare/index.html", "compare_list.html", lambda: {"views": views})
     for view in views:
         pairs = [(left, right, make_pair_path(left, right)) for left, right in list_pairs(view)]
         context = {"view": view, "pairs": pairs, "most": MOST, "first": FIRST, "against": AGAINST}
-        yield Page(f"compare/{view.table.anchor}.html", "compare_choose.html", partial(dict, context))
+        yield Page(f"compare/{view.anchor}.html", "compare_choose.html", partial(dict, context))
         for left, right, path in pairs:
             yield Page(path, "compare.html", partial(_make_context, site, view, (left, right)))
 
 
-def list_pairs(view: TableView) -> list[tuple[Row, Row]]:
+def list_pairs(view: Table) -> list[tuple[Row, Row]]:
     """Return the pairs of a table that have a page, each in the table's order."""
-    if not view.table.current:
+    if not view.current:
         return []
     pairs = set(combinations(range(min(FIRST, len(view.rows))), 2))
     base = [k for k, row in enumerate(view.rows) if view.baseline and row.standing.score.model == view.baseline][:1]
@@ -79,19 +79,19 @@ def make_compare_page(site: SiteData, entries: Sequence[str], path: str = "compa
     for name in names:
         if name not in views_by_entry:
             raise UnknownName("entry in a table", name[:40], views_by_entry)
-    views = {views_by_entry[name].table.identity: views_by_entry[name] for name in names}
+    views = {views_by_entry[name].identity: views_by_entry[name] for name in names}
     if len(views) > 1:
-        tables = " and ".join(sorted(view.table.heading for view in views.values()))
+        tables = " and ".join(sorted(view.heading for view in views.values()))
         raise FarshiftError(f"choose entries of one table; these belong to {tables}")
     (view,) = views.values()
     rows = tuple(row for row in view.rows if row.standing.entry in names)
     return Page(path, "compare.html", partial(_make_context, site, view, rows), site.frame)
 
 
-def _make_context(site: SiteData, view: TableView, entries: Sequence[Row]) -> dict[str, Any]:
+def _make_context(site: SiteData, view: Table, entries: Sequence[Row]) -> dict[str, Any]:
     rows: dict[str, EntryRows] = {}
-    benchmark, view_rows = view.table.benchmark, None
-    if site.view is not None and view.table.current:
+    benchmark, view_rows = view.benchmark, None
+    if site.view is not None and view.current:
         rows, _ = read_entry_rows(site.view, [item.standing for item in entries])
         view_rows = read_view_rows(benchmark, find_benchmark(benchmark).manifest.identity)
     comparison = compare_entries(view, entries, rows, view_rows)
@@ -175,7 +175,7 @@ class Comparison:
 
 
 def compare_entries(
-    view: TableView, entries: Sequence[Row], rows: Mapping[str, EntryRows], view_rows: Mapping[str, ViewRows] | None
+    view: Table, entries: Sequence[Row], rows: Mapping[str, EntryRows], view_rows: Mapping[str, ViewRows] | None
 ) -> Comparison:
     """Compare entries of a table. rows: the row scores of each entry, if known; view_rows: the ids and groups of these
     rows."""
@@ -188,7 +188,7 @@ def compare_entries(
     samples = [item.ood for item in entry_rows if isinstance(item.ood, RowScores)]
     if len(samples) < len(entries):
         reason = "is not a mean over rows, so the difference cannot be attributed to rows or groups."
-        return Comparison(pairs, lacking=f"{drop_version(view.table.metric)} {reason}")
+        return Comparison(pairs, lacking=f"{drop_version(view.metric)} {reason}")
     if view_rows is None or len(view_rows["ood"].row_ids) != samples[0].rows:
         reason = "The benchmark's data were not available where this page was made, so groups and rows are not named."
         return Comparison(pairs, rows=_classify_rows(view, entries, samples, None), lacking=reason)
@@ -202,7 +202,7 @@ def compare_entries(
     )
 
 
-def _compare_pair(view: TableView, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
+def _compare_pair(view: Table, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
     """Return left minus right. `max_t`: by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p: of
     OOD."""
     names = [left.standing.entry, right.standing.entry]
@@ -267,17 +267,17 @@ def _estimate_difference(samples: Sequence[RowScores], mask: NDArray[np.bool_]) 
 
 
 def _classify_rows(
-    view: TableView, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
+    view: Table, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
 ) -> list[dict[str, Any]]:
     """Count categories of OOD rows. With 0/1 scores (correct means correct in more than half of the seeds): rows that
     all entries, no entry, only one entry, and all but one entry have correct. Else: rows on which each entry is best.
     Categories in which entries differ have the ids of the rows with the largest differences."""
     means = np.stack([item.scores.mean(axis=0) for item in samples])
     names = [item.standing.score.model for item in entries]
-    if view.table.better == "lower":
+    if view.better == "lower":
         means = -means
     categories: list[tuple[str, NDArray[np.bool_], bool]]
-    if all(np.isin(item.scores, (0.0, 1.0)).all() for item in samples) and view.table.better == "higher":
+    if all(np.isin(item.scores, (0.0, 1.0)).all() for item in samples) and view.better == "higher":
         right = means > 0.5
         count = right.sum(axis=0)
         categories = [("all are correct", count == len(names), False), ("none is correct", count == 0, False)]

@@ -11,7 +11,7 @@ from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.plot._style import MINUS
 from ...benchmarks.scoring.record import Score, SeverityPoint, format_estimate
 from ...benchmarks.statistics.interval import Estimate, read_interval
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 
 SHARE = (0.0, 1.0)
 """The bounds of a score that is shown in percent; other scores are shown unscaled."""
@@ -128,7 +128,7 @@ class Scale:
         return [self.x(value) for value in (self.low, (self.low + self.high) / 2, self.high)]
 
 
-def make_strip_scale(table_view: TableView) -> Scale:
+def make_strip_scale(table_view: Table) -> Scale:
     """Return the scale of a table's strips: 0 to 1 for shares, else from the lowest to the highest end of an
     interval."""
     scores = [row.standing.score for row in table_view.rows]
@@ -152,7 +152,7 @@ def split_letters(ties: str) -> list[str]:
     return ties.split() if " " in ties else list(ties)
 
 
-def list_tie_letters(table_view: TableView) -> list[str]:
+def list_tie_letters(table_view: Table) -> list[str]:
     """Return the letters of a table's tie groups in order."""
     letters = {letter for row in table_view.rows for letter in split_letters(row.ties)}
     return sorted(letters, key=lambda letter: (len(letter), letter))

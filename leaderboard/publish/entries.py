@@ -18,7 +18,7 @@ from ..entries import RescoreRecord, ScoredEntry, get_submission_path
 from ..exports._table import make_slug
 from ..sealed.window import read_windows
 from ..tables.snapshot import Snapshot
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from ..teams import compute_fingerprint, identify_team, make_team_identity
 from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
@@ -33,7 +33,7 @@ _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 SOURCE = "https://github.com/farshift/farshift/blob/main"
 """Farshift's repository, which has the code of the baselines."""
 
-Placed = tuple[TableView, Row]
+Placed = tuple[Table, Row]
 """An entry with its table."""
 
 
@@ -45,8 +45,8 @@ def list_pages(site: SiteData) -> Iterator[Page]:
             models.setdefault(make_model_path(row.standing), []).append((view, row))
     for path, rows in sorted(models.items()):
         yield Page(path, "model.html", partial(_make_model_context, rows))
-    in_tables: list[tuple[Row, TableView | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
-    apart: list[tuple[Row, TableView | None]] = [(Row(standing=entry), None) for entry in site.snapshot.apart]
+    in_tables: list[tuple[Row, Table | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
+    apart: list[tuple[Row, Table | None]] = [(Row(standing=entry), None) for entry in site.snapshot.apart]
     for row, table in in_tables + apart:
         yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, table))
     for identity, record in sorted(_collect_teams(site).items()):
@@ -54,7 +54,7 @@ def list_pages(site: SiteData) -> Iterator[Page]:
             yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, site.snapshot, record))
 
 
-def _make_context(row: Row, table_view: TableView | None) -> dict[str, Any]:
+def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     manifest = None if table_view is None else find_benchmark_manifest(score.benchmark)
     pairs = [] if table_view is None else [pair for pair in list_pairs(table_view) if row in pair]
@@ -215,8 +215,8 @@ def _collect_teams(site: SiteData) -> dict[str, TeamRecord]:
 
 
 def _make_team_context(board: Snapshot, record: TeamRecord) -> dict[str, Any]:
-    attempts = {view.table.identity: row.attempts for view, row in record.rows if row.attempts is not None}
-    tables = (view.table for view in board.views)
+    attempts = {view.identity: row.attempts for view, row in record.rows if row.attempts is not None}
+    tables = (view for view in board.views)
     names = sorted(record.names)
     return {
         "team": record,

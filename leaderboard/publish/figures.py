@@ -15,7 +15,7 @@ from ...benchmarks.statistics.interval import Estimate
 from ...core.text import drop_version
 from ...splits.assignment import PARTS
 from ..tables.suite_table import format_model_name
-from ..tables.table_view import TableView
+from ..tables.table import Table
 from .display import SHARE, describe_severity_axis, format_difference, format_interval, format_score, format_severity
 from .svg import SERIES, WIDTH, Figure, Plot
 
@@ -29,7 +29,7 @@ MOST = 40
 """Maximum number of entries with intervals in a scatter plot."""
 
 
-def make_table_figures(view: TableView) -> list[Figure]:
+def make_table_figures(view: Table) -> list[Figure]:
     """Return the figures of a table's entries."""
     scores = [row.standing.score for row in view.rows]
     names = [format_model_name(row.standing) for row in view.rows]

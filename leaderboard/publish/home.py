@@ -27,8 +27,7 @@ from ...benchmarks.statistics.aggregate import Scale
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS
 from ..tables.snapshot import Snapshot
-from ..tables.standings import Table
-from ..tables.table_view import Row, TableView
+from ..tables.table import Row, Table
 from ..teams import identify_team
 from ..validation.card import UNKNOWN
 from .benchmarks import WHAT, classify_inputs
@@ -79,7 +78,7 @@ class Cell:
     leads: int
     unlearnt: int
     best: Row | None = None
-    view: TableView | None = None
+    view: Table | None = None
     means: Mapping[str, Interval] = field(default_factory=dict)
     point: tuple[float, float] | None = None
     spark: str = ""
@@ -112,27 +111,27 @@ class ModelRow:
         return self.naive, -leads, -has, self.model, self.team, self.protocol, self.budget
 
 
-Entries = dict[str, tuple[TableView, Row]]
+Entries = dict[str, tuple[Table, Row]]
 """The entry of a model in each table, by the table's identity."""
 
 
 def make_home_rows(snapshot: Snapshot) -> list[ModelRow]:
     """Return the rows of the table, sorted."""
     known = load_benchmarks()
-    tables: dict[tuple[str, str], dict[str, list[TableView]]] = {}
+    tables: dict[tuple[str, str], dict[str, list[Table]]] = {}
     models: dict[tuple[str, str, str, str], Entries] = {}
     for view in snapshot.views:
-        if not view.table.current:
+        if not view.current:
             continue
-        protocol = view.table.budget, _describe_protocol(view.table, known[view.table.benchmark])
-        tables.setdefault(protocol, {}).setdefault(view.table.kind, []).append(view)
+        protocol = view.budget, _describe_protocol(view, known[view.benchmark])
+        tables.setdefault(protocol, {}).setdefault(view.kind, []).append(view)
         for row in view.rows:
             model = identify_team(row.standing), str(row.standing.score.model), *protocol
             entries = models.setdefault(model, {})
-            before = entries.get(view.table.identity)
+            before = entries.get(view.identity)
             if before is None or _get_preference(row) > _get_preference(before[1]):
-                entries[view.table.identity] = view, row
-    current = {view.table.benchmark: known[view.table.benchmark] for view in snapshot.views if view.table.current}
+                entries[view.identity] = view, row
+    current = {view.benchmark: known[view.benchmark] for view in snapshot.views if view.current}
     scales = {name: make_scale(benchmark) for name, benchmark in current.items()}
     fields = {name: classify_inputs(benchmark) for name, benchmark in current.items()}
     rows = [_make_row(model[2:], entries, tables[model[2:]], scales, fields) for model, entries in models.items()]
@@ -158,14 +157,14 @@ Scales = Mapping[str, Scale | None]
 def _make_row(
     protocol: tuple[str, str],
     entries: Entries,
-    kinds: Mapping[str, Sequence[TableView]],
+    kinds: Mapping[str, Sequence[Table]],
     scales: Scales,
     fields: Mapping[str, str],
 ) -> ModelRow:
     newest = max((row for _, row in entries.values()), key=lambda row: (row.standing.time, row.standing.entry))
     cells = {}
     for kind in KINDS:
-        if any(view.table.identity in entries for view in kinds.get(kind, ())):
+        if any(view.identity in entries for view in kinds.get(kind, ())):
             cells[kind] = _make_cell(kinds[kind], entries, scales)
     return ModelRow(
         model=str(newest.standing.score.model),
@@ -174,7 +173,7 @@ def _make_row(
         budget=protocol[0],
         protocol=protocol[1],
         cells=cells,
-        fields=sorted({fields[view.table.benchmark] for view, _ in entries.values()}),
+        fields=sorted({fields[view.benchmark] for view, _ in entries.values()}),
         extra=_summarise_declaration(newest, "training_data"),
         pretraining=_summarise_declaration(newest, "pretraining"),
         parameters=newest.card.get("parameters"),
@@ -188,14 +187,14 @@ def _summarise_declaration(row: Row, name: str) -> str:
     return UNKNOWN if names == [UNKNOWN] else "declared" if names else "none"
 
 
-def _make_cell(tables: Sequence[TableView], entries: Entries, scales: Scales) -> Cell:
-    rows = [entries[view.table.identity][1] if view.table.identity in entries else None for view in tables]
+def _make_cell(tables: Sequence[Table], entries: Entries, scales: Scales) -> Cell:
+    rows = [entries[view.identity][1] if view.identity in entries else None for view in tables]
     known = [row for row in rows if row is not None]
     first = [row for row in known if row.rank is not None and row.rank[0] == 1]
     counts = len(known), len(tables), len(first), sum(not is_naive(row) for row in first)
     unlearnt = sum(bool(row.not_learnt) for row in known)
     curves = [curve for row in known if (curve := list_severity_shares(row.standing.score))]
-    chosen = [(row, scales[view.table.benchmark]) for view, row in zip(tables, rows, strict=True)]
+    chosen = [(row, scales[view.benchmark]) for view, row in zip(tables, rows, strict=True)]
     scored = [(row.standing.score, scale) for row, scale in chosen if row is not None and scale is not None]
     means = {name: _compute_mean(name, scored) for name in ("ood", "id", "gap")} if scored else {}
     point = (means["id"].value, means["ood"].value) if means else None

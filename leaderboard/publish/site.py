@@ -102,7 +102,7 @@ def _list_plain_pages(site: Site) -> Iterator[Page]:
     """Yield the pages whose content is in their templates."""
     yield Page("about.html", "about.html", lambda: {"kinds": benchmarks.WHAT})
     yield Page("statistics.html", "statistics.html", dict)
-    current = [view.table.benchmark for view in site.snapshot.views if view.table.current]
+    current = [view.benchmark for view in site.snapshot.views if view.current]
     context = {"key": site.key, "example": (current or [EXAMPLE])[0], "limit": SUBMISSION_BYTES >> 20}
     yield Page("submit.html", "submit.html", lambda: context)
 
@@ -115,7 +115,7 @@ def _list_assets() -> list[Asset]:
 
 def _list_downloads(board: Snapshot) -> Iterator[Asset]:
     """Yield the entries of each table, and of all tables, as files with unrounded numbers."""
-    for name, views in [("all", board.views), *((view.table.anchor, (view,)) for view in board.views)]:
+    for name, views in [("all", board.views), *((view.anchor, (view,)) for view in board.views)]:
         if views:
             for suffix, write in DOWNLOADS.items():
                 yield Asset(f"tables/{name}.{suffix}", partial(write, replace(board, views=views)))

@@ -12,7 +12,7 @@ from ...loaders.acquire.source import find_source
 from ...loaders.freezing.diff import diff_definitions
 from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
-from ..tables.table_view import TableView
+from ..tables.table import Table
 from .page import Page, SiteData
 
 BEST = 3
@@ -27,9 +27,9 @@ _LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", 
 
 def list_pages(site: SiteData) -> Iterator[Page]:
     """Yield the pages of all splits of the board's tables, by name and version, and their list."""
-    used: dict[str, tuple[Manifest, list[TableView]]] = {}
+    used: dict[str, tuple[Manifest, list[Table]]] = {}
     for view in site.snapshot.views:
-        manifest = find_benchmark_manifest(view.table.benchmark)
+        manifest = find_benchmark_manifest(view.benchmark)
         if manifest is not None:
             used.setdefault(manifest.full_name, (manifest, []))[1].append(view)
     rows = [(manifest, make_split_path(manifest), views) for _, (manifest, views) in sorted(used.items())]
@@ -52,7 +52,7 @@ def find_benchmark_manifest(benchmark: str) -> Manifest | None:
         return None
 
 
-def _make_context(manifest: Manifest, views: Sequence[TableView]) -> dict[str, Any]:
+def _make_context(manifest: Manifest, views: Sequence[Table]) -> dict[str, Any]:
     definition, audit = manifest.definition, manifest.audit()
     part = "train" if "train" in definition.parts else next(iter(definition.parts), "train")
     names = manifest.full_name, manifest.name
@@ -67,7 +67,7 @@ def _make_context(manifest: Manifest, views: Sequence[TableView]) -> dict[str, A
         "versions": _list_versions(manifest),
         "code": f'import farshift as fs\n\ntrain = fs.load("{manifest.full_name}", part="{part}")',
         "over": sorted(name for name, known in load_benchmarks().items() if known.definition.split in names),
-        "tables": [(view, view.rows[:BEST]) for view in views if view.table.current],
+        "tables": [(view, view.rows[:BEST]) for view in views if view.current],
     }
 
 

@@ -18,7 +18,7 @@ from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, Unavailable
 from ..ledger.record import Record
-from ..tables.standings import OWN
+from ..tables.table import OWN
 from .drawing import CIPHER, draw_sealed_rows
 from .published import (
     PublishedDraw,

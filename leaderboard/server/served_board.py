@@ -35,7 +35,7 @@ from ..sealed.window import Window, format_time, get_utc_time, read_windows
 from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
-from ..tables.table_view import Row
+from ..tables.table import Row
 from ..teams import make_display_names
 from .answers import ResponseBody, detect_media, to_json
 

@@ -42,7 +42,6 @@ from ...benchmarks.statistics.variance_estimate import LEVEL, compute_average
 from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
-from .standings import Table
 
 DOUBT = 0.001
 """The p-value below which an entry differs from the plain baseline beyond doubt. A level that depends on the number of
@@ -52,14 +51,19 @@ ONE_A_TEAM = "its team is ranked by entry "
 
 
 def find_unranked_entries(
-    table: Table, rows: Mapping[str, EntryRows], arrived: Mapping[str, int], baseline: str = "", signed: bool = False
+    standings: Sequence[ScoredEntry],
+    rows: Mapping[str, EntryRows],
+    arrived: Mapping[str, int],
+    baseline: str = "",
+    signed: bool = False,
 ) -> dict[str, str]:
-    """The entries of a table that are not ranked, each with the reason. rows: the row scores of its entries; entries
-    without row scores are not ranked either; arrived: each entry's position in the ledger; baseline: the model that the
+    """The entries of one identity that are not ranked, each with the reason. rows: their row scores; entries without
+    row scores are not ranked either; arrived: each entry's position in the ledger; baseline: the model that the
     board declares as the plain baseline; signed: whether only teams with a key are ranked."""
     scored_rows = sorted(
-        (standing for standing in table.rows if standing.entry in rows), key=lambda standing: arrived[standing.entry]
+        (standing for standing in standings if standing.entry in rows), key=lambda standing: arrived[standing.entry]
     )
+    better: Better = "lower" if standings[0].score.better == "lower" else "higher"
     left_out: dict[str, str] = {}
     teams: dict[str, list[ScoredEntry]] = {}
     # Only a reference: anybody may name a model like the baseline.
@@ -68,9 +72,9 @@ def find_unranked_entries(
         if standing.reference:
             continue
         this = rows[standing.entry]
-        if why := _find_violation(standing, this, table.better):
+        if why := _find_violation(standing, this, better):
             left_out[standing.entry] = why
-        elif plain is not None and _is_below(this, plain, table.better):
+        elif plain is not None and _is_below(this, plain, better):
             left_out[standing.entry] = f"it is below the plain baseline, {baseline}"
         elif signed and not standing.team_key:
             left_out[standing.entry] = "its team has no key, and anyone may submit to this board (pack with --key FILE)"

@@ -31,7 +31,7 @@ from ..entries import ScoredEntry
 from ..submission.validate import ValidRun, validate_submission
 from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
-from .standings import find_outdated
+from .table import find_outdated
 
 CACHE_VERSION = 11
 """Version of the cache format: raise it with every change of the content."""

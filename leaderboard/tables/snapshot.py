@@ -17,9 +17,8 @@ from ..sealed.results import list_window_results
 from ..teams import make_display_names
 from .ranking import find_unranked_entries
 from .row_scores import read_entry_rows
-from .standings import make_tables
 from .suite_table import SuiteTable, make_suite_tables
-from .table_view import TableView, make_table_view
+from .table import Table, group_entries, make_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +32,7 @@ class Snapshot:
     name: str
     opened: str
     head: Record
-    views: tuple[TableView, ...]
+    views: tuple[Table, ...]
     apart: tuple[ScoredEntry, ...]
     suites: tuple[SuiteTable, ...]
     windows: tuple[dict[str, Any], ...]
@@ -65,7 +64,7 @@ class Snapshot:
     def _repr_html_(self) -> str:
         rows = [
             {
-                "table": view.table.heading,
+                "table": view.heading,
                 "rank": "" if row.rank is None else "-".join(map(str, dict.fromkeys(row.rank))),
                 "model": row.standing.score.model,
                 "team": row.standing.team,
@@ -81,11 +80,7 @@ class Snapshot:
         """Return a data frame with one row for each entry of a table. Raises `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
         return to_data_frame(
-            [
-                {name: getattr(view.table, name) for name in placed} | row.record()
-                for view in self.views
-                for row in view.rows
-            ]
+            [{name: getattr(view, name) for name in placed} | row.record() for view in self.views for row in view.rows]
         )
 
 
@@ -109,14 +104,13 @@ def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = 
     ranks_all = board.kind == EXPERIMENTS
     arrived = {item.entry: index for index, item in enumerate(standings)}
     names = make_display_names([*standings, *apart])
-    views: list[TableView] = []
+    views: list[Table] = []
     summaries: dict[str, Summary] = {}
-    for table in make_tables([replace(item, team=names[item.team, item.team_key]) for item in standings]):
-        rows, without = read_entry_rows(board, table.rows)
-        named = baseline or against.get(table.benchmark, "")
-        plain, signed = against.get(table.benchmark, ""), board.is_open()
-        unranked = {} if ranks_all else find_unranked_entries(table, rows, arrived, plain, signed)
-        views.append(make_table_view(table, rows, without, tried, named, unranked))
+    for entries in group_entries([replace(item, team=names[item.team, item.team_key]) for item in standings]):
+        rows, without = read_entry_rows(board, entries)
+        plain = against.get(entries[0].score.benchmark, "")
+        unranked = {} if ranks_all else find_unranked_entries(entries, rows, arrived, plain, board.is_open())
+        views.append(make_table(entries, rows, without, tried, baseline or plain, unranked))
         summaries |= {entry: summarise_sample(entry_rows.ood) for entry, entry_rows in rows.items()}
     return Snapshot(
         board.name,

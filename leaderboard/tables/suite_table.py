@@ -18,8 +18,7 @@ from ...benchmarks.statistics.aggregate import Aggregates, Scale, Summary, aggre
 from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrences
 from ...benchmarks.statistics.sample import Sample
 from ..entries import ScoredEntry
-from .standings import Table
-from .table_view import TableView
+from .table import Table
 
 
 @dataclass(frozen=True)
@@ -49,29 +48,29 @@ class SuiteTable:
         return next((item for item in self.concurrences if {item.left, item.right} == pair), None)
 
 
-def make_suite_tables(views: Sequence[TableView], samples: Mapping[str, Sample | Summary]) -> tuple[SuiteTable, ...]:
+def make_suite_tables(views: Sequence[Table], samples: Mapping[str, Sample | Summary]) -> tuple[SuiteTable, ...]:
     """Aggregate all tables of the published protocol, one aggregate for each budget with two or more benchmarks.
     samples: the OOD rows of the tables' entries, or their summaries."""
-    budgets: dict[str, list[TableView]] = {}
+    budgets: dict[str, list[Table]] = {}
     for view in views:
-        if is_published_protocol(view.table):
-            budgets.setdefault(view.table.budget, []).append(view)
+        if is_published_protocol(view):
+            budgets.setdefault(view.budget, []).append(view)
     suites = (_make_suite_table(budget, budgets[budget], samples) for budget in sorted(budgets))
     return tuple(item for item in suites if item is not None)
 
 
 def _make_suite_table(
-    budget: str, views: Sequence[TableView], samples: Mapping[str, Sample | Summary]
+    budget: str, views: Sequence[Table], samples: Mapping[str, Sample | Summary]
 ) -> SuiteTable | None:
     scores: dict[str, dict[str, Sample | Summary]] = {}
     scales: dict[str, Scale] = {}
     without: dict[str, str] = {}
     values: dict[str, dict[str, float]] = {}
     for view in views:
-        name = view.table.benchmark
+        name = view.benchmark
         scale = make_scale(find_benchmark(name))
         if scale is None:
-            without[name] = f"{view.table.metric} has no chance level"
+            without[name] = f"{view.metric} has no chance level"
             continue
         scales[name], scores[name], values[name] = scale, {}, {}
         # The later of a model's entries replaces the earlier one.

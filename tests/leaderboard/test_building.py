@@ -41,7 +41,7 @@ def test_every_recorded_run_is_an_entry_with_the_score_that_it_has_offline(built
 
 def test_its_tables_have_rank_sets_tie_groups_and_a_baseline(built):
     views = take_snapshot(Board(built.board)).views
-    assert sorted(table_view.table.benchmark for table_view in views) == sorted(ON)
+    assert sorted(table_view.benchmark for table_view in views) == sorted(ON)
     for table_view in views:
         assert table_view.ranked == len(table_view.rows) > 1
         assert all(
@@ -115,7 +115,7 @@ def test_a_board_of_all_baselines_on_benchmarks_that_are_unlike_is_built_verifie
     for table_view in board.views:
         assert table_view.ranked == len(table_view.rows)
         assert all(row.rank and row.ties for row in table_view.rows)
-        assert find_benchmark(table_view.table.benchmark).name == table_view.table.benchmark
+        assert find_benchmark(table_view.benchmark).name == table_view.benchmark
     assert any(row.rank[0] < row.rank[1] for table_view in board.views for row in table_view.rows), (
         "some cannot be told apart"
     )

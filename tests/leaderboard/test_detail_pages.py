@@ -319,7 +319,7 @@ def test_the_submit_page_names_a_benchmark_of_the_board_and_says_how_without_a_s
     board, site = walked
     page = site.pages["submit.html"].render().decode()
     read = Read(page)
-    assert f"--on {site.snapshot.views[0].table.benchmark}" in read.text
+    assert f"--on {site.snapshot.views[0].benchmark}" in read.text
     assert board.card["key"] in read.text
     assert 'data-board="farshift submit submission.zip --to {}"' in page
     assert "static/submit.js" in read.loaded

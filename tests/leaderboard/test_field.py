@@ -22,8 +22,7 @@ from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.ranking import find_unranked_entries
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.leaderboard.tables.standings import make_tables
-from farshift.leaderboard.tables.table_view import TableView, make_table_view
+from farshift.leaderboard.tables.table import Table, group_entries, make_table
 from made_tables import entry
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -52,17 +51,17 @@ def made(name: str, given: np.ndarray, team: str = "", on_id: np.ndarray | None 
     return replace(standing, score=replace(standing.score, ood=value, protocol_seeds=5)), rows
 
 
-def shown(field_entries, fixed: bool = True, baseline: str = "", signed: bool = False) -> TableView:
+def shown(field_entries, fixed: bool = True, baseline: str = "", signed: bool = False) -> Table:
     """The table of some entries, which came in this order; `fixed`: over the field, else over all of them."""
     rows = {item.entry: stored for item, stored in field_entries}
     assert len(rows) == len(field_entries)
-    (table,) = make_tables([item for item, _ in field_entries])
+    (table,) = group_entries([item for item, _ in field_entries])
     arrived = {item.entry: position for position, (item, _) in enumerate(field_entries)}
     left_out = find_unranked_entries(table, rows, arrived, baseline, signed) if fixed else None
-    return make_table_view(table, rows, {}, {}, baseline, left_out)
+    return make_table(table, rows, {}, {}, baseline, left_out)
 
 
-def ranks(view: TableView) -> dict[str, tuple[int, int] | None]:
+def ranks(view: Table) -> dict[str, tuple[int, int] | None]:
     return {row.standing.score.model: row.rank for row in view.rows}
 
 

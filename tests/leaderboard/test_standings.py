@@ -9,8 +9,7 @@ import pytest
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.tables.entry_rows import EntryRows
-from farshift.leaderboard.tables.standings import make_tables
-from farshift.leaderboard.tables.table_view import make_table_view
+from farshift.leaderboard.tables.table import group_entries, make_table
 from made_tables import entry, rows, snapshot
 from scipy import stats
 
@@ -123,9 +122,9 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
     built = [entry("fine", 0.5), entry("also fine", 0.6)]
     standing, _ = entry("undefined", 0.4)
     broken = Replicates([0.4] * 3, np.full((3, 1), np.nan), np.array([600]), (0.0, 1.0))
-    (table,) = make_tables([item for item, _ in built] + [standing])
+    (table,) = group_entries([item for item, _ in built] + [standing])
     by_name = {item.entry: result for item, result in built} | {standing.entry: EntryRows(broken, broken)}
-    result = make_table_view(table, by_name, {}, {})
+    result = make_table(table, by_name, {}, {})
     ranks = {row.standing.score.model: row.rank for row in result.rows}
     assert ranks["undefined"] is None
     assert result.ranked == 2
@@ -134,8 +133,8 @@ def test_an_entry_whose_score_has_no_variance_has_no_rank_and_the_table_says_why
 
 def test_entries_without_rows_here_have_no_rank_and_the_table_says_why():
     (item, result), (other, _) = entry("here", 0.5), entry("elsewhere", 0.6)
-    (table,) = make_tables([item, other])
-    shown = make_table_view(table, {item.entry: result}, {other.entry: "of an older identity"}, {})
+    (table,) = group_entries([item, other])
+    shown = make_table(table, {item.entry: result}, {other.entry: "of an older identity"}, {})
     assert {row.standing.score.model: row.rank for row in shown.rows} == {"here": (1, 1), "elsewhere": None}
     assert any("No rank set for elsewhere: of an older identity" in note for note in shown.notes)
 

@@ -26,7 +26,7 @@ from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.row_scores import deserialise_rows, read_entry_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.leaderboard.tables.standings import make_tables
+from farshift.leaderboard.tables.table import group_entries
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import models
@@ -71,8 +71,10 @@ def board(whole, tmp_path) -> Board:
 
 def test_entries_of_other_identities_never_share_a_table(board):
     result = {
-        (table.benchmark, table.budget, table.steps, table.selection): sorted(row.score.model for row in table.rows)
-        for table in make_tables(board.standings())
+        tuple(getattr(entries[0], name) for name in ("benchmark", "budget", "steps", "selection")): sorted(
+            entry.score.model for entry in entries
+        )
+        for entries in group_entries(board.standings())
     }
     assert result == {
         ("scan/length", "full", None, "last"): ["echo"],
@@ -198,9 +200,9 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
     from farshift.benchmarks.benchmark import find_benchmark
 
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.tables.standings.load_benchmarks", lambda: known)
+    monkeypatch.setattr("farshift.leaderboard.tables.table.load_benchmarks", lambda: known)
     result = take_snapshot(board)
-    ranks = {table_view.table.benchmark: {row.rank for row in table_view.rows} for table_view in result.views}
+    ranks = {table_view.benchmark: {row.rank for row in table_view.rows} for table_view in result.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
     assert any("set FARSHIFT_PATH" in note for table_view in result.views for note in table_view.notes)
 

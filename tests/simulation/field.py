@@ -78,19 +78,19 @@ def hostile(source: np.random.Generator, truth: Truth) -> Iterator[Made]:
 
 def in_field(truth: Truth, entries: list[Made], plain: str = "") -> list[Made]:
     """The entries of the field, by the rules of a board with this plain baseline."""
-    rows, table = {}, []
+    rows: dict[str, EntryRows] = {}
+    table: list[Any] = []
     floor = float(np.bincount(truth.labels[0]).max() / ROWS)
     for item in entries:
         on_id, on_ood = (
             (given == labels).astype(float) for given, labels in zip((item.id, item.ood), truth.labels, strict=True)
         )
         rows[item.name] = EntryRows(RowScores(on_id), RowScores(on_ood), floor=floor)
-        score = SimpleNamespace(seeds=range(len(item.ood)), protocol_seeds=SEEDS, model=item.name)
+        score = SimpleNamespace(seeds=range(len(item.ood)), protocol_seeds=SEEDS, model=item.name, better="higher")
         output = {"team": item.team or item.name, "team_key": "", "choose": False, "reference": item.name == plain}
         table.append(SimpleNamespace(entry=item.name, score=score, **output))
     arrived = {item.name: position for position, item in enumerate(entries)}
-    result: Any = SimpleNamespace(rows=table, better="higher")
-    left_out = find_unranked_entries(result, rows, arrived, plain)
+    left_out = find_unranked_entries(table, rows, arrived, plain)
     return [item for item in entries if item.name not in left_out]
 
 

@@ -65,7 +65,7 @@ def test_a_page_of_each_kind_fits_its_window_and_axe_finds_nothing_serious_in_bo
 
 def test_two_entries_are_chosen_and_compared_and_one_is_not_enough(browser, there, real):
     view = next(view for view in real[1].snapshot.views if len(view.rows) == 2)
-    with visit(browser, there, f"compare/{view.table.anchor}.html") as page:
+    with visit(browser, there, f"compare/{view.anchor}.html") as page:
         boxes = page.get_by_role("checkbox")
         boxes.nth(0).check()
         page.get_by_role("button", name="Compare them").click()

@@ -17,7 +17,7 @@ from ...entries import Entry, get_submission_path
 from ...exports import make_export_files
 from ...publish.compare import make_compare_page
 from ...publish.site import Site
-from ...tables.table_view import TableView
+from ...tables.table import Table
 from ..accounts import HTTPProblem
 from ..answers import JSON, ResponseBody, detect_media, make_body_response, make_file_response, to_json, to_json_body
 from ..models import Benchmarks, Entries, EntryFound, Standings, TableFound, Tables, describe_refusals
@@ -38,15 +38,15 @@ _ITEM = ("benchmark", "title", "kind", "budget", "steps", "selection", "metric",
 @router.get("/benchmarks", response_model=Benchmarks)
 def benchmarks(request: Request, shown: Rendered) -> Response:
     """List the benchmarks with entries on this board."""
-    grouped: dict[str, list[TableView]] = {}
+    grouped: dict[str, list[Table]] = {}
     for view in shown.snapshot.views:
-        grouped.setdefault(view.table.benchmark, []).append(view)
+        grouped.setdefault(view.benchmark, []).append(view)
     items = [
         {
             "benchmark": name,
-            **{field: getattr(views[0].table, field) for field in ("title", "kind", "metric")},
+            **{field: getattr(views[0], field) for field in ("title", "kind", "metric")},
             "entries": sum(len(view.rows) for view in views),
-            "tables": [view.table.identity for view in views],
+            "tables": [view.identity for view in views],
         }
         for name, views in grouped.items()
     ]
@@ -59,7 +59,7 @@ def tables(request: Request, shown: Rendered) -> Response:
     """List the tables without their rows."""
     items = [
         {
-            **{name: getattr(view.table, name) for name in _ITEM},
+            **{name: getattr(view, name) for name in _ITEM},
             "ranked": view.ranked,
             "baseline": view.baseline,
             "entries": len(view.rows),
@@ -78,7 +78,7 @@ def table(
     shown: Rendered,
 ) -> Response:
     """Return a table with its rows."""
-    matches = [view for view in shown.snapshot.views if view.table.identity.startswith(identity)]
+    matches = [view for view in shown.snapshot.views if view.identity.startswith(identity)]
     if len(matches) != 1:
         raise HTTPException(404, f"{len(matches) or 'no'} tables have the identity {identity[:64]}")
     answer = {"head": make_head_record(shown.snapshot.head), "table": matches[0].record()}

@@ -1,18 +1,23 @@
-"""Views of tables: a board's tables with all statistics, for pages and exports."""
+"""Tables: entries grouped by identity (manifest, protocol, scorer), and the statistics of each group, for pages and
+exports."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.trained_check import MARK, TrainedCheck
 from ...benchmarks.statistics.detectable import Detectable, measure_detectable
+from ...benchmarks.statistics.ranks import Better
+from ...core.errors import FarshiftError
+from ...splits.manifest import KINDS
 from ..entries import ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
 from .ranking import ONE_A_TEAM, Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
-from .standings import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,65 +70,111 @@ class Row(Placement):
         }
 
 
-@dataclass(frozen=True)
-class TableView:
-    """A table with its rows, best first. ranked: how many of them have a rank set; baseline: the model that the others
-    are compared with, empty for none; detectable: the minimum detectable difference of its pairs; notes: what the
-    columns mean, and what is not in them; pairs: the pairs of ranked entries, None if there are none."""
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The entries of one identity, by OOD score, best first. The order is not a ranking: see the rank sets.
 
-    table: Table
+    current: whether this version of Farshift scores the identity; ranked: how many entries have a rank set; baseline:
+    the model that the others are compared with, empty for none; detectable: the minimum detectable difference of its
+    pairs; notes: what the columns mean, and what is not in them; pairs: the pairs of ranked entries, None if there are
+    none."""
+
+    benchmark: str
+    title: str
+    kind: str
+    budget: str
+    steps: int | None
+    selection: str
+    metric: str
+    better: Better
+    identity: str
+    current: bool
     rows: tuple[Row, ...]
     ranked: int
-    baseline: str
-    detectable: Detectable | None
-    notes: tuple[str, ...]
+    baseline: str = ""
+    detectable: Detectable | None = None
+    notes: tuple[str, ...] = ()
     pairs: Pairs | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def protocol(self) -> str:
+        """What distinguishes this table from others of its benchmark; empty for the protocol as published."""
+        parts = [] if self.budget == "full" else [f"{self.budget} budget"]
+        parts += [] if self.steps is None else [f"{self.steps} steps, set by hand"]
+        parts += [] if self.selection == "last" else [f"candidates chosen by {self.selection}"]
+        return ", ".join([*parts, *([] if self.current else [f"identity {self.identity[:8]}, not of this version"])])
+
+    @property
+    def heading(self) -> str:
+        """The benchmark, and what distinguishes the table: `scan/length (quick budget)`."""
+        return f"{self.benchmark} ({self.protocol})" if self.protocol else self.benchmark
+
+    @property
+    def anchor(self) -> str:
+        """A name for the table that is safe in URLs and file names."""
+        return f"{re.sub('[^a-z0-9]+', '-', self.benchmark.lower()).strip('-')}-{self.identity[:8]}"
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON."""
-        table = self.table
+        names = ("benchmark", "title", "kind", "budget", "steps", "selection", "metric", "better", "identity")
         return {
-            **{name: getattr(table, name) for name in ("benchmark", "title", "kind", "budget", "steps", "selection")},
-            **{name: getattr(table, name) for name in ("metric", "better", "identity", "current")},
-            "ranked": self.ranked,
-            "baseline": self.baseline,
+            **{name: getattr(self, name) for name in (*names, "current", "ranked", "baseline")},
             "detectable": None if self.detectable is None else self.detectable.to_dict(),
             "rows": [row.record() for row in self.rows],
             "notes": list(self.notes),
         }
 
 
-def make_table_view(
-    table: Table,
+def group_entries(standings: Sequence[ScoredEntry]) -> list[list[ScoredEntry]]:
+    """The entries of each identity, best OOD score first, sorted by kind of shift, benchmark and budget."""
+    grouped: dict[str, list[ScoredEntry]] = {}
+    for standing in standings:
+        grouped.setdefault(standing.score.entry_identity, []).append(standing)
+
+    def sort_key(entries: list[ScoredEntry]) -> tuple[Any, ...]:
+        score = entries[0].score
+        return KINDS.index(score.kind), score.benchmark, score.budget, score.steps or 0, score.entry_identity
+
+    def by_score(entry: ScoredEntry) -> tuple[Any, ...]:
+        sign = -1 if entry.score.better == "higher" else 1
+        return sign * entry.score.ood.value, entry.score.model, entry.entry
+
+    return sorted((sorted(entries, key=by_score) for entries in grouped.values()), key=sort_key)
+
+
+def make_table(
+    standings: Sequence[ScoredEntry],
     rows: Mapping[str, EntryRows],
     without: Mapping[str, str],
     attempts: Mapping[tuple[str, str], int],
     baseline: str = "",
     left_out: Mapping[str, str] | None = None,
-) -> TableView:
-    """Build the view of a table. `rows`: the row scores of its entries; `without`: the reason for each entry that has
-    none here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`: the model that
-    the others are compared with, if the table has it; `left_out`: the entries that are not ranked, each with the
-    reason, none by default."""
+) -> Table:
+    """Build the table of the entries of one identity, best first. `rows`: their row scores; `without`: the reason for
+    each entry that has none here; `attempts`: how many entries each (`identify_team`, identity) had scored; `baseline`:
+    the model that the others are compared with, if the table has it; `left_out`: the entries that are not ranked, each
+    with the reason, none by default."""
     left_out = left_out or {}
-    entries = [standing.entry for standing in table.rows]
-    ranking = rank_entries(table.identity, table.better, rows, [entry for entry in entries if entry not in left_out])
+    first = standings[0].score
+    better: Better = "lower" if first.better == "lower" else "higher"
+    entries = [standing.entry for standing in standings]
+    ranking = rank_entries(first.entry_identity, better, rows, [entry for entry in entries if entry not in left_out])
     reasons = {**left_out, **without, **ranking.left_out}
     # An entry of another team may have the same model name: references first.
-    named = sorted((row for row in table.rows if row.score.model == baseline), key=lambda row: not row.reference)
+    named = sorted((row for row in standings if row.score.model == baseline), key=lambda row: not row.reference)
     base = next((row.entry for row in named if row.entry in ranking.places), "")
     baseline = baseline if base else ""
-    comparisons = compare_with_baseline(ranking, base, table.better, rows) if base else {}
+    comparisons = compare_with_baseline(ranking, base, better, rows) if base else {}
     teams: dict[str, list[str]] = {}
-    for standing in table.rows:
+    for standing in standings:
         if standing.team or standing.team_key:
             teams.setdefault(identify_team(standing), []).append(standing.entry)
-    tried = {entry: attempts.get((team, table.identity)) for team, members in teams.items() for entry in members}
+    tried = {entry: attempts.get((team, first.entry_identity)) for team, members in teams.items() for entry in members}
     optimism = _compute_team_optimism(ranking, list(teams.values()), tried)
     floors = (rows[entry].floor for entry in entries if entry in rows)
-    learnt = TrainedCheck.of(floors, (standing.score.id.value for standing in table.rows), table.better)
+    learnt = TrainedCheck.of(floors, (standing.score.id.value for standing in standings), better)
     view_rows = []
-    for standing in table.rows:
+    for standing in standings:
         entry, entry_rows = standing.entry, rows.get(standing.entry)
         view_rows.append(
             Row(
@@ -140,8 +191,20 @@ def make_table_view(
             )
         )
     detectable = measure_detectable({entry: rows[entry].ood for entry in ranking.places})
-    notes = _make_notes(table, view_rows, baseline, detectable)
-    return TableView(table, tuple(view_rows), len(ranking.places), baseline, detectable, notes, ranking.pairs)
+    known = load_benchmarks().get(first.benchmark)
+    return Table(
+        **{name: getattr(first, name) for name in ("benchmark", "kind", "budget", "steps", "selection", "metric")},
+        title=first.benchmark if known is None else known.definition.title,
+        better=better,
+        identity=first.entry_identity,
+        current=known is not None and _is_current(known, standings[0]),
+        rows=tuple(view_rows),
+        ranked=len(ranking.places),
+        baseline=baseline,
+        detectable=detectable,
+        notes=_make_notes(view_rows, baseline, detectable),
+        pairs=ranking.pairs,
+    )
 
 
 def _compute_team_optimism(
@@ -157,7 +220,7 @@ def _compute_team_optimism(
     return optimism
 
 
-def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: Detectable | None) -> tuple[str, ...]:
+def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | None) -> tuple[str, ...]:
     """What the columns mean, and what is not in them."""
     count = sum(row.rank is not None for row in rows)
     notes = []
@@ -174,7 +237,7 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
     if any(row.worst for row in rows):
         notes.append("Worst group: its interval is adjusted for the selection of the worst group.")
     if detectable is not None:
-        scale, unit = (100, " points") if list(table.rows[0].score.bounds or ()) == [0, 1] else (1, "")
+        scale, unit = (100, " points") if list(rows[0].standing.score.bounds or ()) == [0, 1] else (1, "")
         notes.append(
             f"The minimum detectable difference is about {scale * detectable.value:.2g}{unit} (the median pair, at "
             "80 % power): smaller differences are seldom found."
@@ -191,10 +254,11 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
             f"{MARK}: a seed is no better on ID than a constant prediction, or less than half way from there to the "
             "best ID score while the shift lowers the entry's score. Its OOD score does not measure the shift."
         )
-    single = sum(len(row.score.seeds) == 1 and not row.score.deterministic for row in table.rows)
+    scores = [row.standing.score for row in rows]
+    single = sum(len(score.seeds) == 1 and not score.deterministic for score in scores)
     if single and count:
         notes.append(f"{single} of the entries have a single seed: their intervals and ranks leave out training noise.")
-    if exact := sorted(row.score.model for row in table.rows if row.score.deterministic):
+    if exact := sorted(score.model for score in scores if score.deterministic):
         notes.append(f"Declared deterministic, so that there is no training noise: {', '.join(exact)}.")
     models: dict[str, list[str]] = {}
     for row in rows:
@@ -207,3 +271,38 @@ def _make_notes(table: Table, rows: Sequence[Row], baseline: str, detectable: De
             "experiments) ranks all; entries marked by farshift submit --reference are always ranked."
         )
     return tuple(notes)
+
+
+OWN = "if it is your own, set FARSHIFT_PATH to the folder that defines it"
+
+
+def explain_unknown(benchmark: str) -> str:
+    """Why nothing can be computed of entries on a benchmark that this installation does not know."""
+    return f"benchmark {benchmark} is not defined here ({OWN})"
+
+
+def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
+    """The entries whose identity this version of Farshift does not score, each with the reason."""
+    known = load_benchmarks()
+    of_identity: dict[tuple[str, str], str] = {}  # entries of one identity have one benchmark, budget and rule
+    for standing in standings:
+        name, identity = standing.score.benchmark, standing.score.entry_identity
+        if (name, identity) in of_identity:
+            continue
+        if name not in known:
+            of_identity[name, identity] = explain_unknown(name)
+        elif not _is_current(known[name], standing):
+            of_identity[name, identity] = "it has an older identity, which this version does not score"
+        else:
+            of_identity[name, identity] = ""
+    reasons = {item.entry: of_identity[item.score.benchmark, item.score.entry_identity] for item in standings}
+    return {entry: reason for entry, reason in reasons.items() if reason}
+
+
+def _is_current(benchmark: Benchmark, standing: ScoredEntry) -> bool:
+    """Whether an entry's identity is the benchmark's present one."""
+    score = standing.score
+    try:
+        return benchmark.identity(score.budget, score.steps, score.selection) == score.entry_identity
+    except FarshiftError:  # its split or selection rule is unknown here
+        return False
