@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import product
 
 import pytest
@@ -10,7 +9,6 @@ import yaml
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop._logs import Log, LogSample, combine_logs
 from farshift.benchmarks.interop._sheets import make_export
-from farshift.benchmarks.interop.inspect import _format_literal
 from farshift.benchmarks.interop.lm_eval import _format_yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -57,4 +55,3 @@ def test_any_text_comes_back_from_a_task_file(stop, title):
         "until": stop,
         "deep": {"title": title},
     }
-    assert ast.literal_eval(_format_literal(title)) == title
