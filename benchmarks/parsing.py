@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,13 +38,15 @@ class BatchLocation:
 
 
 @contextmanager
-def wrap_user_errors(where: object) -> Iterator[None]:
-    """Turn any exception of the user's code into a `ModelError` that says where, including `SystemExit`."""
+def wrap_user_errors(where: str | Callable[[], str]) -> Iterator[None]:
+    """Turn any exception of the user's code into a `ModelError` that says where, including `SystemExit`. A function
+    formats it only if it is needed."""
     try:
         yield
     except FarshiftError:
         raise
     except (Exception, SystemExit) as error:
+        where = where if isinstance(where, str) else where()
         raise ModelError(
             f"{where} raised {type(error).__name__}: {get_first_line(error, silent='no message')}{_locate_error(error)}"
         ) from error
@@ -66,7 +68,7 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
     abstained); for classification an (n, classes) array of probabilities; for multilabel tasks an (n, classes) array of
     scores; for detection n arrays of boxes (boxes.py).
     """
-    with wrap_user_errors(_ReadingContext(answer, location)):
+    with wrap_user_errors(lambda: f"reading the {type(answer).__name__} that predict returned on {location}"):
         _check_is_sequence(answer, location)
         if isinstance(answer, Answers):
             status = np.asarray(answer.status)
@@ -90,15 +92,6 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
             if any(kinds):
                 return _fill_rows(answer, np.array(kinds, np.int8), location, task)
         return _parse_array(answer if task.in_text else np.asarray(answer), location, task)
-
-
-@dataclass(frozen=True)
-class _ReadingContext:
-    answer: Any
-    location: BatchLocation
-
-    def __str__(self) -> str:
-        return f"reading the {type(self.answer).__name__} that predict returned on {self.location}"
 
 
 def _fill_rows(

@@ -128,6 +128,8 @@ def _format_cell(cell: Any) -> str:
 _UNBROKEN = "\N{NO-BREAK SPACE}"
 _WORD = 10
 """Columns of a table's cell within which no word is broken; a number or a name is never broken."""
+_NARROWEST = 20
+"""Columns of a table to which the names of a row may be broken."""
 _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
@@ -193,9 +195,9 @@ def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]
     for number, (name, least) in enumerate(zip(columns, _compute_minimum_widths(columns, rows), strict=True)):
         numeric = bool(rows) and all(isinstance(row[number], int | float) for row in rows)
         justify: Literal["left", "right"] = "right" if numeric else "left"
-        is_name = number < _count_names(columns)
-        heading = Text(escape_untrusted(str(name)))
-        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_name, min_width=least)
+        heading, most = Text(escape_untrusted(str(name))), max(len(str(row[number])) for row in [columns, *rows])
+        is_whole = number < _count_names(columns) and least == most
+        grid.add_column(heading, justify=justify, overflow="fold", no_wrap=is_whole, min_width=least)
     for row in rows:
         grid.add_row(*(Text(_format_cell(cell)) for cell in row))
     return grid
@@ -207,14 +209,16 @@ def _count_names(columns: Sequence[str]) -> int:
 
 
 def _compute_minimum_widths(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[int]:
-    """How narrow each column may get, so that names are whole, other cells are broken at blanks, and words only where
-    they are long."""
+    """How narrow each column may get, so that cells are broken at blanks, and words and names only where they are
+    long."""
     texts = [[name, *(str(row[number]) for row in rows)] for number, name in enumerate(columns)]
     count = _count_names(columns)
+    others = [max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]]
     names = [max(map(len, column)) for column in texts[:count]]
-    return names + [
-        max(_count_unbroken(word) for text in column for word in [*text.split(), ""]) for column in texts[count:]
-    ]
+    room, total = count_terminal_columns() - sum(others) - 3 * len(columns) + 1, sum(names)
+    if total > room >= _NARROWEST * count:
+        names = [min(width, max(room // count, room - (total - width))) for width in names]
+    return names + others
 
 
 def _count_unbroken(word: str) -> int:

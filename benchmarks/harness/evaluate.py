@@ -113,11 +113,14 @@ def evaluate(
         card: dict[str, Any] = {
             "name": name or get_model_name(model),
             "kind": "own",
-            "code": code or _read_code_digest(model) or compute_fingerprint(model),
+            "code": code
+            or (own if isinstance(own := getattr(model, "code", None), str) else "")
+            or compute_fingerprint(model),
             "batch_size": batch_size,
         }
-        if pretrained := _list_pretrained_weights(model):
-            card["pretrained"] = pretrained
+        weights = getattr(model, "pretrained", None)  # what an adapter's factory declares; a user's may be anything
+        if isinstance(weights, list) and weights and all(_is_weights_record(item) for item in weights):
+            card["pretrained"] = weights
     if deterministic:
         card["deterministic"] = True
     if limit is not None:
@@ -127,7 +130,9 @@ def evaluate(
         log_message(f"{benchmark.name}: {' and '.join(left_out)} is not predicted: the selection rule does not use it")
     if settings:
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
-    query = Predictor.of(benchmark, batch_size, _choose_time_limit(time_limit, model), on_hang, together)
+    if time_limit is None:
+        time_limit = 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
+    query = Predictor.of(benchmark, batch_size, time_limit, on_hang, together)
     with begin_run(benchmark, out, card, spend, chosen, selection, together) as folder:
         evaluation = Evaluation(folder, benchmark, model_inputs, make_sequential_trainer(make), spend, query, named)
         for seed in folder.missing():
@@ -158,26 +163,8 @@ def _list_left_out_parts(model: Any, benchmark: Benchmark, selection: str | None
     return [name for name in list_selection_only_parts(benchmark) if name != part]
 
 
-def _choose_time_limit(time_limit: float | None, model: Any) -> float:
-    if time_limit is not None:
-        return time_limit
-    return 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
-
-
-def _read_code_digest(model: Any) -> str:
-    """The digest of the code if the model has one; a user's attribute of this name may be something else."""
-    code = getattr(model, "code", None)
-    return code if isinstance(code, str) else ""
-
-
-def _list_pretrained_weights(model: Any) -> list[dict[str, str]]:
-    """The pretrained weights that an adapter's factory declares, `name` and `digest` of each; other values of a user's
-    attribute of this name are ignored."""
-    weights = getattr(model, "pretrained", None)
-    known = isinstance(weights, list) and all(
-        isinstance(item, dict) and set(item) == {"name", "digest"} for item in weights
-    )
-    return weights if known and weights else []
+def _is_weights_record(item: Any) -> bool:
+    return isinstance(item, dict) and set(item) == {"name", "digest"}
 
 
 def _to_positive_integer(name: str, value: Any) -> int:

@@ -156,7 +156,7 @@ class Predictor:
 
     def _predict_batch(self, model: Any, batch: Columns, location: BatchLocation) -> Answers:
         given = InputFormat.of(model).given(batch)
-        with wrap_user_errors(_PredictContext(location)):
+        with wrap_user_errors(lambda: f"predict on {location}"):
             try:
                 with self.limit:
                     answer = model.predict(given)
@@ -172,14 +172,6 @@ def _make_empty_answers(task: Task) -> Answers:
     """Return answers without rows."""
     kinds = {"regression": np.float64, "classification": np.int64, "multilabel": np.int64}
     return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
-
-
-@dataclass(frozen=True)
-class _PredictContext:
-    location: BatchLocation
-
-    def __str__(self) -> str:
-        return f"predict on {self.location}"
 
 
 def _iterate_adaptation_steps(inputs: ModelRows, adaptation: Adaptation | None) -> Iterator[Step]:
@@ -222,14 +214,11 @@ class TimeLimit:
     """
 
     def __init__(self, seconds: float, give_up: Callable[[], None] | None = None) -> None:
-        self.seconds = seconds
-        self._give_up = give_up
-        self._deadline = float("inf")
+        self.seconds, self._give_up = seconds, give_up
+        self._watchdog: threading.Timer | None = None
         self._alarms = (
             seconds > 0 and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
         )
-        if seconds > 0 and give_up is not None:
-            threading.Thread(target=self._watch, daemon=True).start()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -244,21 +233,18 @@ class TimeLimit:
             signal.signal(signal.SIGALRM, before)
 
     def __enter__(self) -> None:
-        if self.seconds > 0:
-            self._deadline = time.monotonic() + self.seconds
-            if self._alarms:
-                signal.setitimer(signal.ITIMER_REAL, self.seconds)
+        if self.seconds > 0 and self._give_up is not None:
+            self._watchdog = threading.Timer(self.seconds + GRACE, self._give_up)
+            self._watchdog.daemon = True
+            self._watchdog.start()
+        if self._alarms:
+            signal.setitimer(signal.ITIMER_REAL, self.seconds)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._alarms:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        self._deadline = float("inf")
-
-    def _watch(self) -> None:
-        while time.monotonic() < self._deadline + GRACE:
-            time.sleep(0.5)
-        if self._give_up is not None:
-            self._give_up()
+        if self._watchdog is not None:
+            self._watchdog.cancel()
 
 
 def _raise_timeout(number: int, frame: FrameType | None) -> None:

@@ -82,16 +82,6 @@ class TrainedModels(Protocol):
 Trainer = Callable[[TrainingSet, Budget], TrainedModels]
 
 
-@dataclass
-class _RowCount:
-    """How many rows a training has read: an object, as a model may send its rows to another process."""
-
-    rows: int = 0
-
-    def add(self, rows: int) -> None:
-        self.rows += rows
-
-
 @dataclass(frozen=True)
 class SequentialTrainer:
     """Models of a factory: each is made, trained if it has `fit`, and closed before the next one."""
@@ -118,11 +108,11 @@ class SequentialTrainer:
                 opened["unlabelled"] = rows.forms.given(
                     {name: copy_rows(column, slice(None)) for name, column in opened["unlabelled"].items()}
                 )
-            read = _RowCount()
-            train = replace(rows.train(), on_batch=read.add)
+            read: list[int] = []  # rows of each batch; a list, as a model may send its rows to another process
+            train = replace(rows.train(), on_batch=read.append)
 
             def describe(seconds: float) -> str:
-                passes = f", {read.rows / len(train):,.1f} passes over the training rows" if read.rows else ""
+                passes = f", {sum(read) / len(train):,.1f} passes over the training rows" if read else ""
                 return f"{where}: fit has run for {format_duration(seconds)}{passes}"
 
             with repeat_message(describe):

@@ -27,7 +27,7 @@ from ..model_inputs.load import load_model_inputs
 from ..runs.outputs import FILE, add_outputs
 from ..runs.replay import ONLY, write_recorded_run
 from ..runs.run import Run
-from ._logs import compute_digests, extract_part_answers, find_model_name, make_transcript
+from ._logs import combine_logs, compute_digests, extract_part_answers, find_model_name
 from ._sheets import make_export, require_prompt
 
 _FOLDER = "benchmarks/interop"
@@ -98,20 +98,20 @@ def import_run(files: Sequence[Path], source: str, on: str, out: Path, name: str
         raise BadRun("no log is given: give the runner's logs of all samples")
     read = compute_digests(paths)
     runner_logs = tool.logs(paths)
-    conversation = make_transcript(benchmark, prompt, runner_logs)
+    seeds, wrapped = combine_logs(benchmark, prompt, runner_logs)
     card = {
         "name": name or find_model_name(runner_logs),
         "kind": "imported",
         "code": compute_identity(read),
         "tool": ", ".join(sorted({log.tool for log in runner_logs} - {""})) or source,
-        "prompt": "wrapped" if conversation.wrapped else "exact",
+        "prompt": "wrapped" if wrapped else "exact",
     }
     run = write_recorded_run(
-        benchmark, out, card, [{ONLY: extract_part_answers(benchmark, prompt, seed)} for seed in conversation.seeds]
+        benchmark, out, card, [{ONLY: extract_part_answers(benchmark, prompt, seed)} for seed in seeds]
     )
     if not (run.path / FILE).exists():
         inputs = load_model_inputs(benchmark)
-        for (number, seed), part in product(zip(run.seeds, conversation.seeds, strict=True), benchmark.predicted_parts):
+        for (number, seed), part in product(zip(run.seeds, seeds, strict=True), benchmark.predicted_parts):
             ids = inputs.part(part).row_ids.tolist()
             named: dict[str, str | int] = {"part": part, "seed": number, "candidate": ONLY}
             add_outputs(run.path, named, ids, [seed[row_id] for row_id in ids])

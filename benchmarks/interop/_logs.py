@@ -56,15 +56,6 @@ class Log:
     samples: Sequence[LogSample]
 
 
-@dataclass(frozen=True)
-class Transcript:
-    """The outputs for a benchmark's rows by seed. wrapped: whether a prompt was sent inside other text (a chat
-    template, a system message)."""
-
-    seeds: list[Outputs]
-    wrapped: bool
-
-
 def compute_digests(files: Sequence[Path]) -> list[str]:
     """Return the files' sha256 in order; `BadRun` if a file is given twice, which would count as two seeds."""
     seen: dict[str, Path] = {}
@@ -93,8 +84,9 @@ def find_model_name(logs: Sequence[Log]) -> str:
     return Path(models[0]).name if Path(models[0]).is_absolute() else models[0]
 
 
-def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> Transcript:
-    """Combine logs into seeds 0, 1, 2 .., each with every predicted row of the benchmark.
+def combine_logs(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -> tuple[list[Outputs], bool]:
+    """Combine logs into seeds 0, 1, 2 .., each with every predicted row of the benchmark; return them, and whether a
+    prompt was sent inside other text (a chat template, a system message).
 
     Logs of one session belong together. Sessions are processed in the order of the files, and each goes to the first
     seed that has none of its rows: sessions of different tasks complete one seed, and one that repeats a row begins the
@@ -103,7 +95,11 @@ def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -
     Raises `BadRun` for a sample without a row id, of another benchmark, of a row that is not predicted, or with another
     prompt, and for a seed with missing rows.
     """
-    expected = _list_expected_prompts(benchmark, prompt)
+    expected = {
+        int(row_id): text
+        for _, row_ids, texts in iterate_prompts(benchmark, prompt)
+        for row_id, text in zip(row_ids, texts, strict=True)
+    }
     identities = [*benchmark.identities("full")]  # a list, since the log's value may be unhashable
     sittings: dict[tuple[Any, ...], list[Outputs]] = {}
     wrapped = False
@@ -111,7 +107,13 @@ def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -
         own = sittings.setdefault(log.sitting, [])
         for sample in log.samples:
             row_id = _parse_row_id(sample, benchmark, identities, expected)
-            wrapped |= _is_wrapped(sample, expected[row_id], benchmark)
+            if list(sample.sent) != [expected[row_id]]:
+                if not any(expected[row_id] in text for text in sample.sent):
+                    raise BadRun(
+                        f"{sample.where}, was sent another prompt than {benchmark.name} exports: run the exported "
+                        "task unchanged"
+                    )
+                wrapped = True
             _find_first_without([row_id], own)[row_id] = sample.output
     seeds: list[Outputs] = []
     for outputs in (outputs for own in sittings.values() for outputs in own):
@@ -119,8 +121,14 @@ def make_transcript(benchmark: Benchmark, prompt: Prompt, logs: Sequence[Log]) -
     if not seeds:
         raise BadRun("these logs have no samples: give the logs of all samples")
     for seed, outputs in enumerate(seeds):
-        _check_all_rows(seed, outputs, expected, benchmark)
-    return Transcript(seeds, wrapped)
+        if len(outputs) < len(expected):
+            got, expected_ids = (np.array(list(ids), np.uint64) for ids in (outputs, expected))
+            raise BadRun(
+                f"seed {seed} has {len(outputs)} of the {len(expected)} rows that {benchmark.name} predicts: "
+                f"{describe_row_id_problem(got, expected_ids)}; run every exported task without a limit, and give all "
+                "its logs"
+            )
+    return seeds, wrapped
 
 
 def extract_part_answers(benchmark: Benchmark, prompt: Prompt, outputs: Outputs) -> dict[str, Answers]:
@@ -128,15 +136,6 @@ def extract_part_answers(benchmark: Benchmark, prompt: Prompt, outputs: Outputs)
     model_inputs = load_model_inputs(benchmark)
     rows = {name: model_inputs.part(name).row_ids for name in benchmark.predicted_parts}
     return {name: extract_answers([outputs[int(row)] for row in ids], prompt, name, ids) for name, ids in rows.items()}
-
-
-def _list_expected_prompts(benchmark: Benchmark, prompt: Prompt) -> dict[int, str]:
-    """Return the prompt of each predicted row."""
-    return {
-        int(row_id): text
-        for _, row_ids, texts in iterate_prompts(benchmark, prompt)
-        for row_id, text in zip(row_ids, texts, strict=True)
-    }
 
 
 def _parse_row_id(
@@ -157,17 +156,6 @@ def _parse_row_id(
     return row_id
 
 
-def _is_wrapped(sample: LogSample, prompt: str, benchmark: Benchmark) -> bool:
-    """Whether the model was sent more than the prompt; `BadRun` if the prompt is not in it."""
-    if list(sample.sent) == [prompt]:
-        return False
-    if not any(prompt in text for text in sample.sent):
-        raise BadRun(
-            f"{sample.where}, was sent another prompt than {benchmark.name} exports: run the exported task unchanged"
-        )
-    return True
-
-
 def _find_first_without(row_ids: Iterable[int], several: list[Outputs]) -> Outputs:
     """Return the first transcript that has none of these rows; append a new one if each has some."""
     match = next((outputs for outputs in several if outputs.keys().isdisjoint(row_ids)), None)
@@ -175,13 +163,3 @@ def _find_first_without(row_ids: Iterable[int], several: list[Outputs]) -> Outpu
         match = {}
         several.append(match)
     return match
-
-
-def _check_all_rows(seed: int, outputs: Outputs, expected: Mapping[int, str], benchmark: Benchmark) -> None:
-    if len(outputs) < len(expected):
-        got, expected_ids = (np.array(list(ids), np.uint64) for ids in (outputs, expected))
-        raise BadRun(
-            f"seed {seed} has {len(outputs)} of the {len(expected)} rows that {benchmark.name} predicts: "
-            f"{describe_row_id_problem(got, expected_ids)}; run every exported task without a limit, and give all its "
-            "logs"
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -39,22 +39,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The samples of one task. scored: whether they are the rows of a view, so that their mean is that view's score;
-    else they are additional rows of a part, which a run must predict too."""
+    """The samples of one task: the rows of a view, so that their mean is that view's score, or the other rows of a
+    part, which a run must predict too."""
 
     name: str
-    scored: bool
     samples: tuple[Sample, ...]
 
     def jsonl(self) -> bytes:
         """Return one sample per line, in canonical JSON."""
         return b"".join(to_canonical_json(asdict(sample)) + b"\n" for sample in self.samples)
-
-    def describe(self) -> str:
-        """Describe the rows."""
-        if self.scored:
-            return f"the view {self.name}; their mean is its score"
-        return f"rows of the part {self.name} that are on no view"
 
 
 @dataclass(frozen=True)
@@ -86,58 +79,47 @@ class ExportedBenchmark:
             "metric": grader.metric.signature,
         }
 
-    def write_readme(self, tool: str, run: str, read: str) -> bytes:
-        """Return the README of the folder: its content and how to use it. tool: the runner's name. run, read: the
-        commands that run the model and import the logs, for use in the folder."""
-        grader, pin = self.grader, self.grader.prompt.pin
-        sheets = [
-            f"| `{task}` | {len(sheet.samples)} | {sheet.describe()} |"
-            for task, sheet in zip(self.tasks, self.sheets, strict=True)
-        ]
-        return _README.format(
+    def write_files(self, tool: str, source: str, run: str, logs: str) -> dict[str, bytes]:
+        """Return the files that the folder of every runner has: README.md, benchmark.json for the grader, and the
+        samples of each sheet. tool: the runner's name, and `source` the one that `farshift benchmarks import` has for
+        it. run: the command that runs the model in the folder, and writes `logs`."""
+        name = self.grader.benchmark
+        read = f"farshift benchmarks import {logs} --from {source} --on {name} --out ../run"
+        text = _README.format(
             title=self.title,
-            benchmark=grader.benchmark,
+            benchmark=name,
             canary=self.canary,
             tool=tool,
-            shots=pin.k,
-            sheets="\n".join(sheets),
-            extraction=f"{pin.extraction.name}@{pin.extraction.version}",
-            metric=grader.metric.signature,
+            tasks="\n".join(
+                f"- `{task}`: {len(sheet.samples)} rows" for task, sheet in zip(self.tasks, self.sheets, strict=True)
+            ),
             run=run,
             read=read,
-            identity=grader.entry_identity,
-            prompt=grader.prompt.signature,
-        ).encode()
+            identity=self.grader.entry_identity,
+        )
+        files = {"README.md": text.encode(), "benchmark.json": to_canonical_json(self.grader.record())}
+        return files | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in self.sheets}
 
 
 _README = """\
 # {title}
 
-The benchmark {benchmark} of Farshift, written for {tool}.
-Every row that a run must predict is here once, with its whole prompt, {shots} examples in it; the runner
-adds none.
+The benchmark {benchmark} of Farshift (entry identity `{identity}`), written for {tool}. Every row that a
+run must predict is here once, with its whole prompt; the runner adds no examples.
 
 **This folder holds the true labels.** Do not train on it, and do not publish it where a crawler finds it.
 {canary}
 
-| task | rows | what they are |
-|---|---|---|
-{sheets}
+{tasks}
 
-Farshift must be installed beside {tool}: answers are read and graded by Farshift's own extraction
-({extraction}) and metric ({metric}), so that both give the same score. In this folder:
+Farshift must be installed beside {tool}: answers are read and graded by Farshift's own extraction and metric,
+so that both give the same score. In this folder:
 
     {run}
 
-Then make a run of the logs, to score, compare and submit:
+All tasks together make a run, to score, compare and submit:
 
     {read}
-
-All tasks together make a run, the ones that no score is taken of included: they are what selection rules read.
-
-- benchmark: `{benchmark}`
-- entry identity: `{identity}`
-- prompt: `{prompt}`
 """
 
 
@@ -178,33 +160,27 @@ def make_export(benchmark: Benchmark) -> ExportedBenchmark:
     grader = Grader.of(benchmark, require_prompt(benchmark))
     remaining = {sample.row_id: sample for sample in _iterate_samples(benchmark, grader)}
     sheets = []
+
+    def add_sheet(name: str, row_ids: Sequence[str]) -> None:
+        plain = _to_identifier(name)
+        sheets.append(Sheet(plain, tuple(replace(remaining.pop(row_id), view=plain) for row_id in row_ids)))
+
     true = [name for name, view in benchmark.definition.views.items() if view.against == "true"]
     for view in sorted(true, key=lambda name: (name != "id", name != "ood", name)):
         here = [f"{row_id:016x}" for row_id in benchmark.view(view)[0].row_ids]
         if all(row_id in remaining for row_id in here):
-            sheets.append(_make_sheet(view, True, [remaining.pop(row_id) for row_id in here]))
+            add_sheet(view, here)
     for part in benchmark.predicted_parts:
-        rest = [sample for sample in remaining.values() if sample.part == part]
-        if rest:
-            sheets.append(_make_sheet(part, False, rest))
+        if rest := [sample.row_id for sample in remaining.values() if sample.part == part]:
+            add_sheet(part, rest)
     names = [sheet.name for sheet in sheets]
     if len({*names} - {""}) < len(names):
         raise BadDefinition(
             f"{benchmark.path}: the task names of its views and parts would be {', '.join(names)}: rename views so "
             "that each has letters or digits and the names differ"
         )
-    return ExportedBenchmark(
-        _to_identifier(f"farshift_{benchmark.name}"),
-        benchmark.definition.title,
-        grader,
-        tuple(sheets),
-        make_canary(benchmark),
-    )
-
-
-def _make_sheet(name: str, scored: bool, samples: list[Sample]) -> Sheet:
-    plain = _to_identifier(name)
-    return Sheet(plain, scored, tuple(replace(sample, view=plain) for sample in samples))
+    name, title = _to_identifier(f"farshift_{benchmark.name}"), benchmark.definition.title
+    return ExportedBenchmark(name, title, grader, tuple(sheets), make_canary(benchmark))
 
 
 def _to_identifier(name: str) -> str:

@@ -5,13 +5,11 @@ Written for and tested with inspect_ai 0.3.285.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import to_canonical_json
 from ...core.errors import BadRun, MissingExtra, get_first_line, replace_error_message
 from ._logs import Log, LogSample
 from ._sheets import ExportedBenchmark
@@ -56,23 +54,9 @@ def asked(*sheets):
         scorer=graded(),
         config=GenerateConfig(temperature=0.0, max_tokens=pin.max_tokens, stop_seqs=pin.stop or None),
         version=pin.version,
-        metadata={{
-{metadata}
-        }},
+        metadata={metadata},
     )
-
-
-@task
-def {name}():
-    return asked({all_sheets})
 '''
-
-_TASK_TEMPLATE = """
-
-@task
-def {task}():
-    return asked({sheet})
-"""
 
 
 def command(exported: ExportedBenchmark, folder: Path) -> str:
@@ -86,28 +70,16 @@ def _format_run_command(exported: ExportedBenchmark, file: str, logs: str) -> st
 
 def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """Return the exported folder: a task file, and the samples of each sheet."""
-    read = f"farshift benchmarks import ../logs/*.eval --from inspect --on {exported.grader.benchmark} --out ../run"
-    contents = {
-        "README.md": exported.write_readme("Inspect", _format_run_command(exported, "task.py", "../logs"), read),
-        "benchmark.json": to_canonical_json(exported.grader.record()),
-        "task.py": _format_task_code(exported).encode(),
-    }
-    return contents | {f"data/{sheet.name}.jsonl": sheet.jsonl() for sheet in exported.sheets}
+    run = _format_run_command(exported, "task.py", "../logs")
+    contents = exported.write_files("Inspect", "inspect", run, "../logs/*.eval")
+    return contents | {"task.py": _format_task_code(exported).encode()}
 
 
 def _format_task_code(exported: ExportedBenchmark) -> str:
-    sheets = [_format_literal(sheet.name) for sheet in exported.sheets]
-    metadata = [
-        f"            {_format_literal(key)}: {_format_literal(text)}," for key, text in exported.metadata().items()
-    ]
-    every = _CODE.format(name=exported.name, metadata="\n".join(metadata), all_sheets=", ".join(sheets))
-    ones = [_TASK_TEMPLATE.format(task=task, sheet=sheet) for task, sheet in zip(exported.tasks, sheets, strict=True)]
-    return every + "".join(ones)
-
-
-def _format_literal(text: str) -> str:
-    """Format a Python literal; JSON's format is one, without escapes for letters beyond ASCII."""
-    return json.dumps(text, ensure_ascii=False)
+    sheets = {task: repr(sheet.name) for task, sheet in zip(exported.tasks, exported.sheets, strict=True)}
+    tasks = {exported.name: ", ".join(sheets.values())} | sheets
+    functions = [f"\n\n@task\ndef {task}():\n    return asked({names})\n" for task, names in tasks.items()]
+    return _CODE.format(name=exported.name, metadata=exported.metadata()) + "".join(functions)
 
 
 def logs(paths: Sequence[Path]) -> list[Log]:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json, read_json
 from ...core.errors import BadRun
 from ._logs import Log, LogSample
@@ -64,23 +63,12 @@ def _format_run_command(exported: ExportedBenchmark, include: str) -> str:
 
 def files(exported: ExportedBenchmark) -> dict[str, bytes]:
     """Return the exported folder: a group, a task and the samples for each sheet, and the grading code."""
-    read = "farshift benchmarks import ../logs/*/samples_*.jsonl --from lm-eval"
-    version = exported.grader.prompt.pin.version
-    contents = {
-        "README.md": exported.write_readme(
-            "lm-evaluation-harness",
-            f"{_format_run_command(exported, '.')} --output_path ../logs",
-            f"{read} --on {exported.grader.benchmark} --out ../run",
-        ),
-        "benchmark.json": to_canonical_json(exported.grader.record()),
-        "utils.py": _CODE.encode(),
-        f"{exported.name}.yaml": _format_yaml(
-            {"group": exported.name, "task": exported.tasks, "metadata": {"version": version}}
-        ),
-    }
+    version, run = exported.grader.prompt.pin.version, f"{_format_run_command(exported, '.')} --output_path ../logs"
+    contents = exported.write_files("lm-evaluation-harness", "lm-eval", run, "../logs/*/samples_*.jsonl")
+    group = {"group": exported.name, "task": exported.tasks, "metadata": {"version": version}}
+    contents |= {"utils.py": _CODE.encode(), f"{exported.name}.yaml": _format_yaml(group)}
     for task, sheet in zip(exported.tasks, exported.sheets, strict=True):
         contents[f"{task}.yaml"] = _format_task(exported, task, sheet)
-        contents[f"data/{sheet.name}.jsonl"] = sheet.jsonl()
     return contents
 
 

@@ -181,7 +181,7 @@ class RunFolder:
             "environment": describe_environment(),
             "spent": {
                 "finished": get_utc_now(),
-                "seconds": round(_sum_seconds(spent), 3),
+                "seconds": round(sum(float(item.get(name, 0)) for item in spent.values() for name in _SECONDS), 3),
                 "touched": touched,
                 "by_seed": spent,
             },
@@ -297,10 +297,6 @@ def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
     return ", ".join(names)
 
 
-def _sum_seconds(spent: dict[str, dict[str, Any]]) -> float:
-    return sum(float(item.get("fit_seconds", 0)) + float(item.get("predict_seconds", 0)) for item in spent.values())
-
-
 Jobs = dict[int, list[dict[str, Any]]]
 """The cards of each seed's jobs (shards.py), in order."""
 
@@ -320,18 +316,14 @@ def merge_shards(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
                 sort_key = (seed, part, numbers[key])
                 tables_by_key.setdefault(sort_key, []).append(table)
     tables = [
-        add_run_columns(sort_by_row_id(_concatenate_shards(pieces)), part, seed, candidates[number])
+        add_run_columns(
+            sort_by_row_id(pa.concat_tables(pieces, promote_options="default")), part, seed, candidates[number]
+        )
         for (seed, part, number), pieces in sorted(tables_by_key.items(), key=lambda item: item[0])
     ]
     if not all("scores" in table.column_names and not table["scores"].null_count for table in tables):
         tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
     return pa.concat_tables(tables)
-
-
-def _concatenate_shards(shards: list[pa.Table]) -> pa.Table:
-    import pyarrow as pa
-
-    return pa.concat_tables(shards, promote_options="default")
 
 
 def list_candidates(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
@@ -363,7 +355,8 @@ def sum_job_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
     return usage
 
 
-_ADDED = ("fit_seconds", "predict_seconds", "steps", "epochs")
+_SECONDS = ("fit_seconds", "predict_seconds")
+_ADDED = (*_SECONDS, "steps", "epochs")
 
 
 def encode_parquet(table: pa.Table) -> bytes:

@@ -56,8 +56,7 @@ class Job:
         return self.path.name
 
     def is_done(self) -> bool:
-        """Whether the job has its card, and every shard that the card names is complete."""
-        return _is_done(self.path)
+        return is_job_done(self.path)
 
     def answered(self) -> list[str]:
         """The candidates that predicted, in order, here or in the process that finished the job."""
@@ -189,7 +188,8 @@ def list_shards(folder: Path) -> list[Path]:
     return sorted(shards)
 
 
-def _is_done(job: Path) -> bool:
+def is_job_done(job: Path) -> bool:
+    """Whether the job in a folder has its card, and every shard that the card names is complete."""
     card = read_job_card(get_card_path(job))
     return card is not None and all(is_complete(job / name) for name in card["shards"])
 
@@ -199,7 +199,7 @@ def discard_useless(shards: Path) -> None:
     predictions cannot be completed."""
     for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
         job = marker.parent
-        if not _is_done(job):
+        if not is_job_done(job):
             get_card_path(job).unlink(missing_ok=True)
             discard_folder(job)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from itertools import product
 
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.interop._logs import Log, LogSample, make_transcript
+from farshift.benchmarks.interop._logs import Log, LogSample, combine_logs
 from farshift.benchmarks.interop._sheets import make_export
-from farshift.benchmarks.interop.inspect import _format_literal
 from farshift.benchmarks.interop.lm_eval import _format_yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -42,7 +40,7 @@ def test_every_answer_is_in_one_seed_and_every_seed_is_whole(task, data, passes,
         log((number, sheet.name) if one_by_one else number, sheet, f"pass {number}")
         for number, sheet in product(range(passes), built.sheets)
     ]
-    seeds = make_transcript(benchmark, built.grader.prompt, data.draw(st.permutations(logs))).seeds
+    seeds = combine_logs(benchmark, built.grader.prompt, data.draw(st.permutations(logs)))[0]
     rows = {int(sample.row_id, 16) for sheet in built.sheets for sample in sheet.samples}
     assert [set(output) for output in seeds] == [rows] * passes
     for row in rows:
@@ -57,4 +55,3 @@ def test_any_text_comes_back_from_a_task_file(stop, title):
         "until": stop,
         "deep": {"title": title},
     }
-    assert ast.literal_eval(_format_literal(title)) == title
