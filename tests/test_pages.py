@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,10 +12,15 @@ import pytest
 from attack_page import ATTACKERS, list_marked_attacks
 from attacks.table import WHO
 from claim_pages import name_papers
+from farshift.baselines.compatibility import check_task
+from farshift.baselines.recipe import load_recipes
 from farshift.baselines.running.recorded_scores import results
+from farshift.benchmarks.benchmark import load_benchmarks
+from farshift.splits.catalogue import list_manifests
 from generate import DOCS, FOLDERS, build_pages, find_outdated_pages, main
 from markdown_text import format_table
 from rank_sets import STORE, list_ranked, read_ranks
+from related_page import PAPERS, build_related_page
 from result_page import fill_template
 from support import ROOT
 
@@ -60,6 +66,29 @@ def test_links_lead_to_pages_and_headings_that_exist(pages):
 
 def test_no_page_is_longer_than_one_reads(pages):
     assert {path: len(text.split()) for path, text in pages.items() if len(text.split()) > 4000} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("mode/length", "mode/none"), ('"udim"', '"none"'), ('"coherence"', '"none"'), ("norm.py", "none.py")],
+)
+def test_a_published_system_names_what_exists(name, wrong, tmp_path, monkeypatch):
+    text = PAPERS.read_text("utf-8")
+    (tmp_path / "related.toml").write_text(text.replace(name, wrong), "utf-8")
+    monkeypatch.setattr("related_page.PAPERS", tmp_path / "related.toml")
+    with pytest.raises(ValueError, match="none"):
+        build_related_page()
+
+
+def test_commands_of_published_systems_train_on_a_benchmark_that_suits(pages):
+    recipes, benchmarks = load_recipes(), load_benchmarks()
+    runs = re.findall(r"`farshift run ([\w-]+) --on ([\w/]+)", pages["related.md"])
+    assert len(runs) > 10
+    for baseline, benchmark in runs:
+        check_task(recipes[baseline], benchmarks[benchmark].task)
+        assert any(fnmatch(benchmark, pattern) for pattern in recipes[baseline].suits), (baseline, benchmark)
+    shown = set(re.findall(r"`farshift splits show ([\w/]+)`", pages["related.md"]))
+    assert shown <= {manifest.name for manifest in list_manifests()}
 
 
 def test_the_command_writes_and_checks(tmp_path: Path, pages, monkeypatch, capsys):

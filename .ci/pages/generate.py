@@ -20,6 +20,7 @@ from pathlib import Path
 from attack_page import build_attack_page
 from baseline_pages import build_baseline_pages
 from claim_pages import build_claim_pages
+from related_page import build_related_page
 from result_page import build_result_pages
 from rule_pages import build_rule_pages
 from split_pages import build_split_pages
@@ -40,6 +41,7 @@ def build_pages() -> dict[str, str]:
     with _ignore_user_folders():
         pages = {f"{folder}/{name}": text for folder, build in FOLDERS.items() for name, text in build().items()}
         pages |= build_result_pages()
+        pages["related.md"] = build_related_page()
     pages["attacks.md"] = build_attack_page()
     return {path: NOTICE + text for path, text in sorted(pages.items())}
 
