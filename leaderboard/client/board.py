@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ...benchmarks.scoring.record import format_estimate
+from ...benchmarks.statistics.interval import read_interval
 from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, UnknownName
 from ...core.listings import Listing, render_table, to_data_frame
+from ...core.text import format_count
 from ..board_view import BoardView
 from ..entries import ScoredEntry, read_valid_entries
 from ..ledger import Record
@@ -26,7 +29,7 @@ from ..operations.locations import open_board_view, read_history, submit_at
 from ..sealed.results import list_window_results
 from ..storage.http import fetch, is_url
 from ..storage.readers import UrlReader
-from ..tables.snapshot import Snapshot, take_snapshot
+from ..tables.snapshot import take_snapshot
 from ..teams import make_display_names
 
 if TYPE_CHECKING:
@@ -61,13 +64,13 @@ class Board:
         with self._viewed() as view:
             return view.name
 
-    def standings(self, benchmark: str = "") -> Snapshot | RemoteStandings:
+    def standings(self, benchmark: str = "") -> Standings:
         """Return the tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. For a folder or
         an export they are computed locally; a server returns its own."""
         if self._server is not None:
             return self._server.standings(benchmark)
         with self._viewed() as view:
-            return take_snapshot(view, benchmark)
+            return Standings(take_snapshot(view, benchmark).record())
 
     def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
         """Return the entries in the ledger's order, including withdrawn and removed ones."""
@@ -197,11 +200,14 @@ MOST_BYTES = 1 << 28
 _PAGE = 500
 
 
-@dataclass(frozen=True)
-class RemoteStandings:
-    """Tables as computed by a server."""
+@dataclass(frozen=True, repr=False)
+class Standings:
+    """A board's tables."""
 
     answer: dict[str, Any]
+
+    def __repr__(self) -> str:
+        return f"Standings({self.answer['board']}: {format_count(len(self.answer['tables']), 'table')})"
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON, as printed by `farshift board standings --json`."""
@@ -210,14 +216,15 @@ class RemoteStandings:
     def _repr_html_(self) -> str:
         rows = [
             {
-                "table": standings_table["benchmark"],
+                "table": table["benchmark"],
+                "rank": "-".join(map(str, dict.fromkeys(row["rank"] or ()))),
                 "model": row["model"],
                 "team": row["team"],
-                "rank": row["rank"] or "",
+                **{name.upper(): format_estimate(read_interval(row[name])) for name in ("id", "ood", "gap")},
+                "ties": row["ties"],
             }
-            | {name.upper(): f"{row[name]['value']:.4g}" for name in ("id", "ood", "gap")}
-            for standings_table in self.answer["tables"]
-            for row in standings_table["rows"]
+            for table in self.answer["tables"]
+            for row in table["rows"]
         ]
         return render_table(rows, str(self.answer["board"]))
 
@@ -225,11 +232,7 @@ class RemoteStandings:
         """Return a data frame with a row for each entry in its table. Raises `MissingExtra` without pandas."""
         placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
         return to_data_frame(
-            [
-                {name: standings_table[name] for name in placed} | row
-                for standings_table in self.answer["tables"]
-                for row in standings_table["rows"]
-            ]
+            [{name: table[name] for name in placed} | row for table in self.answer["tables"] for row in table["rows"]]
         )
 
 
@@ -244,13 +247,13 @@ class Server:
     def start(self) -> dict[str, Any]:
         return self._check_in_ledger(self._json("api/v1/"))
 
-    def standings(self, benchmark: str = "") -> RemoteStandings:
+    def standings(self, benchmark: str = "") -> Standings:
         answer = self._check_in_ledger(self._json("api/v1/standings"))
         if benchmark:
             answer["tables"] = [
                 standings_table for standings_table in answer["tables"] if standings_table["benchmark"] == benchmark
             ]
-        return RemoteStandings(answer)
+        return Standings(answer)
 
     def entries(self, filters: dict[str, str]) -> list[dict[str, Any]]:
         entries: list[dict[str, Any]] = []

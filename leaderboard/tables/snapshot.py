@@ -4,12 +4,10 @@ read it. A long-running process keeps the snapshot until the ledger grows."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...benchmarks.scoring.record import format_estimate
 from ...benchmarks.statistics.aggregate import Summary, summarise_sample
 from ...core.errors import UnknownName
-from ...core.listings import render_table, to_data_frame
 from ..board_view import EXPERIMENTS, BoardView
 from ..entries import ScoredEntry
 from ..ledger import Record
@@ -19,9 +17,6 @@ from .ranking import find_unranked_entries
 from .row_scores import read_entry_rows
 from .suite_table import SuiteTable, make_suite_tables
 from .table import Table, group_entries, make_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -37,9 +32,6 @@ class Snapshot:
     suites: tuple[SuiteTable, ...]
     windows: tuple[dict[str, Any], ...]
     entries: int
-
-    def __repr__(self) -> str:
-        return f"Snapshot({self.name}: {self.entries} entries, {len(self.views)} tables, record {self.head.seq})"
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON."""
@@ -60,28 +52,6 @@ class Snapshot:
             "suites": [item.record() for item in self.suites],
             "windows": list(self.windows),
         }
-
-    def _repr_html_(self) -> str:
-        rows = [
-            {
-                "table": view.heading,
-                "rank": "" if row.rank is None else "-".join(map(str, dict.fromkeys(row.rank))),
-                "model": row.standing.score.model,
-                "team": row.standing.team,
-                **{name.upper(): format_estimate(getattr(row.standing.score, name)) for name in ("id", "ood", "gap")},
-                "ties": row.ties,
-            }
-            for view in self.views
-            for row in view.rows
-        ]
-        return render_table(rows, self.name)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a data frame with one row for each entry of a table. Raises `MissingExtra` without pandas."""
-        placed = ("benchmark", "budget", "steps", "selection", "metric", "identity")
-        return to_data_frame(
-            [{name: getattr(view, name) for name in placed} | row.record() for view in self.views for row in view.rows]
-        )
 
 
 def take_snapshot(board: BoardView, benchmark: str = "", baseline: str | None = None) -> Snapshot:

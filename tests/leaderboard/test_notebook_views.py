@@ -9,6 +9,7 @@ import pytest
 from farshift.benchmarks.comparison.compare import Comparison
 from farshift.benchmarks.scoring.record import ViewScores
 from farshift.benchmarks.statistics.interval import NotAvailable
+from farshift.leaderboard.client.board import Standings
 from made_tables import entry, snapshot
 from records import estimate, record
 
@@ -37,7 +38,7 @@ def comparison():
 
 def board():
     built = [entry(NASTY, 0.8, team=NASTY), entry("weak", 0.2), entry("weak", 0.4, "vowel/women")]
-    return snapshot(built, name=NASTY)
+    return Standings(snapshot(built, name=NASTY).record())
 
 
 class Cells(HTMLParser):
@@ -128,7 +129,5 @@ def test_a_data_frame_of_standings_has_a_row_an_entry_in_its_table():
     assert len(frame) == 3
     first = frame[frame.model == NASTY].iloc[0]
     assert (first.benchmark, first.team, first["rank"]) == ("scan/length", NASTY, [1, 1])
-    (expected,) = [
-        row.standing.score.ood.value for view in shown.views for row in view.rows if row.standing.score.model == NASTY
-    ]
+    (expected,) = [row["ood"]["value"] for row in shown.record()["tables"][0]["rows"] if row["model"] == NASTY]
     assert first["ood.value"] == expected
