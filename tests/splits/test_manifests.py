@@ -195,6 +195,20 @@ def test_corrupted_labels_are_wrong_at_the_stated_rate_and_nowhere_first():
     assert not test.corrupted.any()
 
 
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [
+        ("mode/length", "mode_scratchpad/length"),
+        ("addition/carry", "addition_reversed_hinted/carry"),
+        ("merge_sort/length", "merge_sort_trace/length"),
+    ],
+)
+def test_an_item_is_in_the_same_part_in_every_format(plain, other):
+    for part in find_manifest(plain).definition.parts:
+        items = [sorted(load(name, part=part).arrow()["item"].to_pylist()) for name in (plain, other)]
+        assert items[0] == items[1]
+
+
 def test_a_weak_shift_is_called_weak():
     assert "weak" in find_manifest("optdigits/writers").audit_summary()
 
