@@ -21,15 +21,13 @@ from .batching.columns import (
     Text,
     TextColumn,
     check_text,
+    cut_batches,
     encode_categories,
     join_chunks,
-    materialise_column,
-    prepare_column,
-    read_batches,
     to_microseconds,
     to_object_array,
 )
-from .batching.order import GlobalBatches, Order, make_order
+from .batching.order import AsStored, GlobalBatches, Order, make_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +72,7 @@ class Part:
         return len(self.source_indices)
 
     def __repr__(self) -> str:
-        return f"Part({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
+        return f"{type(self).__name__}({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -177,7 +175,6 @@ class Part:
         workers: int = 1,
         start: int = 0,
         text: Text = "codes",
-        reuse: bool = False,
     ) -> Iterator[dict[str, NDArray[Any]]]:
         """Iterate over one epoch in dictionaries of arrays: each row once, over all ranks and workers.
 
@@ -189,9 +186,8 @@ class Part:
 
         Texts are objects of `str`. Texts of role meta (a domain, a date) are int32 codes into `categories(name)`, or
         `str` with `text="str"`. `text="bytes"` returns a text column as two arrays: `<name>`, its concatenated UTF-8
-        bytes (uint8), and `<name>.offsets` (int64), where row i is bytes[offsets[i]:offsets[i + 1]]. With `reuse`,
-        arrays of fixed width are valid only until the next batch: they share one buffer, or are read-only views of the
-        file if the rows are adjacent in it. Otherwise the caller owns every array.
+        bytes (uint8), and `<name>.offsets` (int64), where row i is bytes[offsets[i]:offsets[i + 1]]. The caller owns
+        every array.
 
         Raises `FarshiftError` if these numbers are inconsistent, `UnknownName` for an unknown column.
 
@@ -201,10 +197,17 @@ class Part:
         >>> first["a"].tolist(), first["b"].tolist()
         ([49, 91, 57, 77], [56, 50, 31, 94])
         """
+        check_text(text)
         cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
         steps = cut.steps(start, worker, workers)
-        readers = {name: self._reader(name, text) for name in self.resolve_columns(columns)}
-        return read_batches(readers, self.order(seed, epoch), cut, steps, raw_text=text == "bytes", reuse=reuse)
+        return self._read_batches(self.resolve_columns(columns), self.order(seed, epoch), cut, steps, text)
+
+    def _read_batches(
+        self, names: Sequence[str], order: Order, cut: GlobalBatches, steps: range, text: Text
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        columns = {name: self.column(name, text) for name in names}
+        for positions, bounds in cut.positions(order, steps):
+            yield from cut_batches(columns, positions, bounds, text == "bytes", isinstance(order, AsStored))
 
     def order(self, seed: int | None, epoch: int) -> Order:
         """Return the order of an epoch; the stored order without a seed.
@@ -335,7 +338,7 @@ class Part:
         if seed is not None and pool > 1:
             name = f"{self.identity}/{self.name}/{seed}/{epoch}/lengths"
             order = BucketedOrder(name, order, tokens.lengths, batch_size, pool)
-        readers = {name: self._reader(name, "str") for name in self.resolve_columns(columns)}
+        readers = {name: self.column(name) for name in self.resolve_columns(columns)}
         return iterate_token_batches(readers, tokens, order, cut, cut.steps(start, worker, workers), pad)
 
     def to_hf(self) -> Any:
@@ -425,7 +428,7 @@ class Part:
         """
         if name not in self.coded:
             raise UnknownName("column of codes", name, self.coded)
-        return encode_categories(self.source, name).categories
+        return to_object_array(encode_categories(self.source, name)[1])
 
     def column(self, name: str, text: Text = "str") -> Column:
         """Return a reader of a column by position. Texts that are not Arrow data are objects, unless `text` is
@@ -438,23 +441,7 @@ class Part:
 
     def __getstate__(self) -> dict[str, Any]:
         # Opened columns are views of data that are pickled anyway; as arrays they would be pickled twice.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_opened", "_readers")}
-
-    def _reader(self, name: str, text: Text) -> Column:
-        """A column prepared for batches: once for many batches, and again for many passes at the second pass."""
-        key = name, text
-        known = self._readers.get(key)
-        reader = (
-            prepare_column(self.column(*key), len(self), text)
-            if known is None
-            else materialise_column(known, len(self))
-        )
-        self._readers[key] = reader
-        return reader
-
-    @cached_property
-    def _readers(self) -> dict[tuple[str, Text], Column]:
-        return {}
+        return {name: value for name, value in self.__dict__.items() if name != "_opened"}
 
     @cached_property
     def _opened(self) -> dict[tuple[str, Text], Column]:
@@ -464,13 +451,12 @@ class Part:
     def _open(self, name: str, text: Text) -> Column:
         import pyarrow as pa
 
-        check_text(text)
         if name in self.row_metadata or name == "corrupted":
             values = self.corrupted if name == "corrupted" else self.row_metadata[name]
             is_text = values.dtype == object and text == "bytes"
             return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
         if text == "codes" and name in self.coded:
-            return FixedColumn(encode_categories(self.source, name).codes, self.source_indices)
+            return FixedColumn(encode_categories(self.source, name)[0], self.source_indices)
         column = self._source_column(name)
         if name != self.label or self.override is None:
             return column

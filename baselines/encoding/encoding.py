@@ -24,7 +24,7 @@ from ...loaders.batching.encoded import BadImage, EncodedFiles
 from ...loaders.batching.images import Files, find_readable_images, read_content
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder
-from ...loaders.stream.columns import StreamedPixels
+from ...loaders.stream.split import StreamedPixels
 from ..formats import Format, Texts, make_format
 from .images import is_encoded
 from .pixel_rows import PixelRows, find_largest_value

@@ -116,8 +116,7 @@ class ModelRows:
 def copy_rows(column: Any, rows: slice | NDArray[Any]) -> NDArray[Any]:
     """Return a copy of some rows of one of the columns of `ModelRows`."""
     if isinstance(column, TextColumn):
-        count = len(column.stored) if column.places is None else len(column.places)
-        return to_object_array(column.take(np.arange(count)[rows]))
+        return to_object_array(column.take(np.arange(len(column))[rows]))
     selected = column[rows]
     is_view = isinstance(selected, np.ndarray) and isinstance(rows, slice)
     return np.array(selected) if is_view else np.asarray(selected)
@@ -130,10 +129,7 @@ def _load_column(column: Any) -> NDArray[Any]:
 
 
 def _select_rows(column: Any, rows: NDArray[Any]) -> Any:
-    if isinstance(column, TextColumn):
-        every = np.arange(len(column.stored)) if column.places is None else column.places
-        return TextColumn(column.stored, every[rows])
-    return column[rows]
+    return column.select(rows) if isinstance(column, TextColumn) else column[rows]
 
 
 @dataclass(frozen=True)

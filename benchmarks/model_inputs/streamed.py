@@ -13,9 +13,8 @@ from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...loaders.cache.store import load_or_build_table
 from ...loaders.part import Part
-from ...loaders.stream.columns import find_streamed_inputs
 from ...loaders.stream.part import StreamedPart
-from ...loaders.stream.split import StreamedSplit, read_into_memory, select_light_fields
+from ...loaders.stream.split import StreamedSplit, find_streamed_inputs, select_light_fields
 from ..benchmark import Benchmark, find_benchmark
 
 
@@ -51,7 +50,7 @@ class StreamedBenchmark(Benchmark):
         file = f"{self.manifest.name.replace('/', '-')}-{self.manifest.identity[:16]}-{name}-{digest}-inputs.arrow"
         names = tuple(field.name for field in self.split.source.schema.of_role("input"))
         table = load_or_build_table(
-            get_cache_root() / "splits" / file, lambda: read_into_memory(self.streamed(name), names).source
+            get_cache_root() / "splits" / file, lambda: self.streamed(name).load(names, report=True).source
         )
         return replace(rows, source=table, source_indices=np.arange(len(rows)), row_metadata={}).without_labels()
 

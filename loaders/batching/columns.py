@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
-from .order import AsStored, GlobalBatches, Order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,6 +23,9 @@ Rows = NDArray[np.int64]
 Text = Literal["codes", "str", "bytes"]
 """How texts are returned: "str" as objects, "bytes" as bytes and offsets, "codes" as objects except for columns of role
 meta, which are returned as codes into their categories."""
+
+_NARROW = 16
+"""Columns of at most this many bytes a row are gathered for many batches at once."""
 
 
 def check_text(text: str) -> None:
@@ -40,12 +42,11 @@ class FixedColumn:
     places: Rows | None = None
     override: np.ma.MaskedArray[Any, Any] | None = None
 
-    def take(self, rows: Rows, buffer: NDArray[Any] | None = None) -> NDArray[Any]:
-        """Return the values of some rows, in new memory or at the head of `buffer`."""
+    def take(self, rows: Rows) -> NDArray[Any]:
+        """Return the values of some rows, in new memory."""
         at = rows if self.places is None else self.places[rows]
-        out = None if buffer is None else buffer[: len(rows)]
-        # Opening a split checks its places against the source; checking again here would give `out` a second buffer.
-        values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip", out=out)
+        # Opening a split checks its places against the source.
+        values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip")
         if self.override is not None:
             overrides = self.override[rows]
             np.copyto(values, overrides.data, where=~np.ma.getmaskarray(overrides))
@@ -67,10 +68,6 @@ class FixedColumn:
         """Bytes of a row."""
         return self.stored.dtype.itemsize * prod(self.stored.shape[1:])
 
-    def buffer(self, rows: int) -> NDArray[Any]:
-        """Return an uninitialised array for this many rows."""
-        return np.empty((rows, *self.stored.shape[1:]), self.stored.dtype)
-
 
 @dataclass(frozen=True)
 class TextColumn:
@@ -79,20 +76,23 @@ class TextColumn:
     stored: pa.Array
     places: Rows | None = None
 
+    def __len__(self) -> int:
+        return len(self.stored if self.places is None else self.places)
+
     def take(self, rows: Rows) -> pa.Array:
         return self.stored.take(rows if self.places is None else self.places[rows])
 
+    def select(self, rows: NDArray[Any]) -> TextColumn:
+        """Select rows by indices or a mask; nothing is read."""
+        return TextColumn(self.stored, (np.arange(len(self)) if self.places is None else self.places)[rows])
+
     @property
     def lies_in_order(self) -> bool:
-        """Whether the rows are in order in memory, so that `view` does not copy."""
+        """Whether the rows are in order in memory, so that `raw` and a slice do not gather them."""
         return self.places is None
 
-    def view(self, start: int, stop: int) -> pa.Array:
-        """Return rows [start, stop) of a column that is in order, not copied."""
-        return self.stored.slice(start, stop - start)
-
     def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """`copy_bytes_and_offsets` of `view`."""
+        """`copy_bytes_and_offsets` of rows [start, stop) of a column that is in order."""
         content, bounds = self._buffers
         first, last = bounds[start], bounds[stop]
         return content[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
@@ -103,54 +103,6 @@ class TextColumn:
 
 
 Column = FixedColumn | TextColumn
-
-_KEPT_ROWS = 2**20
-_NARROW = 16
-_KEPT_BYTES = 64 * 2**20
-_SAMPLE, _OFTEN, _FEW = 1024, 8, 4096
-"""A column of at most `_NARROW` bytes a row is gathered at once in a part of at most `_KEPT_ROWS` rows; a wider one of
-at most `_KEPT_BYTES` when it is read a second time. A text column counts as having few values if those of the first
-`_SAMPLE` rows occur `_OFTEN` times each, and there are at most `_FEW` in all."""
-
-
-def prepare_column(column: Column, rows: int, text: Text) -> Column:
-    """Prepare a column of a part of `rows` rows for many batches: a narrow one is gathered into the part's order, and a
-    text column with few values (a domain, a speaker) has one object for each value, shared by its rows."""
-    if rows > _KEPT_ROWS or (isinstance(column, TextColumn) and text == "bytes"):
-        return column
-    every = np.arange(rows)
-    if isinstance(column, TextColumn):
-        shared = _share_objects(column, every)
-        return column if shared is None else FixedColumn(shared)
-    return column if column.lies_in_order or column.width > _NARROW else FixedColumn(column.take(every))
-
-
-def materialise_column(column: Column, rows: int) -> Column:
-    """Prepare a column that is read again after `prepare_column`: if it is scattered and small, gather it in memory in
-    the part's order. That does not pay off for a single pass."""
-    if isinstance(column, TextColumn) or column.lies_in_order or rows * column.width > _KEPT_BYTES:
-        return column
-    return FixedColumn(column.take(np.arange(rows)))
-
-
-def _share_objects(column: TextColumn, every: Rows) -> NDArray[Any] | None:
-    """A text column as an array of shared objects; None if it has many distinct values."""
-    import pyarrow as pa
-
-    kind = column.stored.type
-    sample = every[:_SAMPLE]
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return None
-    if len(column.take(sample).unique()) > len(sample) / _OFTEN:
-        return None
-    coded = column.take(every).dictionary_encode()
-    if coded.null_count or len(coded.dictionary) > _FEW:
-        return None
-    array: NDArray[Any] = to_object_array(coded.dictionary)[coded.indices.to_numpy()]
-    return array
-
-
-Read: TypeAlias = "NDArray[Any] | pa.Array | tuple[NDArray[np.uint8], NDArray[np.int64]]"
 
 
 def to_object_array(texts: pa.Array) -> NDArray[Any]:
@@ -195,83 +147,43 @@ def _read_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
     return (np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)), bounds
 
 
-def make_batch(
-    columns: Mapping[str, Column], read: Callable[[str, Column], Read], raw_text: bool
-) -> dict[str, NDArray[Any]]:
-    """Make a batch of what `read` returns for each column: a text column is two arrays with `raw_text`, `<name>` and
-    `<name>.offsets`, else one of objects."""
-    batch: dict[str, NDArray[Any]] = {}
-    for name, column in columns.items():
-        values = read(name, column)
-        if isinstance(values, np.ndarray):
-            batch[name] = values
-        elif isinstance(values, tuple):
-            batch[name], batch[f"{name}.offsets"] = values
-        elif raw_text:
-            batch[name], batch[f"{name}.offsets"] = copy_bytes_and_offsets(values)
-        else:
-            batch[name] = to_object_array(values)
-    return batch
-
-
-def read_batches(
-    columns: Mapping[str, Column], order: Order, cut: GlobalBatches, steps: range, raw_text: bool, reuse: bool
+def cut_batches(
+    columns: Mapping[str, Column], positions: Rows, bounds: list[int], raw_text: bool, in_order: bool = False
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield a rank's share of the global batches `steps`, each as `make_batch`. With `reuse`, arrays of fixed width are
-    views of the file if the rows are adjacent, else of one buffer. Without it, narrow columns are gathered for many
-    batches at once, and each batch gets a slice."""
-    narrow = {
-        name: column
+    """Yield batches, in which batch i has the rows positions[bounds[i]:bounds[i + 1]] of each column: a text column is
+    an array of objects, with `raw_text` two arrays, `<name>` and `<name>.offsets`. in_order: the positions of each
+    batch are consecutive numbers. The caller owns every array."""
+    gathered = {
+        name: column.take(positions)
         for name, column in columns.items()
-        if isinstance(column, FixedColumn) and column.width <= _NARROW and not reuse
+        if isinstance(column, FixedColumn) and column.width <= _NARROW
     }
-    wide = {name: column for name, column in columns.items() if name not in narrow}
-    texts = {name for name, column in columns.items() if raw_text and isinstance(column, TextColumn)}
-    names = [own for name in columns for own in ((name, f"{name}.offsets") if name in texts else (name,))]
-    room = -(-min(cut.batch_size, cut.rows) // cut.world)
-    side_by_side = {name for name, column in columns.items() if column.lies_in_order and isinstance(order, AsStored)}
-    buffers = {
-        name: column.buffer(room)
-        for name, column in columns.items()
-        if reuse and isinstance(column, FixedColumn) and name not in side_by_side and column.stored.dtype != object
-    }
-
-    def read(name: str, column: Column, rows: Rows) -> Read:
-        if name in side_by_side:
-            first = int(rows[0]) if len(rows) else 0
-            if raw_text and isinstance(column, TextColumn):
-                return column.raw(first, first + len(rows))
-            view = column.view(first, first + len(rows))
-            return view.copy() if isinstance(view, np.ndarray) and not (reuse and view.dtype != object) else view
-        return column.take(rows, buffers.get(name)) if isinstance(column, FixedColumn) else column.take(rows)
-
-    for positions, bounds in cut.positions(order, steps):
-        gathered = {name: column.take(positions) for name, column in narrow.items()}
-        for start, stop in pairwise(bounds):
-            rest = make_batch(wide, partial(read, rows=positions[start:stop]), raw_text) if wide else {}
-            slices = {name: values[start:stop] for name, values in gathered.items()}
-            yield {name: slices[name] if name in slices else rest[name] for name in names}
+    for start, stop in pairwise(bounds):
+        batch: dict[str, NDArray[Any]] = {}
+        rows = positions[start:stop]
+        first = int(rows[0]) if len(rows) else 0
+        for name, column in columns.items():
+            if name in gathered:
+                batch[name] = gathered[name][start:stop]
+            elif isinstance(column, FixedColumn):
+                is_adjacent = in_order and column.lies_in_order
+                batch[name] = column.stored[first : first + len(rows)].copy() if is_adjacent else column.take(rows)
+            elif raw_text:
+                is_adjacent = in_order and column.lies_in_order
+                raw = column.raw(first, first + len(rows)) if is_adjacent else copy_bytes_and_offsets(column.take(rows))
+                batch[name], batch[f"{name}.offsets"] = raw
+            else:
+                batch[name] = to_object_array(column.take(rows))
+        yield batch
 
 
-@dataclass(frozen=True)
-class CategoryCodes:
-    """A text column as `codes`, shape (rows,), into `categories`, its distinct texts sorted by code point."""
-
-    codes: NDArray[np.int32]
-    values: pa.Array
-
-    @property
-    def categories(self) -> NDArray[np.object_]:
-        """The distinct texts, as `str`."""
-        return to_object_array(self.values)
-
-
-_CODED: dict[int, dict[str, CategoryCodes]] = {}
+_CODED: dict[int, dict[str, tuple[NDArray[np.int32], pa.Array]]] = {}
 """Cached by table object for its lifetime: all parts of an opened split share the codes of their source."""
 
 
-def encode_categories(source: pa.Table, name: str) -> CategoryCodes:
-    """Return the codes of a source's text column, computed once."""
+def encode_categories(source: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return a source's text column as codes, shape (rows,), into its distinct texts sorted by code point, and these;
+    computed once."""
     cached_columns = _CODED.get(id(source))
     if cached_columns is None:
         cached_columns = _CODED[id(source)] = {}
@@ -281,11 +193,11 @@ def encode_categories(source: pa.Table, name: str) -> CategoryCodes:
     return cached_columns[name]
 
 
-def _encode_column(column: pa.ChunkedArray) -> CategoryCodes:
+def _encode_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
     import pyarrow.compute as pc
 
     dictionary_array = join_chunks(column).dictionary_encode()
     order = pc.sort_indices(dictionary_array.dictionary).to_numpy()
     ranks = np.empty(len(order), np.int32)
     ranks[order] = np.arange(len(order), dtype=np.int32)
-    return CategoryCodes(ranks[dictionary_array.indices.to_numpy()], dictionary_array.dictionary.take(order))
+    return ranks[dictionary_array.indices.to_numpy()], dictionary_array.dictionary.take(order)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import FarshiftError
-from .batched import ColumnarPart
+from ..part import Part
 from .columns import FixedColumn, copy_bytes_and_offsets, to_microseconds
 from .order import GlobalBatches
 
@@ -24,14 +24,14 @@ Texts = tuple[Tensor, Tensor]
 class DevicePart:
     """A part's columns on `device`: tensors whose first axis is the row, or `Texts`."""
 
-    part: ColumnarPart
+    part: Part
     device: torch.device
     columns: dict[str, Tensor | Texts]
 
     @classmethod
     def load(
         cls,
-        part: ColumnarPart,
+        part: Part,
         device: torch.device | str,
         columns: Sequence[str] | None,
         text: Literal["bytes"] | None,

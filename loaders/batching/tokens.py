@@ -28,7 +28,7 @@ from ...core.files import get_cache_root, hold_lock, translate_os_errors
 from ...core.progress import log_message, report_progress
 from ..cache.entries import keep_within_limit, read_cache_limit
 from ..cache.store import is_intact, map_table, move_into_cache, write_arrow
-from .columns import Column, make_batch
+from .columns import Column, cut_batches
 from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def iterate_token_batches(
     """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
     the longest row of the share, and `tokens.lengths` (rows,)."""
     for positions, bounds in cut.positions(order, steps):
-        for start, stop in pairwise(bounds):
+        batches = cut_batches(columns, positions, bounds, raw_text=False)
+        for (start, stop), batch in zip(pairwise(bounds), batches, strict=True):
             rows = positions[start:stop]
-            batch = make_batch(columns, lambda _, column, rows=rows: column.take(rows), raw_text=False)  # type: ignore[misc]
             yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}

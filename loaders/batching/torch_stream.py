@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
-from .batched import BatchedPart
+from ..part import Part
 from .columns import Text, check_text, to_microseconds
 from .encoded import BadFile
 from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
@@ -44,7 +44,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __init__(
         self,
-        part: BatchedPart,
+        part: Part,
         batch_size: int,
         seed: int | None = 0,
         epoch: int = 0,

@@ -4,14 +4,10 @@ them without their source, from which the part's digest is computed.
 Checksums are the columns `row_id`, `check` (of the row as written), `occurrence` (its index among the source's rows
 with equal inputs), and `weight`, `group` and `severity` if the part has them. If the split replaces labels: `label`
 (the replacement), `true_label` and `source_check` (of the row with its true label), all null for an unchanged label.
-
-The rows of a Parquet file of a part contain all of these except the true labels of replaced ones, which are stored in
-its metadata (`encode_true_labels`).
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -19,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
-from ...splits.schema import Field
-from ..batching.batched import ExportedPart
+from ..part import Part
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,11 +35,8 @@ TYPES = {
 }
 """The Arrow types of the checksums' columns other than labels."""
 
-TRUE_LABELS = b"farshift.true_labels"
-"""The key of the true labels in a Parquet file's schema metadata."""
 
-
-def describe_export(part: ExportedPart) -> dict[str, Any]:
+def describe_export(part: Part) -> dict[str, Any]:
     """Describe the origin of an export: split, manifest identity, part, rows (their number, and the sha256 of their ids
     as 64-bit little-endian numbers in order, which distinguishes a selection), and the fields of the source."""
     return {
@@ -58,7 +50,7 @@ def describe_export(part: ExportedPart) -> dict[str, Any]:
     }
 
 
-def iterate_blocks(part: ExportedPart) -> Iterator[pa.Table]:
+def iterate_blocks(part: Part) -> Iterator[pa.Table]:
     """Yield the part's rows in order, as tables of about 64 MB that are in memory one at a time; at least one."""
     first = part.select(np.arange(min(len(part), 1024))).arrow()
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
@@ -67,7 +59,7 @@ def iterate_blocks(part: ExportedPart) -> Iterator[pa.Table]:
         yield part.select(np.arange(start, min(start + rows, len(part)))).arrow().combine_chunks()
 
 
-def compute_checksums(part: ExportedPart, written: pa.Table) -> pa.Table:
+def compute_checksums(part: Part, written: pa.Table) -> pa.Table:
     """Compute the checksums of a part's rows; `written` is `part.arrow()`, the rows as exported."""
     import pyarrow as pa
 
@@ -100,36 +92,3 @@ def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
     if "source_check" in rows.column_names:
         check = pc.coalesce(rows["source_check"], check)
     return rows.select(names).append_column("check", check).append_column("part", pa.repeat(part, rows.num_rows))
-
-
-def encode_true_labels(part: ExportedPart) -> bytes:
-    """Encode the positions and true values of replaced labels as text: base64 of an Arrow stream with `row` (int64) and
-    `label`."""
-    import pyarrow as pa
-
-    rows = np.flatnonzero(part.corrupted)
-    table = pa.table({"row": rows, "label": pa.array(part.true_labels()[rows], part.schema[part.label].arrow())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(table)
-    return base64.b64encode(sink.getvalue())
-
-
-def decode_true_labels(text: bytes, rows: int, label: Field) -> pa.Array:
-    """Decode the text of `encode_true_labels` for a part of `rows` rows with this label: null for an unchanged label.
-    Raises `ValueError` (including `pa.ArrowInvalid`) or `OSError` for anything else."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    stream = pa.ipc.open_stream(base64.b64decode(text, validate=True))
-    if not stream.schema.equals(pa.schema({"row": pa.int64(), "label": label.arrow()})):
-        raise ValueError("they are not row positions with a label each")
-    table = stream.read_all()
-    if table["row"].null_count or table["label"].null_count:
-        raise ValueError("some are missing")
-    numbers = table["row"].to_numpy()
-    if len(numbers) and (numbers[0] < 0 or numbers[-1] >= rows or (np.diff(numbers) <= 0).any()):
-        raise ValueError("their row positions are not in ascending order")
-    mask = np.zeros(rows, bool)
-    mask[numbers] = True
-    return pc.replace_with_mask(pa.nulls(rows, label.arrow()), mask, table["label"].combine_chunks())

@@ -11,19 +11,18 @@ from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError
 from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
-from ..batching.batched import ExportedPart
-from .content import TRUE_LABELS, describe_export, encode_true_labels, iterate_blocks
+from ..part import Part
+from .content import describe_export, iterate_blocks
 
 FORMAT = "farshift-parquet-1"
 
 
-def write(part: ExportedPart, out: Path | str) -> Path:
+def write(part: Part, out: Path | str) -> Path:
     """Write the part to the file `out`, zstd-compressed and atomically.
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
-    of the tensors; and if the split replaces labels, under `farshift.true_labels`, the true ones, so that rows can be
-    verified while streaming (`content.py`). Returns the path. Replaces an earlier export. Raises `FarshiftError` if
+    of the tensors. Returns the path. Replaces an earlier export. Raises `FarshiftError` if
     `out` is a folder or another file.
     """
     target = Path(out)
@@ -45,13 +44,11 @@ def write(part: ExportedPart, out: Path | str) -> Path:
     return target
 
 
-def _write_table(part: ExportedPart, sink: BinaryIO, label: str) -> None:
+def _write_table(part: Part, sink: BinaryIO, label: str) -> None:
     import pyarrow.parquet as pq
 
     shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}
     metadata = {b"farshift": to_canonical_json({"format": FORMAT, "shapes": shapes, **describe_export(part)})}
-    if part.override is not None:
-        metadata[TRUE_LABELS] = encode_true_labels(part)
     blocks = iterate_blocks(part)
     first = next(blocks)
     schema, done = first.schema.with_metadata(metadata), 0

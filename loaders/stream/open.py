@@ -1,7 +1,7 @@
 """Open a part as a stream, from its manifest and the files that contain its rows.
 
-The part's rows (their ids and checks) are known without its source from an export, whose index or rows have to give the
-part's pinned digest; from the manifest if it ships them; or from the cache of a split that was pulled before. Only the
+The part's rows (their ids and checks) are known without its source from an export, whose index has to give the part's
+pinned digest; from the manifest if it ships them; or from the cache of a split that was pulled before. Only the
 digest is trusted.
 """
 
@@ -27,14 +27,14 @@ from ...splits.schema import Schema
 from ..acquire.source import Source as DataSource
 from ..acquire.source import find_source
 from ..cache.store import is_intact, load_or_build_table
-from ..export.content import TYPES, make_manifest_rows
+from ..export.content import make_manifest_rows
 from ..part import Part
-from ..remote.files import File, cache_in_memory
-from ..remote.sources import ExportFolder, Source, find_format, resolve_location
 from ..split import Split, make_assignment_path
+from .files import File, cache_in_memory
 from .parquet import ParquetFiles, ParquetStore
-from .part import Store, StreamedPart
+from .part import Store, StreamedPart, Verify, check_verify
 from .shards import RowIterator, ShardStore, read_export, scan_shards
+from .sources import ExportFolder, Source, find_format, resolve_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,10 +42,8 @@ if TYPE_CHECKING:
 MEMORY = 1 << 28
 """The maximum bytes of rows of an iterator, prefetched or yielded."""
 
-_CHANGED = "it was modified, export it again"
 
-
-def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
+def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: Verify = "epoch") -> StreamedPart:
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
@@ -55,6 +53,9 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
 
     With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
     completely to find the part's rows; the positions are cached as long as the files are unchanged.
+
+    `verify="epoch"` recomputes the id and check of every row that is read from its content; `"open"` only the first
+    time that this process reads it; `"never"` checks only lengths and types, and reads only the requested columns.
 
     Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
     the part, and for a manifest whose rows are not known without its source.
@@ -68,6 +69,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     >>> first["a"].tolist() == next(local.batches(3, seed=0))["a"].tolist()
     True
     """
+    check_verify(verify)
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
     refuse_labels(f"a stream of {name}")
@@ -79,26 +81,24 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> Stream
     store: Store
     if isinstance(location, ExportFolder):
         export = read_export(location, data.schema, label, most)
-        rows = None
-        if _is_export_of(export.manifest, manifest, part):
-            rows = _check_digest(make_manifest_rows(export.index, part), manifest, part, export.name)
-        known = _make_known_part(manifest, data, part, rows)
+        known = _make_known_part(
+            manifest, data, part, _prove_by_index(export.index, export.manifest, manifest, part, export.name)
+        )
         shards, memory = cache_in_memory(export.shards, memory)
         store = ShardStore.open(export.index, shards, data.schema, label)
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
-        return StreamedPart(known, store, positions, memory, np.zeros(len(known), bool))
+        return StreamedPart.of(known, store, positions, memory, verify)
     files, memory = cache_in_memory(location, memory)
+    known = _make_known_part(manifest, data, part, None)
     if find_format(files[0].name) == "parquet":
-        tables = ParquetFiles.open(files, data.schema, label)
-        known = _make_known_part(manifest, data, part, _prove_by_parquet(tables, manifest, data, part, memory))
+        tables = ParquetFiles.open(files, data.schema)
         index = _locate_rows(known, files, most, lambda: _scan_parquet(tables, data.schema, memory))
         sizes, occurrences, numbers = (index[name].to_numpy() for name in ("size", "occurrence", "number"))
         store = ParquetStore(files, sizes, occurrences, tables, numbers)
     else:
-        known = _make_known_part(manifest, data, part, None)
         index = _locate_rows(known, files, most, lambda: scan_shards(files, data.schema))
         store = ShardStore.open(index, files, data.schema, label)
-    return StreamedPart(known, store, np.arange(len(known)), memory, np.zeros(len(known), bool))
+    return StreamedPart.of(known, store, np.arange(len(known)), memory, verify)
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
@@ -250,62 +250,20 @@ def _find_known_rows(manifest: Manifest, source: DataSource, part: str) -> pa.Ta
     return refuse()
 
 
-def _is_export_of(metadata: dict[str, Any], manifest: Manifest, part: str) -> bool:
-    """Whether an export claims to be of this part."""
-    pin = manifest.definition.parts[part]
-    return (metadata.get("identity"), metadata.get("part"), metadata.get("rows")) == (manifest.identity, part, pin.rows)
-
-
-def _prove_by_parquet(
-    files: ParquetFiles, manifest: Manifest, source: DataSource, part: str, memory: int
+def _prove_by_index(
+    index: pa.Table, metadata: dict[str, Any], manifest: Manifest, part: str, where: str
 ) -> pa.Table | None:
-    """The manifest's rows from a Parquet file that `Part.to_parquet` wrote, read once; None if the files are not such
-    an export. Raises `BadData` if it claims to be of this part but has other rows."""
-    if not _is_export_of(files.read_export_metadata(), manifest, part):
+    """The manifest's rows by the index of an export; None if it is of another part. Raises `BadData` if it claims to be
+    of this part but has other rows."""
+    pin = manifest.definition.parts[part]
+    if (metadata.get("identity"), metadata.get("part"), metadata.get("rows")) != (manifest.identity, part, pin.rows):
         return None
-    (file,) = files.files
-
-    def read() -> pa.Table:
-        return _check_digest(_read_exported_rows(files, source, part, memory), manifest, part, file.name)
-
-    if file.identity is None:
-        return read()
-    key = compute_identity({"rows of": manifest.identity, "part": part, "file": file.identity})[:32]
-    return load_or_build_table(
-        get_cache_root() / "splits" / f"{manifest.name.replace('/', '-')}-{part}-rows-{key}.arrow", read
-    )
-
-
-def _read_exported_rows(files: ParquetFiles, source: DataSource, part: str, memory: int) -> pa.Table:
-    """The manifest's rows by an exported file's own columns."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    fields, (file,), (footer,) = source.schema.fields, files.files, files.footers
-    stored = footer.schema.to_arrow_schema().names
-    carried = [name for name in ("row_id", "weight", "group", "severity") if name in stored]
-    if "row_id" not in carried or not footer.num_rows:
-        raise BadData(f"{file.name} has no rows with a row_id: {_CHANGED}")
-    pieces = []
-    for first, batch in files.scan([*(field.name for field in fields), *carried], memory):
-        piece = pa.table({name: batch[name] for name in carried})
-        for name, column in zip(carried, piece.columns, strict=True):
-            if str(column.type) not in TYPES[name] or column.null_count:
-                raise BadData(
-                    f"{files.describe_location(first)}: column {name!r} is not {' or '.join(TYPES[name])}: {_CHANGED}"
-                )
-        digests = compute_row_digests(files.convert(first, batch, fields), source.schema)
-        piece = piece.append_column("check", [get_digest_prefixes(digests)])
-        if files.true_labels is not None:
-            is_replaced = files.true_labels.slice(first, batch.num_rows).is_valid()
-            piece = piece.append_column("label", pc.if_else(is_replaced, batch[files.label], None))
-        pieces.append(piece)
-    return make_manifest_rows(pa.concat_tables(pieces), part)
-
-
-def _check_digest(rows: pa.Table, manifest: Manifest, part: str, where: str) -> pa.Table:
+    rows = make_manifest_rows(index, part)
     if not _has_published_digest(rows, manifest, part):
-        raise BadData(f"{where} does not have the published rows of {manifest.full_name}, {part}: {_CHANGED}")
+        raise BadData(
+            f"{where} does not have the published rows of {manifest.full_name}, {part}: it was modified, export it "
+            "again"
+        )
     return rows
 
 

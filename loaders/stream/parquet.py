@@ -8,19 +8,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property, partial
 from threading import Event
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.documents import parse_json
 from ...core.errors import BadData, FarshiftError, get_first_line
 from ...splits.schema import Field, Schema
-from ..export.content import TRUE_LABELS, decode_true_labels
 from ..readers._arrow_types import NotExact, to_item, to_stored_column
-from ..remote.files import File, RangeFile, coalesce_ranges
-from ..remote.prefetch import THREADS, prefetch_tasks
-from .part import Store
+from .files import File, RangeFile, coalesce_ranges
+from .part import THREADS, Store, prefetch_tasks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,16 +38,13 @@ memory, so the sizes in a footer are no bound."""
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """Parquet files and their footers. Rows are numbered consecutively over all row groups of all files. `true_labels`
-    are those of the rows in which an export replaced the source's `label`, and null elsewhere."""
+    """Parquet files and their footers. Rows are numbered consecutively over all row groups of all files."""
 
     files: tuple[File, ...]
     footers: tuple[pq.FileMetaData, ...]
-    label: str = ""
-    true_labels: pa.ChunkedArray | None = None
 
     @classmethod
-    def open(cls, files: Sequence[File], schema: Schema, label: str) -> ParquetFiles:
+    def open(cls, files: Sequence[File], schema: Schema) -> ParquetFiles:
         """Read the footers. Raises `BadData` for a file that is not Parquet, `FarshiftError` if a field is missing."""
         with ThreadPoolExecutor(THREADS) as threads:
             footers = tuple(threads.map(_read_footer, files))
@@ -61,19 +55,7 @@ class ParquetFiles:
                 raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it belongs to another source")
             if len(set(names)) < len(names):
                 raise BadData(f"{file.name} has several columns of one name")
-        return cls(tuple(files), footers, label, _read_true_labels(files, footers, schema[label]))
-
-    def read_export_metadata(self) -> dict[str, Any]:
-        """Return the record of the export that is the only file; empty for other files."""
-        if len(self.files) != 1:
-            return {}
-        try:
-            record: dict[str, Any] = parse_json((self.footers[0].metadata or {}).get(b"farshift", b"{}"), dict)
-        except ValueError as error:
-            raise BadData(
-                f"{self.files[0].name}: the record of its export is damaged: {get_first_line(error)}"
-            ) from error
-        return record
+        return cls(tuple(files), footers)
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -85,12 +67,12 @@ class ParquetFiles:
         """The number of each row group's first row, and last the number of all rows, shape (groups + 1,)."""
         return np.cumsum([0, *(self.footers[file].row_group(group).num_rows for file, group in self.groups)])
 
-    def group_of(self, numbers: Numbers | int) -> Any:
+    def group_of(self, numbers: Numbers) -> Numbers:
         """Return the row group of each row."""
         return np.searchsorted(self.starts, numbers, "right") - 1
 
     def describe_location(self, number: int) -> str:
-        group_index = int(self.group_of(number))
+        group_index = int(self.group_of(np.array([number]))[0])
         return f"{self.describe_group(group_index)}, row {number - int(self.starts[group_index])} of it"
 
     def describe_group(self, group_index: int) -> str:
@@ -145,16 +127,11 @@ class ParquetFiles:
                 yield from self.decode(group_index, content, names)
 
     def convert(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
-        """Convert stored rows to the fields' types, with the source's own labels."""
+        """Convert stored rows to the fields' types."""
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         where = self.describe_location(first)
-        columns = {field.name: _convert_column(batch[field.name], field, where) for field in fields}
-        if self.true_labels is not None and self.label in columns:
-            labels = self.true_labels.slice(first, batch.num_rows).cast(columns[self.label].type)
-            columns[self.label] = pc.coalesce(labels, columns[self.label])
-        return pa.table(columns)
+        return pa.table({field.name: _convert_column(batch[field.name], field, where) for field in fields})
 
 
 def _read_footer(file: File) -> pq.FileMetaData:
@@ -165,24 +142,6 @@ def _read_footer(file: File) -> pq.FileMetaData:
         return pq.read_metadata(RangeFile(file, Event(), [(max(0, file.size - _FOOTER), file.size)]))
     except (pa.ArrowException, OSError) as error:
         raise BadData(f"{file.name} is not a Parquet file: {get_first_line(error)}") from error
-
-
-def _read_true_labels(
-    files: Sequence[File], footers: Sequence[pq.FileMetaData], label: Field
-) -> pa.ChunkedArray | None:
-    import pyarrow as pa
-
-    texts = [(footer.metadata or {}).get(TRUE_LABELS) for footer in footers]
-    if not any(texts):
-        return None
-    chunks = []
-    for file, footer, text in zip(files, footers, texts, strict=True):
-        try:
-            rows = footer.num_rows
-            chunks.append(pa.nulls(rows, label.arrow()) if text is None else decode_true_labels(text, rows, label))
-        except (ValueError, OSError, MemoryError) as error:
-            raise BadData(f"{file.name}: its true labels are damaged: {get_first_line(error)}") from error
-    return pa.chunked_array(chunks)
 
 
 def _convert_column(column: pa.Array, field: Field, where: str) -> pa.Array:

@@ -28,9 +28,9 @@ from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write
 from ..export.content import TYPES
 from ..export.webdataset import FORMAT, name_member_extension
-from ..remote.files import LONGEST, File, RangeFile, coalesce_ranges, read_whole_file
-from ..remote.sources import MANIFEST, ExportFolder
+from .files import LONGEST, File, RangeFile, coalesce_ranges, read_whole_file
 from .part import Store
+from .sources import MANIFEST, ExportFolder
 
 if TYPE_CHECKING:
     import pyarrow as pa

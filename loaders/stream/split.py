@@ -1,35 +1,38 @@
-"""A split that is not downloaded: all columns except images and audio are read once and cached.
+"""A split that is not downloaded: images and audio are read on demand, all other columns once, into the cache.
 
 Thus models can be trained and scored on a benchmark that was never downloaded completely.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import get_cache_root
-from ...core.progress import report_progress
 from ...splits.manifest import Manifest
-from ...splits.schema import Schema
+from ...splits.schema import Field, Schema
+from ..batching.columns import join_chunks
+from ..batching.encoded import EncodedFiles
 from ..cache.store import is_intact, load_or_build_table
 from ..part import Part
 from ..split import Split
-from .columns import is_streamed
 from .open import find_manifest_source, stream
 from .part import StreamedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_CARRIED = ("weight", "group", "severity")
+_AT_ONCE = 256
+"""The number of files read at once in a sequential pass."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,13 @@ class StreamedSplit(Split):
     def _light_parts(self) -> dict[str, Part]:
         return {}
 
-    def kept_at(self, name: str) -> Path:
-        """Return the cache path of a part's columns that are not streamed."""
-        of = self.manifest
-        shape = self.source.cached_at.stem.rpartition("-")[2]
+    def _kept_at(self, name: str) -> Path:
+        of, shape = self.manifest, self.source.cached_at.stem.rpartition("-")[2]
         return get_cache_root() / "splits" / f"{of.name.replace('/', '-')}-{of.identity[:16]}-{name}-{shape}-told.arrow"
 
     def is_kept(self, name: str) -> bool:
         """Whether a part's columns are cached, so that its stream is not needed."""
-        return is_intact(self.kept_at(name))
+        return is_intact(self._kept_at(name))
 
     def part(self, name: str) -> Part:
         """Return a part without the streamed inputs."""
@@ -85,45 +86,113 @@ class StreamedSplit(Split):
         if name not in self.parts:
             raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
         if name not in self._light_parts:
-            rows = load_or_build_table(self.kept_at(name), lambda: _read_light_table(self.stream(name)))
-            carried = {key: rows[f"/{key}"].to_numpy() for key in _CARRIED if f"/{key}" in rows.column_names}
+            rows = load_or_build_table(self._kept_at(name), lambda: _read_light_table(self.stream(name)))
+            # The manifest's columns have names that no field has (`/weight`).
+            carried = {column[1:]: rows[column] for column in rows.column_names if column.startswith("/")}
             assigned = pa.table({"part": [name] * rows.num_rows, "place": np.arange(rows.num_rows), **carried})
-            if "/label" in rows.column_names:
-                assigned = assigned.append_column("label", rows["/label"])
             self._light_parts[name] = Split(self.manifest, self.source, rows, assigned).part(name)
         return self._light_parts[name]
 
 
 def _read_light_table(part: StreamedPart) -> pa.Table:
-    """Every column of a part except the streamed inputs; the manifest's columns have names that no field has
-    (`/weight`)."""
     import pyarrow as pa
 
-    table = read_into_memory(part, select_light_fields(part.schema)).source
-    for key, values in part.known.row_metadata.items():
+    table = part.load(select_light_fields(part.schema), report=True).source
+    for key, values in part.row_metadata.items():
         table = table.append_column(f"/{key}", pa.array(values))
-    if (override := part.known.override) is not None:
-        table = table.append_column("/label", pa.array(override.data, mask=np.ma.getmaskarray(override)))
+    if part.override is not None:
+        table = table.append_column("/label", pa.array(part.override.data, mask=np.ma.getmaskarray(part.override)))
     return table
 
 
 def select_light_fields(schema: Schema) -> tuple[str, ...]:
     """Return the fields that are cached: all except inputs that are streamed on demand."""
-    return tuple(field.name for field in schema.fields if not (field.role == "input" and is_streamed(field)))
+    return tuple(field.name for field in schema.fields if not (field.role == "input" and _is_streamed(field)))
 
 
-def read_into_memory(part: StreamedPart, columns: tuple[str, ...]) -> Part:
-    """Read these columns of a streamed part into memory; each row is verified against the manifest."""
-    import pyarrow as pa
+def _is_streamed(field: Field) -> bool:
+    """Whether a field can be read on demand: encoded files, and uint8 tensors."""
+    return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))
 
-    types: dict[str, Any] = {"row_id": pa.uint64(), **{name: part.schema[name].arrow() for name in columns}}
-    pieces, done = [pa.schema(types).empty_table()], 0
-    with closing(part.read_blocks(columns)) as blocks:
-        for block in blocks:
-            pieces.append(block.select(list(types)))
-            done += block.num_rows
-            report_progress(f"reading {part.split}, {part.name}", done, len(part))
-    return replace(part.known, source=pa.concat_tables(pieces).combine_chunks(), source_indices=np.arange(len(part)))
+
+def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
+    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for a column that is neither
+    encoded files nor a uint8 tensor."""
+    inputs: dict[str, StreamedFiles | StreamedPixels] = {}
+    for name in names:
+        field = part.schema[name]
+        if not _is_streamed(field):
+            raise FarshiftError(f"{part!r}: the column {name!r} is {field.type}: only images and audio can be streamed")
+        inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
+    return inputs
+
+
+class StreamedFiles(EncodedFiles):
+    """Encoded files of a streamed part: each step reads and verifies the rows that it needs, so that images of shards
+    that do not fit on the disk can be trained on."""
+
+    def __init__(self, part: StreamedPart, name: str) -> None:
+        self.part, self.name = part, name
+        self.places = np.arange(len(part))
+
+    def content(self, index: int) -> memoryview:
+        return memoryview(self.contents([index])[0])
+
+    def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
+        values = _read_column(self.part, np.asarray(places, np.int64), self.name)
+        return [memoryview(value.as_buffer()) for value in values]
+
+    @property
+    def key(self) -> str:
+        return _make_key(self.part, self.name)
+
+    def _some(self, places: NDArray[np.int64]) -> StreamedFiles:
+        return StreamedFiles(self.part.select(places), self.name)
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, len(self), _AT_ONCE):
+            yield from map(bytes, self.contents(np.arange(start, min(start + _AT_ONCE, len(self)))))
+
+
+class StreamedPixels:
+    """A uint8 tensor column of a streamed part, (n, ..): `Pixels` that are read on demand."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, part: StreamedPart, name: str) -> None:
+        self.part, self.name = part, name
+        self.shape = (len(part), *part.schema[name].shape)
+        self.ndim = len(self.shape)
+
+    def __len__(self) -> int:
+        return len(self.part)
+
+    @cached_property
+    def key(self) -> str:
+        return _make_key(self.part, self.name)
+
+    def take(self, rows: NDArray[np.int64], out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        pixels = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
+        pixels[:] = _read_column(self.part, rows, self.name).flatten().to_numpy().reshape(pixels.shape)
+        return pixels
+
+    def __getitem__(self, rows: Any) -> NDArray[np.uint8]:
+        return self.take(np.arange(len(self))[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.uint8]:
+        return self.take(np.arange(len(self)))
+
+
+def _make_key(part: StreamedPart, name: str) -> str:
+    """Identify a column's content: by the manifest, against which every row is verified, and the selected rows."""
+    rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
+    return f"{part.identity}/{part.name}/{name}/{rows}"
+
+
+def _read_column(part: StreamedPart, positions: NDArray[np.int64], name: str) -> pa.Array:
+    """Read a column's values at some positions, possibly repeated; each is read once."""
+    rows, back = np.unique(positions, return_inverse=True)
+    return join_chunks(part.select(rows).load((name,)).source[name]).take(back)
 
 
 def remove_secrets(address: str) -> str:

@@ -21,8 +21,8 @@ from farshift.benchmarks.model import Budget, Task
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData
 from farshift.loaders.part import Part
-from farshift.loaders.stream.columns import find_streamed_inputs
 from farshift.loaders.stream.part import Store, StreamedPart
+from farshift.loaders.stream.split import find_streamed_inputs
 from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 
@@ -69,7 +69,7 @@ def pictures() -> tuple[StreamedPart, ModelRows]:
     output = pa.table({"row_id": ids[order], "check": checks[order]})
     known = Part("made/jpegs@1", "0" * 64, "train", SCHEMA, "kind", output, np.arange(COUNT), {})
     held = Held((), np.full(COUNT, 400), np.zeros(COUNT, np.int64), table)
-    part = StreamedPart(known, held, order, 1 << 20, np.zeros(COUNT, bool))
+    part = StreamedPart.of(known, held, order, 1 << 20)
     files = np.empty(COUNT, object)
     files[:] = table["image"].to_pylist()
     columns = {"image": files[order], "kind": table["kind"].to_numpy()[order], "weight": np.ones(COUNT, np.int64)}

@@ -101,7 +101,7 @@ def shuffled(rows: Rows) -> None:
             yield len(images[some]) + len(labels[some])
 
     def ours() -> Iterator[int]:
-        batches = rows.images.batches(BATCH, seed=1, columns=["image", "label"], reuse=True)
+        batches = rows.images.batches(BATCH, seed=1, columns=["image", "label"])
         return (len(batch["image"]) for batch in batches)
 
     limit = "npy memmap, fancy indexing (limit)"
@@ -121,7 +121,7 @@ def subsets(rows: Rows) -> None:
                 yield len(images[some]) + len(labels[some])
 
         def ours(part=part) -> Iterator[int]:
-            return (len(batch["image"]) for batch in part.batches(BATCH, columns=["image", "label"], reuse=True))
+            return (len(batch["image"]) for batch in part.batches(BATCH, columns=["image", "label"]))
 
         limit = "npy memmap, fancy indexing (limit)"
         result = interleaved({limit: memmap, "farshift": ours})

@@ -94,12 +94,12 @@ def test_batches_are_the_caller_s_own() -> None:
     assert next(here.batches(5))["kind"].tolist() == [0, 1, 0, 1, 0]
 
 
-def test_a_stream_gives_texts_and_says_why_it_has_no_codes(tmp_path) -> None:
+def test_a_stream_gives_texts_and_no_codes(tmp_path) -> None:
     here = load("optdigits/writers")
     there = stream("optdigits/writers", "train", here.to_webdataset(tmp_path / "shards"))
     item, other = next(there.batches(64, seed=0)), next(here.batches(64, seed=0, text="str"))
     assert list(item) == list(other)
     assert item["writers"].tolist() == other["writers"].tolist()
-    with pytest.raises(FarshiftError, match="text='codes' needs all rows of a column"):
-        there.batches(64, text="codes")
+    with pytest.raises(UnknownName, match="no column of codes named 'writers'"):
+        there.categories("writers")
     assert next(iter(there.torch(8)))["writers"] == other["writers"].tolist()[:8]

@@ -8,7 +8,7 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import Unavailable
-from farshift.loaders.remote import http
+from farshift.loaders.stream import files as remote_files
 from hub_faults import LONG, Cut, Fault, Meanwhile, Refuse
 from hub_rows import SORTS, TEXTS, Shop, drained, plain, send_clients_to, stocked
 from hub_server import REPOSITORY, serving
@@ -20,7 +20,7 @@ MEMORY = 1 << 16
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", LONG)
+        patch.setattr(remote_files, "STALL", LONG)
         send_clients_to(hub, patch, tmp_path_factory.mktemp("hf"))
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"), 2_000_000)
 

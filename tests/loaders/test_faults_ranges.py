@@ -11,9 +11,8 @@ from farshift import FarshiftError
 from farshift.core import retry
 from farshift.core.draws import draw_bits
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import http
-from farshift.loaders.remote.files import Cancelled
-from farshift.loaders.remote.http import HttpFile
+from farshift.loaders.stream import files as remote_files
+from farshift.loaders.stream.files import Cancelled, HttpFile
 from hub_faults import (
     LONG,
     SHORT,
@@ -39,7 +38,7 @@ CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes(
 def hub() -> Iterator[Hub]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", LONG)
+        patch.setattr(remote_files, "STALL", LONG)
         yield hub
 
 
@@ -80,7 +79,7 @@ SURVIVED = {
 
 @pytest.mark.parametrize("faults", SURVIVED.values(), ids=SURVIVED)
 def test_a_passing_fault_costs_time_and_nothing_else(hub, file, faults, monkeypatch):
-    monkeypatch.setattr(http, "STALL", patience(*faults))
+    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
     plan(hub, *faults)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
     assert hub.faults.left == 0, "every fault came"
@@ -100,14 +99,14 @@ REFUSED = {
 
 @pytest.mark.parametrize(("faults", "sort", "reason"), REFUSED.values(), ids=REFUSED)
 def test_a_lasting_fault_is_one_error_and_the_next_read_works(hub, file, faults, sort, reason, monkeypatch):
-    monkeypatch.setattr(http, "STALL", patience(*faults))
+    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
     if Stall(0) in faults:
         monkeypatch.setattr(retry, "TRIES", len(faults))
     plan(hub, *faults)
     with pytest.raises(sort, match=reason) as refused:
         file.read(10_000, 110_000, Event())
     assert "\n" not in str(refused.value)
-    monkeypatch.setattr(http, "STALL", LONG)
+    monkeypatch.setattr(remote_files, "STALL", LONG)
     assert file.read(10_000, 110_000, Event()) == CONTENT[10_000:110_000]
 
 

@@ -8,8 +8,7 @@ import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote import files as remote_files
-from farshift.loaders.remote import http
+from farshift.loaders.stream import files as remote_files
 from hub_faults import (
     LONG,
     Cut,
@@ -36,7 +35,7 @@ BODY = {"shards": "GET */shards/*-00000[12].tar", "parquet": "GET */parquet/rows
 def shop(tmp_path_factory) -> Iterator[Shop]:
     with serving() as hub, pytest.MonkeyPatch.context() as patch:
         patch.setattr(retry, "PAUSE", 0.002)
-        patch.setattr(http, "STALL", LONG)
+        patch.setattr(remote_files, "STALL", LONG)
         patch.setattr(remote_files, "SHARE", 0)  # what is kept is not asked for, and meets no fault
         yield stocked(hub, TEXTS, tmp_path_factory.mktemp("shop"))
 
@@ -95,7 +94,7 @@ OPENING: dict[str, tuple[list[Fault], type | None]] = {
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize(("faults", "error"), OPENING.values(), ids=OPENING)
 def test_opening_through_a_fault_is_the_stream_or_one_error(shop, sort, faults, error, monkeypatch):
-    monkeypatch.setattr(http, "STALL", patience(*faults))
+    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
     shop.restock()
     for fault in faults:
         shop.hub.faults.plan("GET */main/*", fault)

@@ -10,8 +10,8 @@ from threading import Event
 import numpy as np
 import pytest
 from farshift.core.errors import Unavailable
-from farshift.loaders.remote import files
-from farshift.loaders.remote.files import CachedFile, FolderFile, cache_in_memory
+from farshift.loaders.stream import files
+from farshift.loaders.stream.files import CachedFile, FolderFile, cache_in_memory
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.files.patterns import PathPattern, choose_paths, expand_numbers, find_files, select_paths
 from farshift.loaders.readers import image_folder, table
-from farshift.loaders.remote.sources import resolve_location
+from farshift.loaders.stream.sources import resolve_location
 from own_source import pin_source
 from support import Heard
 

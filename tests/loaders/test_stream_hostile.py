@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import shutil
@@ -20,9 +19,8 @@ from exported import export
 from farshift import FarshiftError, stream
 from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
-from farshift.loaders.remote.files import FolderFile
-from farshift.loaders.remote.http import HttpFile
 from farshift.loaders.stream import shards
+from farshift.loaders.stream.files import FolderFile, HttpFile
 from farshift.loaders.stream.parquet import ParquetFiles
 from farshift.splits.schema import Field, Schema
 from range_server import serving
@@ -112,47 +110,6 @@ def test_an_index_of_the_wrong_types_or_sizes_is_one_error(exports, tmp_path, ch
     assert message in complaint(folder)
 
 
-def true_labels(rows, labels) -> dict[bytes, bytes]:
-    table, sink = pa.table({"row": rows, "label": labels}), pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return {b"farshift.true_labels": base64.b64encode(sink.getvalue())}
-
-
-@pytest.mark.parametrize(
-    ("metadata", "message"),
-    [
-        ({b"farshift": b"{"}, "the record of its export is damaged"),
-        ({b"farshift": b"[]"}, "the record of its export is damaged: it is not an object"),
-        ({b"farshift.true_labels": b"!!"}, "true labels are damaged"),
-        (true_labels([10**6], [1]), "true labels are damaged: their row positions are not in ascending order"),
-        (true_labels([-3], [1]), "true labels are damaged: their row positions are not in ascending order"),
-        (true_labels([5, 1], [1, 2]), "true labels are damaged: their row positions are not in ascending order"),
-        (true_labels([1], ["x"]), "true labels are damaged: they are not row positions with a label each"),
-        (true_labels(["1"], [1]), "true labels are damaged: they are not row positions with a label each"),
-        (true_labels(pa.array([1, None]), [1, 2]), "true labels are damaged: some are missing"),
-    ],
-)
-def test_what_a_parquet_file_says_of_itself_is_not_trusted(exports, tmp_path, metadata, message):
-    table = pq.read_table(exports / "train.parquet")
-    pq.write_table(table.replace_schema_metadata(table.schema.metadata | metadata), tmp_path / "a.parquet")
-    assert message in complaint(tmp_path / "a.parquet")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda table: table.drop_columns(["row_id"]), "has no rows with a row_id"),
-        (column("row_id", lambda rows: pa.array(["x"] * rows)), "column 'row_id' is not uint64"),
-        (column("sum", lambda rows: pa.array([{"a": 1}] * rows)), "column 'sum' is struct"),
-    ],
-)
-def test_an_exported_file_with_other_columns_is_one_error(exports, tmp_path, change, message):
-    table = pq.read_table(exports / "train.parquet")
-    pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), tmp_path / "a.parquet")
-    assert message in complaint(tmp_path / "a.parquet")
-
-
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -164,7 +121,7 @@ def test_an_exported_file_with_other_columns_is_one_error(exports, tmp_path, cha
 )
 def test_lists_that_only_add_up_to_tensors_are_refused(tmp_path, values, kind):
     pq.write_table(pa.table({"x": pa.array(values, kind)}), tmp_path / "a.parquet")
-    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], Schema((PIXELS,)), "x")
+    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], Schema((PIXELS,)))
     with pytest.raises(BadData, match="column 'x' has"):
         [files.convert(first, batch, [PIXELS]) for first, batch in files.scan(["x"], 1 << 20)]
 
@@ -174,7 +131,7 @@ def test_a_text_that_repeats_a_million_times_is_decoded_some_rows_at_a_time(tmp_
     column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), [text])
     pq.write_table(pa.table({"t": column}), tmp_path / "a.parquet", store_schema=False)
     texts = Schema((Field("t", "string", "input"),))
-    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], texts, "t")
+    files = ParquetFiles.open([FolderFile.open(tmp_path / "a.parquet")], texts)
     sizes = [batch.nbytes for _, batch in files.scan(["t"], 1 << 20)]
     assert sum(sizes) > rows * len(text)
     assert max(sizes) < 50_000_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,7 +19,6 @@ from farshift.loaders.export.content import make_manifest_rows
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import part as streamed_part
 from farshift.loaders.stream.open import RowMatcher
-from farshift.loaders.stream.part import EpochTally
 from farshift.splits.assignment import compute_part_digests
 from farshift.splits.rows import compute_row_digests, compute_row_ids, find_occurrence_numbers, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
@@ -50,9 +48,8 @@ def test_the_pinned_digest_recomputes_from_an_exports_index_alone(name, tmp_path
         assert result[part]["digest"] == opened.manifest.definition.parts[part].digest
 
 
-@pytest.mark.parametrize("sort", ["shards", "train.parquet"])
-def test_an_export_proves_a_part_whose_source_was_never_here(exports, sort, cache):
-    streamed = stream(NAME, "train", exports / sort)
+def test_an_export_proves_a_part_whose_source_was_never_here(exports, cache):
+    streamed = stream(NAME, "train", exports / "shards")
     rows = [row for batch in streamed.batches(500) for row in batch["row_id"].tolist()]
     assert rows == streamed.row_ids.tolist()
     assert len(rows) == 4704
@@ -160,8 +157,8 @@ def test_a_damaged_value_is_named_by_row_file_and_offset(texts, tmp_path):
     target.write_bytes(content[:at] + (b"1" if content[at : at + 1] == b"0" else b"0") + content[at + 1 :])
     part = stream("prefix_sums/32_to_64", "id_test", folder)
     with pytest.raises(BadData, match=rf"row [0-9a-f]{{16}} differs from the manifest \({target}, offset \d+"):
-        list(part.batches(100, verify="epoch"))
-    accepted = sum(len(batch["row_id"]) for batch in part.batches(100, verify="never"))
+        list(part.batches(100))
+    accepted = sum(len(batch["row_id"]) for batch in replace(part, verify="never").batches(100))
     assert accepted == 1000, "without proof the rows are handed out as they come"
 
 
@@ -171,34 +168,8 @@ def test_open_proves_each_row_once_and_epoch_every_time(texts, monkeypatch):
     monkeypatch.setattr(streamed_part, "check_rows", lambda *given: (seen.append(given[0].num_rows), real(*given))[1])
     for verify, expected in (("never", 0), ("open", 100), ("open", 0), ("epoch", 100), ("epoch", 100)):
         seen.clear()
-        list(part.batches(10, seed=1, verify=verify))
+        list(replace(part, verify=verify).batches(10, seed=1))
         assert sum(seen) == expected
-    assert part.torch(10, verify="never").part.verify == "never"
-
-
-def test_an_epoch_that_loses_a_block_is_an_error(texts, monkeypatch):
-    part = replace(stream("prefix_sums/32_to_64", "id_test", texts / "shards"), memory=1)
-    real = streamed_part.prefetch_tasks
-
-    def losing(tasks, most) -> Iterator:
-        blocks = real(tasks, most)
-        next(blocks)
-        yield from blocks
-
-    monkeypatch.setattr(streamed_part, "prefetch_tasks", losing)
-    with pytest.raises(BadData, match="900 rows were read, but 1000 were expected"):
-        list(part.batches(100))
-
-
-@given(st.lists(st.tuples(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)), min_size=2, max_size=30, unique=True))
-def test_tallies_of_shares_add_up_in_any_order_and_tell_any_other_rows(rows):
-    ids, checks = (np.array(column, np.uint64) for column in zip(*rows, strict=True))
-    full = EpochTally.of(ids, checks)
-    assert EpochTally.of(ids[::2], checks[::2]) + EpochTally.of(ids[1::2], checks[1::2]) == full
-    assert EpochTally.of(ids[::-1], checks[::-1]) == full
-    assert EpochTally.of(ids[1:], checks[1:]) != full
-    twice = EpochTally.of(np.append(ids[1:], ids[1]), np.append(checks[1:], checks[1]))
-    assert twice != full, "one row twice and one not at all"
 
 
 SMALL = Schema((Field("a", "int64", "input"), Field("b", "int64", "label"), Field("c", "string", "meta")))

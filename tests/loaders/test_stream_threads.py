@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -15,9 +13,9 @@ import pytest
 from farshift import stream
 from farshift.core import retry
 from farshift.core.errors import BadData
-from farshift.loaders.remote import prefetch
-from farshift.loaders.remote.prefetch import THREADS, prefetch_tasks
 from farshift.loaders.split import open_split
+from farshift.loaders.stream import part as streamed_part
+from farshift.loaders.stream.part import THREADS, prefetch_tasks
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import serving
@@ -56,8 +54,8 @@ def test_no_thread_outlives_its_iterator(shards, ending):
         assert list(batches) == []
     elif ending == "failed":
         checks = np.zeros(len(part), np.uint64)
-        known = replace(part.known, source=part.known.source.set_column(1, "check", [checks]))
-        wrong = replace(part, known=known)
+        known = part.source.set_column(1, "check", [checks])
+        wrong = replace(part, source=known)
         with pytest.raises(BadData, match="differs from the manifest"):
             list(wrong.batches(10))
         batches.close()
@@ -68,7 +66,7 @@ def test_no_thread_outlives_its_iterator(shards, ending):
 
 def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeypatch):
     monkeypatch.setattr(retry, "PAUSE", 60.0)
-    monkeypatch.setattr(prefetch, "THREADS", 2)  # the batch that is wanted, and the next
+    monkeypatch.setattr(streamed_part, "THREADS", 2)  # the batch that is wanted, and the next
     with serving(shards) as site:
         batches = stream(NAME, "id_test", site.url, memory=4_000).batches(1)
         next(batches)
@@ -79,32 +77,6 @@ def test_a_reader_that_waits_for_a_server_ends_when_it_is_closed(shards, monkeyp
         assert reading() != []
         batches.close()
         assert ends()
-
-
-LEFT_OPEN = """
-import sys
-from farshift.core import retry
-from farshift.loaders.remote import prefetch
-from farshift.loaders.stream.open import stream
-retry.PAUSE, prefetch.THREADS = 60.0, 2  # the batch that is wanted, and the next
-batches = stream("prefix_sums/32_to_64", "id_test", sys.argv[1], memory=4_000).batches(1)
-next(batches)
-print("open", flush=True)
-sys.stdin.readline()
-next(batches)  # the third is now asked for, in vain
-"""
-
-
-def test_a_program_that_leaves_its_iterator_open_ends_without_waiting_for_the_server(shards):
-    with serving(shards) as site:
-        program = [sys.executable, "-c", LEFT_OPEN, site.url]
-        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout.readline() == "open\n"
-            while len([path for path, *_ in site.asked if path.endswith(".tar")]) < 2:
-                time.sleep(0.005)
-            site.faults |= {path: ["503"] * 50 for path in site.files}
-            process.communicate("go on\n", timeout=120)
-        assert process.returncode == 0
 
 
 sizes = st.lists(st.integers(1, 60), max_size=40)
@@ -133,7 +105,7 @@ def test_what_is_held_stays_within_its_bytes_and_comes_in_order(sizes, most):
 
 MEASURED = """
 import sys, tracemalloc
-from farshift.loaders.remote import files as remote_files
+from farshift.loaders.stream import files as remote_files
 from farshift.loaders.stream.open import stream
 remote_files.GAP = 0  # what lies between rows is read along in pieces of remote_files.LONGEST, which is no matter of the part
 part = stream("prefix_sums/32_to_64", "id_test", sys.argv[1], memory=100_000)

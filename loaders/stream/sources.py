@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,8 +19,7 @@ from ...core.files import is_offline
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
 from ..files.hidden import is_hidden
 from ..files.patterns import expand_numbers, find_files, is_pattern, select_paths
-from .files import File, FolderFile
-from .http import HttpFile
+from .files import File, FolderFile, HttpFile
 
 T = TypeVar("T")
 
@@ -68,15 +67,15 @@ def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> Expo
     if find_format(source):
         return None
     if source.startswith("hf://"):
-        hub_path = _parse_hub_address(source, resolve_commit)
-        files = {path.rpartition("/")[2]: file for path, file in hub_path.files().items()}
+        folder, listed = _list_hub_files(source, resolve_commit)
+        files = {path.rpartition("/")[2]: file for path, file in listed.items()}
 
         def find_file(name: str, size: int | None) -> File:
             if name not in files:
-                raise Unavailable(f"{hub_path} has no file {name}")
+                raise Unavailable(f"{folder} has no file {name}")
             return files[name]
 
-        return ExportFolder(str(hub_path), find_file) if MANIFEST in files else None
+        return ExportFolder(folder, find_file) if MANIFEST in files else None
     if _is_url(source):
 
         def open_web_file(name: str, size: int | None) -> File:
@@ -91,7 +90,7 @@ def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> Expo
 def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Iterator[File]:
     """The files with rows at `source`."""
     if source.startswith("hf://"):
-        files = _parse_hub_address(source, resolve_commit).files()
+        _, files = _list_hub_files(source, resolve_commit)
         yield from (file for path, file in files.items() if find_format(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
@@ -128,48 +127,36 @@ def find_format(name: str) -> str:
     return suffix if dot and suffix in ("parquet", "tar") and not path.endswith(_INDEX) else ""
 
 
-@dataclass(frozen=True)
-class HubPath:
-    """A path or pattern in a data set on the Hub, at a full commit."""
+def _list_hub_files(address: str, resolve_commit: Callable[[str, str], str]) -> tuple[str, dict[str, HttpFile]]:
+    """The address at the commit of its revision (by default `main`), and the files that match its path or pattern, or
+    are in the folder that it names, by path in the data set."""
+    from huggingface_hub import HfApi, hf_hub_url
+    from huggingface_hub.hf_api import RepoFile
+    from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
-    repository: str
-    commit: str
-    path: str
-
-    def files(self) -> dict[str, HttpFile]:
-        """Return the files that match the path, or that are in the folder it names, by path in the data set."""
-        from huggingface_hub import HfApi, hf_hub_url
-        from huggingface_hub.hf_api import RepoFile
-        from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
-
-        pattern = self.path or "*"
-        steps = pattern.split("/")
-        fixed = next((index for index, step in enumerate(steps) if is_pattern(step)), len(steps) - 1)
-        deep = steps[fixed] == "**" or fixed < len(steps) - 1
-        list_tree = partial(HfApi().list_repo_tree, revision=self.commit, repo_type="dataset", recursive=deep)
-        entries = _request_hub(lambda: list(list_tree(self.repository, "/".join(steps[:fixed]) or None)), str(self))
-        sizes = {entry.path: entry.size for entry in entries if isinstance(entry, RepoFile)}
-        if self.path in {entry.path for entry in entries} - sizes.keys():
-            return replace(self, path=f"{self.path}/*").files()
-        headers = build_hf_headers(library_name="farshift")
-        files: dict[str, HttpFile] = {}
-        for path in select_paths(sizes, pattern):
-            url = hf_hub_url(self.repository, path, repo_type="dataset", revision=self.commit)
-            files[path] = HttpFile(url, sizes[path], None, headers, f"{self.repository}@{self.commit}/{path}")
-        return files
-
-    def __str__(self) -> str:
-        return f"hf://datasets/{self.repository}@{self.commit[:12]}/{self.path}"
-
-
-def _parse_hub_address(address: str, resolve_commit: Callable[[str, str], str]) -> HubPath:
-    """`hf://datasets/owner/name@revision/path` at the revision's commit; by default that of `main`."""
     match = _HUB_ADDRESS.fullmatch(address)
     if match is None:
         raise FarshiftError(
             f"{address} is not an address of files: use hf://datasets/owner/name@revision/path/*.parquet"
         )
-    return HubPath(match[1], resolve_commit(match[1], unquote(match[2] or "main")), (match[3] or "").rstrip("/"))
+    repository, commit, pattern = match[1], resolve_commit(match[1], unquote(match[2] or "main")), match[3] or ""
+    name, pattern = f"hf://datasets/{repository}@{commit[:12]}/{pattern}", pattern.rstrip("/")
+    steps = pattern.split("/")
+    fixed = next((index for index, step in enumerate(steps) if is_pattern(step)), len(steps))
+    list_tree = partial(HfApi().list_repo_tree, repository, revision=commit, repo_type="dataset")
+    folder = "/".join(steps[: min(fixed, len(steps) - 1)]) or None
+    recursive = fixed < len(steps) - 1 or "**" in steps
+    entries = _request_hub(lambda: list(list_tree(folder, recursive=recursive)), name)
+    if pattern in {entry.path for entry in entries if not isinstance(entry, RepoFile)}:
+        entries = _request_hub(lambda: list(list_tree(pattern)), name)
+        pattern += "/*"
+    sizes = {entry.path: entry.size for entry in entries if isinstance(entry, RepoFile)}
+    headers = build_hf_headers(library_name="farshift")
+    files: dict[str, HttpFile] = {}
+    for path in select_paths(sizes, pattern or "*"):
+        url = hf_hub_url(repository, path, repo_type="dataset", revision=commit)
+        files[path] = HttpFile(url, sizes[path], None, headers, f"{repository}@{commit}/{path}")
+    return name, files
 
 
 def _resolve_commit(repository: str, revision: str) -> str:
