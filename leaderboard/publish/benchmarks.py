@@ -3,7 +3,6 @@ its shift, its tables, and figures of its main table."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -103,7 +102,7 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     """Return the contents of a benchmark's definition and its split's manifest; empty for an unknown benchmark."""
     if benchmark is None:
         return {
-            **dict.fromkeys(("credit", "rule", "split", "split_page", "notes", "summary"), ""),
+            **dict.fromkeys(("credit", "split", "split_page", "notes", "summary"), ""),
             **dict.fromkeys(("facts", "audit", "references", "papers"), ()),
             "examples": None,
             "no_examples": "This version of Farshift does not know the benchmark.",
@@ -112,7 +111,6 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     definition = manifest.definition
     examples, why = find_examples(benchmark)
     return {
-        "rule": _describe_rule(definition.rule, definition.parameters),
         "split": manifest.full_name,
         "split_page": make_split_path(manifest),
         "notes": " ".join(note for note in (benchmark.definition.notes, definition.notes) if note),
@@ -127,39 +125,12 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     }
 
 
-_PARAMETER = re.compile(r"`(\w+)(?:\[(\d)\])?`")
-_LONGEST = 80
-"""Maximum length of a parameter's value in the description of a rule."""
-
-
-def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return the first sentence of a rule's description, and the second if the first names no parameter, with the
-    values of its parameters, to be placed after a colon; empty for an unknown rule. Clauses about optional parameters
-    that are not set are left out."""
+def _describe_rule(name: str) -> str:
+    """Return what a rule does, in a sentence that names its parameters; their values are on the split's page."""
     try:
-        rule = find_rule(name)
+        return find_rule(name).title.replace("`", "")
     except FarshiftError:
-        return ""
-    unset = {item.name for item in rule.parameters if item.default and item.name not in parameters}
-
-    def is_left_out(clause: str) -> bool:
-        names = set(re.findall(r"`(\w+)`", clause))
-        return bool(names & unset) and clause.count("(") == clause.count(")")
-
-    def substitute(match: re.Match[str]) -> str:
-        value = parameters.get(match[1])
-        if match[2] and isinstance(value, list) and int(match[2]) < len(value):
-            value = value[int(match[2])]
-        if isinstance(value, list):
-            text = ", ".join(map(str, value))
-            return text if len(text) <= _LONGEST else f"{', '.join(map(str, value[:3]))} and {len(value) - 3} others"
-        return str(value) if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST else match[0]
-
-    chosen = rule.sentences[: 1 if "`" in rule.title else 2]
-    clauses = ". ".join(chosen).replace("drawn by `seed`", "drawn at random").split(", ")
-    remaining = [clause for clause in clauses if not is_left_out(clause)]
-    text = re.sub("[`*]", "", _PARAMETER.sub(substitute, ", ".join(remaining)))
-    return text if text[1:2].isupper() else text[:1].lower() + text[1:]
+        return "a rule that this version of Farshift does not know"
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
@@ -167,6 +138,7 @@ def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     protocol = benchmark.definition.protocol
     facts = [
         ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
+        ("Rule", f"{definition.rule}: {_describe_rule(definition.rule)}"),
         ("Rows", ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())),
         ("Metric", f"{benchmark.metrics[0].name} (version {benchmark.metrics[0].version})"),
         ("Seeds", f"{protocol.seeds} (quick budget: {protocol.quick_seeds})"),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.benchmark import find_benchmark, load_benchmarks
+from ...benchmarks.benchmark import find_benchmark
 from ...benchmarks.statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
 from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
@@ -106,22 +106,8 @@ def _make_context(site: SiteData, view: Table, entries: Sequence[Row]) -> dict[s
         "curves": make_severity_figure(scores, [str(item.model) for item in scores]),
         "contents": contents,
         "credit": format_credit(find_benchmark(benchmark)) if contents else "",
-        "code": _make_row_code(benchmark, row_ids),
         "examples": EXAMPLES,
     }
-
-
-def _make_row_code(benchmark: str, ids: Sequence[int]) -> str:
-    """Return Python code that prints rows of the OOD view; empty if this version does not know the benchmark."""
-    known = load_benchmarks().get(benchmark)
-    if known is None or not ids:
-        return ""
-    listed = ", ".join(f"0x{row_id:016x}" for row_id in ids)
-    return (
-        "import farshift as fs\nimport numpy as np\n\n"
-        f'part = fs.load("{known.definition.split}", part="{known.definition.views["ood"].part}")\n'
-        f"print(part.select(np.isin(part.row_ids, np.array([{listed}], np.uint64))).arrow().to_pylist())"
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.plot._style import MINUS
-from ...benchmarks.scoring.record import Score, SeverityPoint, format_estimate
+from ...benchmarks.scoring.record import SeverityPoint, format_estimate
 from ...benchmarks.statistics.interval import Estimate, read_interval
 from ..tables.table import Row, Table
 
@@ -87,27 +87,6 @@ def describe_severity_axis(benchmark: str) -> str:
     """Return a benchmark's measure of severity."""
     known = load_benchmarks().get(benchmark)
     return describe_axis(known.manifest.definition.severity) or "severity" if known is not None else "severity"
-
-
-def list_severity_shares(score: Score) -> list[float]:
-    """Return the scores from the least to the most severe rows; empty for fewer than two, or if they are not shares."""
-    if len(score.severity) < 2 or score.bounds != SHARE:
-        return []
-    return [point.estimate.value for point in sorted(score.severity, key=lambda point: (point.middle, point.view))]
-
-
-def thin_values(values: Sequence[float], count: int) -> list[float]:
-    """Return `count` of the values, evenly spaced from the first to the last; some twice if there are fewer."""
-    return [values[round(k * (len(values) - 1) / (count - 1))] for k in range(count)] if values else []
-
-
-def draw_outline(values: Sequence[float]) -> str:
-    """Return shares as a path, 60 wide and 16 high, in whole numbers: `M0 3L12 5 24 9`; empty without values."""
-    if not values:
-        return ""
-    step = 60 / (len(values) - 1)
-    points = [f"{round(k * step)} {round(16 * (1 - value))}" for k, value in enumerate(values)]
-    return f"M{points[0]}L{' '.join(points[1:])}"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Rows of generated data are always shown. Rows of published data are shown if the
 the disk of the machine that makes the page: nothing is downloaded for a page.
 
 Examples are the first rows of their part, which is sorted by row id (a digest, so the order is independent of the
-content). Next to each test row is its nearest training row among the first `SEARCHED`, with the differences marked.
+content).
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ import re
 import struct
 import zlib
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cache
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -31,7 +29,8 @@ from ...loaders.part import Part
 MOST_GENERATED, MOST_READ = 50_000, 500_000
 """Maximum number of rows of sources that are generated, and that are read from the disk, for a page."""
 
-ROWS, SEARCHED = 3, 400
+ROWS = 3
+"""Number of rows of each side."""
 
 LONGEST, CELLS = 240, 8
 """Maximum numbers of characters of a text, and of cells of a row, that are shown."""
@@ -50,17 +49,16 @@ _NOT = re.compile(
     r"(pictures|images|corpus|texts|data) (state|has|have|as|of)\b|states? none\b|none stated|test set only",
     re.IGNORECASE,
 )
-_ENCODED = {"image": "an image", "audio": "a recording", "text": "content"}
+_ENCODED = {"image": "an image", "audio": "a recording"}
 _FORMATS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 
 
 @dataclass(frozen=True)
 class ExampleCell:
-    """A value of a row: its name, its text, its HTML with differences marked, and for an image its data: URL."""
+    """A value of a row: its name, its text, and for an image its data: URL."""
 
     name: str
-    words: str
-    html: str
+    text: str
     picture: str = ""
 
 
@@ -154,62 +152,38 @@ def _make_examples(name: str, identity: str) -> Examples:
     """Return the examples of a benchmark by name. The split's identity is an argument because it is part of the cache
     key."""
     benchmark = find_benchmark(name)
+    train = benchmark.part("train")
     if benchmark.kind == "corrupted-label":
-        return _make_label_examples(benchmark)
-    return _make_nearest_examples(benchmark)
-
-
-def _make_label_examples(benchmark: Benchmark) -> Examples:
-    train, (test, _) = benchmark.part("train"), benchmark.view("id")
-    chosen = [*np.flatnonzero(train.corrupted)[: ROWS - 1].tolist(), *np.flatnonzero(~train.corrupted)[:1].tolist()]
+        wrong, right = np.flatnonzero(train.corrupted).tolist(), np.flatnonzero(~train.corrupted).tolist()
+        note = "Training rows, some of them with a wrong label, and test rows, whose labels are correct."
+        test, side, chosen = benchmark.view("id")[0], "Test", [*wrong[: ROWS - 1], *right[:1]]
+    else:
+        note = "Rows of the shifted test part, and of the training part."
+        test, side, chosen = benchmark.view("ood")[0], "Test (OOD)", range(min(ROWS, len(train)))
     return Examples(
-        "Training rows, some of them with a wrong label, and test rows, whose labels are correct.",
+        note,
         {
             "Training": [_make_row(benchmark, train, k) for k in chosen],
-            "Test": [_make_row(benchmark, test, k) for k in range(min(ROWS, len(test)))],
+            side: [_make_row(benchmark, test, k) for k in range(min(ROWS, len(test)))],
         },
     )
 
 
-def _make_nearest_examples(benchmark: Benchmark) -> Examples:
-    train, (test, _) = benchmark.part("train"), benchmark.view("ood")
-    tests, pool = test[:ROWS], train[:SEARCHED]
-    names = [name for name in benchmark.definition.task.inputs if isinstance(pool[0][name], str)]
-    training_rows, test_rows = [], []
-    for k, row in enumerate(tests):
-        near = max(range(len(pool)), key=lambda at: (_compute_word_overlap(pool[at], row, names), -at)) if names else k
-        training_rows.append(_make_row(benchmark, train, near, tests[k] if names else None))
-        test_rows.append(_make_row(benchmark, test, k, pool[near] if names else None))
-    caption = "Rows of the shifted test part"
-    caption += (
-        ", each next to a similar training row; differences are underlined." if names else ", and of the training part."
-    )
-    return Examples(caption, {"Training": training_rows, "Test (OOD)": test_rows})
-
-
-def _compute_word_overlap(left: Mapping[str, Any], right: Mapping[str, Any], names: Sequence[str]) -> float:
-    """Return the Jaccard similarity of the words in the texts of two rows."""
-    left_words, right_words = ({word for name in names for word in row[name].split()} for row in (left, right))
-    return len(left_words & right_words) / (len(left_words | right_words) or 1)
-
-
-def _make_row(benchmark: Benchmark, part: Part, at: int, beside: Mapping[str, Any] | None = None) -> ExampleRow:
-    """Return a row of a part as a page shows it, with its label's name. beside: a row to compare its texts with."""
+def _make_row(benchmark: Benchmark, part: Part, at: int) -> ExampleRow:
+    """Return a row of a part as a page shows it, with its label's name."""
     row, task = part[at], benchmark.definition.task
-    shapes = {field.name: field.type for field in part.schema.fields}
-    cells = [_make_cell(name, row[name], shapes[name], beside) for name in task.inputs[:CELLS]]
+    types = {field.name: field.type for field in part.schema.fields}
+    cells = [_make_cell(name, row[name], types[name]) for name in task.inputs[:CELLS]]
     if len(task.inputs) > CELLS:
-        cells.append(ExampleCell("and", "", format_count(len(task.inputs) - CELLS, "more input")))
+        cells.append(ExampleCell("and", format_count(len(task.inputs) - CELLS, "more input")))
     class_names = task.names or benchmark.manifest.definition.label_names
     label = "label" if task.label == "label" else f"{task.label} (label)"
-    other_label = None if beside is None else {label: _add_class_name(beside[task.label], class_names)}
-    cells.append(_make_cell(label, _add_class_name(row[task.label], class_names), "string", other_label))
+    cells.append(ExampleCell(label, _format_value(_add_class_name(row[task.label], class_names))))
     if part.corrupted[at]:
         true = part.select(np.array([at])).true_labels().tolist()[0]
-        words = _format_value(_add_class_name(true, class_names))
-        cells.append(ExampleCell("true label", "", f"<mark>{escape(words)}</mark>"))
+        cells.append(ExampleCell("true label", _format_value(_add_class_name(true, class_names))))
     if "severity" in part.row_metadata:
-        cells.append(ExampleCell("severity", "", f"{float(part.row_metadata['severity'][at]):g}"))
+        cells.append(ExampleCell("severity", f"{float(part.row_metadata['severity'][at]):g}"))
     return tuple(cells)
 
 
@@ -218,17 +192,14 @@ def _add_class_name(value: Any, names: Sequence[str]) -> Any:
     return f"{value} ({names[value]})" if fits else value
 
 
-def _make_cell(name: str, value: Any, type_: str, beside: Mapping[str, Any] | None) -> ExampleCell:
+def _make_cell(name: str, value: Any, type_: str) -> ExampleCell:
     if type_.startswith("uint8[") and type_.count(",") in (1, 2):
         shape = tuple(int(side) for side in type_[6:-1].split(","))
-        return ExampleCell(name, f"{name}: an image of {shape[0]} x {shape[1]}", "", make_data_uri(value, shape))
+        return ExampleCell(name, f"{name}: an image of {shape[0]} x {shape[1]}", make_data_uri(value, shape))
     if isinstance(value, bytes):
-        what = type_ if type_ in ("image", "audio") else "text"
-        text = f"{name}: {_ENCODED[what]} of {len(value):,} bytes"
-        return ExampleCell(name, text, escape(text), make_encoded_uri(value) if what == "image" else "")
-    words = _format_value(value)
-    other = _format_value(beside[name]) if beside is not None and name in beside and isinstance(value, str) else None
-    return ExampleCell(name, words, escape(words) if other is None else _mark_differences(words, other))
+        text = f"{name}: {_ENCODED.get(type_, 'content')} of {len(value):,} bytes"
+        return ExampleCell(name, text, make_encoded_uri(value) if type_ == "image" else "")
+    return ExampleCell(name, _format_value(value))
 
 
 def _format_value(value: Any) -> str:
@@ -237,17 +208,6 @@ def _format_value(value: Any) -> str:
         return text + (", .." if len(value) > CELLS else "")
     text = f"{value:.4g}" if isinstance(value, float) else escape_untrusted(str(value), LINES)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-
-
-def _mark_differences(text: str, other: str) -> str:
-    """Return a text as HTML, with the words that differ from the other text marked."""
-    words, other_words = text.split(" "), other.split(" ")
-    pieces = []
-    for what, first, last, _, _ in SequenceMatcher(None, words, other_words, autojunk=False).get_opcodes():
-        piece = escape(" ".join(words[first:last]))
-        if piece:
-            pieces.append(piece if what == "equal" else f"<mark>{piece}</mark>")
-    return " ".join(pieces)
 
 
 def make_encoded_uri(content: bytes) -> str:

@@ -31,7 +31,7 @@ from ..tables.table import Row, Table
 from ..teams import identify_team
 from ..validation.card import UNKNOWN
 from .benchmarks import WHAT, classify_inputs
-from .display import SHARE, draw_outline, format_score, list_severity_shares, thin_values
+from .display import SHARE, format_score
 from .entries import is_naive, make_model_path
 from .page import Page, SiteData
 from .svg import Figure, Plot
@@ -69,8 +69,7 @@ class Cell:
     its protocol; first: number on which it can be first; leads: those of them whose task it has learnt; unlearnt:
     number on which its ID score is below the threshold. best: its row of the only table, with `view`; means: ood, id
     and gap over several tables; point: the mean normalised ID and OOD score over the benchmarks that it has, None if
-    their metrics have no chance level; spark: its severity curve as a path; bars: its rank sets as a path, one bar per
-    benchmark."""
+    their metrics have no chance level."""
 
     has: int
     of: int
@@ -81,8 +80,6 @@ class Cell:
     view: Table | None = None
     means: Mapping[str, Interval] = field(default_factory=dict)
     point: tuple[float, float] | None = None
-    spark: str = ""
-    bars: str = ""
 
 
 @dataclass(frozen=True)
@@ -193,25 +190,14 @@ def _make_cell(tables: Sequence[Table], entries: Entries, scales: Scales) -> Cel
     first = [row for row in known if row.rank is not None and row.rank[0] == 1]
     counts = len(known), len(tables), len(first), sum(not is_naive(row) for row in first)
     unlearnt = sum(bool(row.not_learnt) for row in known)
-    curves = [curve for row in known if (curve := list_severity_shares(row.standing.score))]
     chosen = [(row, scales[view.benchmark]) for view, row in zip(tables, rows, strict=True)]
     scored = [(row.standing.score, scale) for row, scale in chosen if row is not None and scale is not None]
     means = {name: _compute_mean(name, scored) for name in ("ood", "id", "gap")} if scored else {}
     point = (means["id"].value, means["ood"].value) if means else None
     if len(tables) == 1:
-        spark = draw_outline(thin_values(curves[0], min(10, len(curves[0]))) if curves else ())
-        return Cell(*counts, unlearnt, known[0], tables[0], point=point, spark=spark)
-    thinned = [thin_values(curve, 7) for curve in curves]
-    return Cell(
-        *counts,
-        unlearnt,
-        means={} if any(row is None and scale is not None for row, scale in chosen) else means,
-        point=point,
-        spark=draw_outline([sum(at) / len(curves) for at in zip(*thinned, strict=True)]),
-        bars="".join(
-            _draw_rank_bar(k, view.ranked, row) for k, (view, row) in enumerate(zip(tables, rows, strict=True))
-        ),
-    )
+        return Cell(*counts, unlearnt, known[0], tables[0], point=point)
+    complete = all(row is not None or scale is None for row, scale in chosen)
+    return Cell(*counts, unlearnt, means=means if complete else {}, point=point)
 
 
 def _compute_mean(name: str, scores: Sequence[tuple[Score, Scale]]) -> Interval:
@@ -229,16 +215,6 @@ def _compute_mean(name: str, scores: Sequence[tuple[Score, Scale]]) -> Interval:
     count = len(values)
     value, half = sum(values) / count, sqrt(sum(squares)) / count
     return Interval(value, max(value - half, least / count), min(value + half, most / count))
-
-
-def _draw_rank_bar(k: int, ranked: int, row: Row | None) -> str:
-    """Return the k-th rank set as a bar, 16 high and 5 from the next one, with rank 1 at the top; empty without one."""
-    if row is None or row.rank is None:
-        return ""
-    low, high = row.rank
-    step = 16 / max(ranked, 1)
-    top = round((low - 1) * step)
-    return f"M{5 * k + 2} {top}v{max(1, round(high * step) - top)}"
 
 
 def _draw_models(rows: Sequence[ModelRow]) -> Figure | None:

@@ -28,7 +28,6 @@ LINKS = (
     ("Compare", "compare/index.html"),
     ("Submit", "submit.html"),
     ("Sealed", "windows.html"),
-    ("Claims", "claims.html"),
     ("Ledger", "ledger.html"),
     ("About", "about.html"),
 )

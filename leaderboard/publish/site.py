@@ -19,7 +19,7 @@ from ..exports._table import list_rows
 from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
-from . import benchmarks, claims, compare, entries, home, ledger, splits
+from . import benchmarks, compare, entries, home, ledger, splits
 from .page import Asset, Frame, Page, get_environment
 
 INDEX = "index.html"
@@ -78,7 +78,7 @@ class Site:
     def pages(self) -> dict[str, Page | Asset]:
         """All files of the site by path, sorted and not yet rendered."""
         pages: list[Page] = [*_list_plain_pages(self)]
-        for kind in (home, benchmarks, splits, entries, compare, claims, ledger):
+        for kind in (home, benchmarks, splits, entries, compare, ledger):
             pages += kind.list_pages(self)
         assets = [*_list_assets(), *_list_downloads(self.snapshot)]
         paths = {page.path for page in pages} | {asset.path for asset in assets}

@@ -7,15 +7,12 @@ from html import unescape
 
 import farshift as fs
 import picture_split
-import pyarrow.parquet as pq
 import pytest
-from farshift.benchmarks.benchmark import find_benchmark
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.compare import list_pairs, make_pair_path
 from farshift.leaderboard.publish.examples import (
     find_benchmark_source,
-    find_examples,
     is_on_disk,
     is_redistributable,
     make_data_uri,
@@ -24,10 +21,7 @@ from farshift.leaderboard.publish.examples import (
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.loaders.freezing.freeze import freeze
 from made_tables import entry, snapshot
-from own_benchmark import write_benchmark
-from own_rows import DRAFT, texts
 
 FREE = "CC0 1.0"
 
@@ -73,22 +67,6 @@ def test_a_licence_that_does_not_let_everybody_pass_rows_on_is_named_instead_of_
     site = Site(board)
     assert "does not permit redistribution (Non-commercial research only)" in words(site, "photos/sketch")
     assert "<img" not in site.pages["benchmarks/photos/sketch.html"].render().decode()
-
-
-def test_of_texts_the_words_that_differ_from_the_training_row_beside_are_marked(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    pq.write_table(texts(40), "rows-0.parquet")
-    (tmp_path / "draft.toml").write_text(licensed(DRAFT, FREE))
-    manifest, _ = freeze(tmp_path / "draft.toml", tmp_path / "splits" / "manifests")
-    write_benchmark(manifest, {}, tmp_path)
-    benchmark = find_benchmark("mine/long")
-    result, why = find_examples(benchmark)
-    assert result is not None and not why
-    train, test = result.sides.values()
-    for left, right in zip(train, test, strict=True):
-        new = set(right[0].words.split()) - set(left[0].words.split())
-        assert new and all(word in "".join(re.findall("<mark>(.*?)</mark>", right[0].html)) for word in new)
 
 
 def colour(batch):

@@ -120,15 +120,3 @@ def test_a_table_can_be_downloaded_in_three_formats_with_the_same_rows():
         assert pq.read_table(io.BytesIO(files["parquet"])).to_pylist() == listed
     links = Read(site.pages["benchmarks/scan/length.html"].render()).links
     assert sum(link.startswith("../../tables/scan-length-") for link in links) == 3
-
-
-def test_a_benchmarks_page_fills_the_rule_with_its_values():
-    site = Site(snapshot([make_entry("mlp", 0.5, "vowel/speakers", "domain"), make_entry("lstm", 0.5)]))
-    text = Read(site.pages["benchmarks/vowel/speakers.html"].render()).text
-    assert (
-        "Rows whose domain (speaker) is one of speaker 08, speaker 09, speaker 10 and 4 others are ood_test, the"
-        in text
-    )
-    assert (
-        "rows whose actions has at most 22 words train" in Read(site.pages["benchmarks/scan/length.html"].render()).text
-    )

@@ -31,7 +31,6 @@ SHOWN = {
     "team": ("entries/ teams/", 1280, 800),
     "submit": ("submit.html", 1280, 1200),
     "windows": ("windows.html", 1280, 700),
-    "claims": ("claims.html", 1280, 1300),
     "ledger": ("ledger.html", 1280, 1200),
     "records": ("ledger.html ledger/", 1280, 900),
     "about": ("about.html", 1000, 900),

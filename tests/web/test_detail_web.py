@@ -29,7 +29,7 @@ def there(real):
         yield address + "site/"
 
 
-KINDS = ("entries/", "models/", "compare/", "splits/", "teams/", "claims", "submit", "windows", "ledger")
+KINDS = ("entries/", "models/", "compare/", "splits/", "teams/", "submit", "windows", "ledger")
 
 
 def unlike(site: Site) -> list[str]:

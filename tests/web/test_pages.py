@@ -75,7 +75,7 @@ def test_columns_sort_both_ways_and_what_is_missing_stays_last(opened, browser, 
         (site_folder / "missing.html").unlink()
 
 
-def test_a_benchmarks_table_sorts_by_a_click_and_claims_are_searched_and_filtered(opened):
+def test_a_benchmarks_table_sorts_by_a_click(opened):
     with opened("benchmarks/scan/length.html") as page:
         column = page.locator("table.standings tbody tr td:nth-child(4)")
         head = page.locator("table.standings th:nth-child(4) button")
@@ -85,16 +85,6 @@ def test_a_benchmarks_table_sorts_by_a_click_and_claims_are_searched_and_filtere
         head.click()
         second = [float(text.split()[0]) for text in column.all_inner_texts()]
         assert first == sorted(first, reverse=True) and second == sorted(first) and len(first) == len(before)
-    with opened("claims.html") as page:
-        rows = page.locator("table.claims tbody tr:visible")
-        every = rows.count()
-        page.select_option("select[name=verdict]", "reproduced")
-        page.fill("input[name=q]", "1804.06872")
-        assert 0 < rows.count() < every
-        assert page.url.endswith("?q=1804.06872&verdict=reproduced")
-        assert {text.strip() for text in rows.locator("td:last-child").all_inner_texts()} == {"✓ reproduced"}
-        rows.locator("a").first.click()
-        assert "arXiv:1804.06872" in page.locator("main").inner_text()
 
 
 def test_the_page_works_from_a_file(browser, site_folder):
@@ -140,7 +130,7 @@ def unlike(folder: Path) -> list[str]:
     paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
     first = [
         next(path for path in paths if path.startswith(kind))
-        for kind in ("entries/", "models/", "claims/", "teams/", "splits/")
+        for kind in ("entries/", "models/", "teams/", "splits/")
     ]
     compared = [path for path in paths if path.startswith("compare/")]
     pairs = [path for path in compared if re.fullmatch(r"compare/[0-9a-f]{16}-[0-9a-f]{16}\.html", path)]
