@@ -8,6 +8,5 @@ heads.py       the histories that this user has seen
 """
 
 from .book import Ledger as Ledger
-from .record import HISTORY as HISTORY
 from .record import KINDS as KINDS
 from .record import Record as Record

@@ -182,7 +182,6 @@ class WindowFound(Answer):
     state: str
     answers: int
     seed: str | None
-    randomness: str
     profile: dict[str, Any] | None
     entries: list[dict[str, Any]]
     files: dict[str, str] = Field(description="Files of its test set that can be downloaded now: path below /api/v1.")

@@ -25,7 +25,6 @@ from ....core.durable import ADVICE
 from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ....core.files import translate_os_errors
 from ...board import Board
-from ...sealed.submit import find_receipt
 from ...sealed.window import find_window, get_utc_time, make_answers_owner, require_open
 from ...settings import ServerSettings, read_server_settings
 from ...submission.validate import read_benchmark_names
@@ -33,7 +32,7 @@ from ...validation.archive import CARD
 from ...validation.problem import Problems, to_problem_records
 from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender
 from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
-from ..queue import ENDED, ENTERED, FAILED, REFUSED, Job, Queue
+from ..queue import ENDED, FAILED, REFUSED, Job, Queue
 from ..scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
@@ -158,22 +157,13 @@ def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
 
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
 def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
-    """Return the state of a submission, with its position in the queue, entries, problems, or receipt."""
+    """Return the state of a submission, with its position in the queue, entries or problems."""
     state = _require_state(request)
     state.accounts.admit(_get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
         raise HTTPProblem.make(404, "no submission has this id")
-    return _make_response(200, _describe_job(state, job), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
-
-
-def _describe_job(state: State, job: Job) -> dict[str, Any]:
-    """Return the public state of a job; of answers that the board accepted, with their receipt."""
-    record = job.record()
-    if job.window and job.state == ENTERED:
-        receipt = find_receipt(state.board, job.window, job.digest)
-        record["receipt"] = None if receipt is None else receipt.record()
-    return record
+    return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
 
 
 @router.post(
@@ -187,7 +177,7 @@ def _describe_job(state: State, job: Job) -> dict[str, Any]:
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
     """Submit answers to an open sealed window, signed by the team's key. Returns 202 with the address of their state,
     or 200 if these answers were submitted before. What arrives before the window closes counts, also if it is checked
-    later. The state has the board's `receipt` once they are checked; no score is available before the window closes."""
+    later. No score is available before the window closes."""
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
@@ -197,7 +187,7 @@ async def answers(request: Request, window: str, bearer: Authorisation = "", con
             given = (state, owned, name, id, digest, size, get_utc_time())
             job, new = await to_thread.run_sync(_enqueue_answers, *given, limiter=state.locking)
         location = {"Location": f"../../submissions/{job.id}"}
-        return _make_response(202 if new else 200, await run_in_threadpool(_describe_job, state, job), location)
+        return _make_response(202 if new else 200, job.record(), location)
 
     return await _drain_if_refused(request, accept)
 
