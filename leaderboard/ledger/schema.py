@@ -49,7 +49,7 @@ TOKENS = Table(
     METADATA,
     C("id", Text, primary_key=True),
     C("hash", Text, nullable=False, unique=True),
-    *_required("team", "team_key", "scopes"),
+    *_required("team", "team_key"),
     C("created", Double, nullable=False),
     *(C(name, Double) for name in ("expires", "revoked")),
 )

@@ -6,7 +6,6 @@ they are on the disk, and checked by triggers: a row must follow the last one, a
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 WAIT = 60
 """Seconds that an append waits for another process."""
-
-SETTLED = 2
-"""Seconds after which a further write of a file has another time, whatever the file system."""
 
 HOLD = 0x46617273686966
 """The number of the advisory lock of a board's writer in PostgreSQL ("Farshif" in ASCII)."""
@@ -185,18 +181,6 @@ class Store:
         with self.reading() as connection:
             hash: str | None = connection.exec_driver_sql("SELECT hash FROM records ORDER BY seq DESC LIMIT 1").scalar()
         return hash
-
-    def read_signature(self) -> tuple[int, ...] | None:
-        """The identity, size and time of an SQLite file, of which every commit changes one; None for another database,
-        and if the file was written just now, when a second commit could have the same time."""
-        if self.dialect != "sqlite":
-            return None
-        try:
-            stat = self._file.stat()
-        except OSError:
-            return None
-        settled = time.time_ns() - stat.st_mtime_ns > SETTLED * 10**9
-        return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if settled else None
 
     def of_kind(self, kind: str) -> list[Record]:
         """The records of a kind by `seq`, unchecked."""

@@ -15,7 +15,7 @@ from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
 from farshift.leaderboard.operations.locations import submit_at
-from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.submission import remote
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.remote import find_token

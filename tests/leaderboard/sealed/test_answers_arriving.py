@@ -17,7 +17,7 @@ from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.server.tokens import create_token, revoke_token
+from farshift.leaderboard.server.accounts import create_token, revoke_token
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, kinds
 from test_window_verify import list_folder
 
