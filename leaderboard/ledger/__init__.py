@@ -2,7 +2,7 @@
 
 record.py      one record: its fields, hash and line; checks of a chain of records; rotation of the board's key
 keys.py        ed25519 keys
-store.py       the table of records in SQLite or PostgreSQL, and its migrations
+store.py       the table of records in SQLite or PostgreSQL
 book.py        all of it together: append, read
 heads.py       the histories that this user has seen
 """
