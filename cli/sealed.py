@@ -45,7 +45,7 @@ def sealed_create(
 def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
     """Write the sealed test of an open window: row ids and inputs, without labels.
 
-    --board BOARD: Board folder, export (folder or zip) or URL.
+    --board BOARD: Board folder, export or URL.
     --out DIR: Output folder.
     """
     from ..leaderboard.operations.locations import open_board_view

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 class Board:
-    """A board at a location: its folder, an export of it (a folder or a zip file), or an http(s) address of an export
-    or of `farshift board serve`.
+    """A board at a location: its folder, an export of it, or an http(s) address of an export or of `farshift board
+    serve`.
 
     token: access token for submissions, from the board's operator; by default `FARSHIFT_TOKEN`.
 
@@ -107,8 +107,6 @@ class Board:
     def submit(self, file: Path | str) -> list[str]:
         """Submit a file from `farshift pack`. Returns its entries, also if it was submitted before. Raises
         `BadSubmission` with a list of problems if it does not validate."""
-        if Path(self.location).is_file():
-            raise FarshiftError(f"{self.location} is a copy of a board: submit to the board itself")
         return submit_at(self.location, Path(file), self.token)[0]
 
     @contextmanager
