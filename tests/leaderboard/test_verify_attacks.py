@@ -153,8 +153,6 @@ def test_the_models_that_tables_are_compared_with_are_in_an_export(board, tmp_pa
         assert take_snapshot(view).views[0].baseline == "good"
 
 
-
-
 @pytest.mark.slow
 def test_several_processes_verify_as_one_does(board, runs, tmp_path, cache, monkeypatch):
     monkeypatch.setattr("farshift.leaderboard.operations.verify.MANY", 1)
