@@ -117,20 +117,17 @@ def board_verify(
 
 @command(app, "rescore")
 def board_rescore(folder: Path, json: bool = False) -> None:
-    """Upgrade a board to the installed version: its database schema and its scores.
+    """Rescore the entries that an older version of the scorer scored, from their predictions.
 
-    The database is brought to the new schema. Entries scored with an older version of the scorer are
-    rescored from their predictions; the ledger retains both scores. Exit code 1 if an entry cannot be rescored."""
-    from ..leaderboard.board import Board, migrate_board
+    The ledger retains both scores. Exit code 1 if an entry cannot be rescored."""
+    from ..leaderboard.board import Board
     from ..leaderboard.operations.submit import rescore_entries
 
     with show_progress():
-        before, after = migrate_board(folder)
         report = rescore_entries(Board(folder))
     if json:
-        emit_json(report.__dict__ | {"schema": {"before": before, "after": after}})
+        emit_json(report.__dict__)
     else:
-        print_line(f"{folder}: schema {after}" + ("" if before == after else f", was {before}"))
         print_line(f"{folder}: {format_count(len(report.rescored), 'entry', 'entries')} rescored")
         for record in report.rescored:
             before, after = record["before"]["ood"], record["after"]["ood"]

@@ -21,22 +21,18 @@ app.add_typer(token_app, name="token")
 
 
 @command(token_app, "create")
-def token_create(
-    folder: Path, team: str, key: str = "", scope: str = "submit,hand-in", expires: str = "", json: bool = False
-) -> None:
+def token_create(folder: Path, team: str, key: str = "", expires: str = "", json: bool = False) -> None:
     """Create an access token and print it.
 
     The board stores only the SHA-256 digest of the token.
 
     --team NAME: Team that the token is for.
     --key HEX: Public key of the team; submissions must be signed with it (default: any key).
-    --scope S,S: Scopes, separated by commas: submit (submissions), hand-in (answers to sealed tests).
     --expires DAYS: Lifetime in days, such as 90d (default: no expiry).
     """
-    from ..leaderboard.server.tokens import create_token
+    from ..leaderboard.server.accounts import create_token
 
-    scopes = tuple(name.strip() for name in scope.split(",") if name.strip())
-    token, token_info = create_token(_open_store(folder), team, key, scopes, expires)
+    token, token_info = create_token(_open_store(folder), team, key, expires)
     print_result(json, {"token": token, **token_info.record()}, token)
     if not json:
         print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")
@@ -44,13 +40,13 @@ def token_create(
 
 @command(token_app, "list")
 def token_list(folder: Path, json: bool = False) -> None:
-    """List the access tokens of a board: team, state, scopes, dates."""
+    """List the access tokens of a board: team, state, dates."""
     from time import time
 
-    from ..leaderboard.server.tokens import list_tokens
+    from ..leaderboard.server.accounts import list_tokens
 
     records = [token.record() | {"state": token.state(time())} for token in list_tokens(_open_store(folder))]
-    columns = {"token": "id"} | {name: name for name in ("team", "state", "scopes", "created")}
+    columns = {"token": "id"} | {name: name for name in ("team", "state", "created")}
     print_records(json, records, columns | {"expires": lambda token: token["expires"] or "never"})
 
 
@@ -61,7 +57,7 @@ def token_revoke(folder: Path, token: str, reason: str = "", json: bool = False)
     token ID: Token id, as printed by token list.
     --reason: Reason, written to the audit log.
     """
-    from ..leaderboard.server.tokens import revoke_token
+    from ..leaderboard.server.accounts import revoke_token
 
     revoked = revoke_token(_open_store(folder), token, reason)
     print_result(json, revoked.record(), f"token {revoked.id} of {revoked.team} is revoked")
@@ -127,12 +123,11 @@ def work(
 @command(token_app, "audit")
 def token_audit(folder: Path, json: bool = False) -> None:
     """Show the audit log: tokens, exceeded quotas, removed entries."""
-    from ..leaderboard.server.tokens import read_events
+    from ..leaderboard.server.accounts import read_events
 
-    records = [vars(event) for event in read_events(_open_store(folder))]
     columns: dict[str, Any] = {"time": "time", "event": "what", "by": "who"}
     columns["detail"] = lambda event: [f"{name} {value}" for name, value in event["detail"].items()]
-    print_records(json, records, columns)
+    print_records(json, read_events(_open_store(folder)), columns)
 
 
 def _open_store(folder: Path) -> Store:

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 SHARED = """
 folder DIR: Board folder.
-location DIR|EXPORT|URL: Board folder, export (folder or zip) or URL.
+location DIR|EXPORT|URL: Board folder, export or URL.
 names SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
 runs RUN...: Folder of a finished run, or a recorded result: baseline:NAME@BENCHMARK (quick budget) or
     baseline:NAME:full@BENCHMARK (full budget).

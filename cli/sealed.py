@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from ..core.errors import FarshiftError
 from ..core.text import format_count
 from .options import OptionalCount, command, read_settings
-from .output import Columns, emit_json, exit_if, exit_with_error, print_line, print_records, print_result, print_table
+from .output import Columns, emit_json, exit_with_error, print_line, print_records, print_result, print_table
 from .progress import show_progress
-
-if TYPE_CHECKING:
-    from ..leaderboard.ledger import Record
 
 app = typer.Typer(
     help="Create, answer, verify and close sealed tests.\n\nA sealed test is a new test set generated from a secret "
@@ -48,7 +45,7 @@ def sealed_create(
 def sealed_draw(window: str, board: str, out: Path, json: bool = False) -> None:
     """Write the sealed test of an open window: row ids and inputs, without labels.
 
-    --board BOARD: Board folder, export (folder or zip) or URL.
+    --board BOARD: Board folder, export or URL.
     --out DIR: Output folder.
     """
     from ..leaderboard.operations.locations import open_board_view
@@ -142,69 +139,22 @@ def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any
 
 
 @command(app, "submit")
-def sealed_submit(
-    file: Path, board: str, window: str, receipt: Path | None = None, token: str = "", json: bool = False
-) -> None:
+def sealed_submit(file: Path, board: str, window: str, token: str = "", json: bool = False) -> None:
     """Submit answers to an open window.
 
     What a server receives before the closing time counts, also if it is checked later. If this command is stopped
-    while it waits for the check, repeat it to get the receipt. Answers are scored when the window closes.
+    while it waits for the check, repeat it. Answers are scored when the window closes.
 
     file FILE: Answer file written by sealed answer.
     --board DIR|URL: Board folder, or URL of a board server.
     --window WINDOW: Window name, or benchmark name for its latest window.
-    --receipt FILE: Receipt file to write (default: beside the answers).
     """
     from ..leaderboard.sealed.submit import submit_to_board
 
-    out = receipt or file.with_suffix(".receipt.json")
     with show_progress():
-        signed_receipt = submit_to_board(board, window, file, token)
-        signed_receipt.write(out)
-    again = "" if signed_receipt.new else " (already on the board)"
-    received = f"received at {signed_receipt.received}, record {signed_receipt.seq}{again}"
-    print_result(
-        json,
-        {**signed_receipt.record(), "new": signed_receipt.new, "receipt": str(out)},
-        f"{signed_receipt.window}: answers of {signed_receipt.team} {received}",
-        f"Keep the receipt {out}; to verify it: farshift board sealed verify {out} BOARD",
-    )
-
-
-@command(app, "verify")
-def sealed_verify(file: Path, board: str, json: bool = False) -> None:
-    """Verify a submission receipt: check that the board's ledger contains the answers.
-
-    Exit code 1 if it does not.
-
-    file FILE: Receipt written by sealed submit.
-    board BOARD: Board folder, export (folder or zip) or URL.
-    """
-    from ..leaderboard.sealed.receipt import find_receipt_problems, read_receipt
-
-    receipt = read_receipt(file)
-    with show_progress():
-        problems = find_receipt_problems(receipt, *_read_ledger(board))
-    if json:
-        emit_json({**receipt.record(), "held": not problems, "problems": problems})
-    else:
-        received = f"received at {receipt.received}, record {receipt.seq}"
-        print_line(f"{receipt.window}: answers {receipt.submission[:12]}.. {received}")
-        for problem in problems:
-            print_line(f"The board signed this receipt, but {problem}.")
-        print_line("Together, receipt and ledger prove it." if problems else "The ledger contains them.")
-    exit_if(bool(problems))
-
-
-def _read_ledger(location: str) -> tuple[list[Record], str]:
-    """The records of a board, an export of it, or one behind an address, and the board's public key."""
-    from ..leaderboard.board import Board
-    from ..leaderboard.operations.locations import open_board
-
-    with open_board(location) as board:
-        if isinstance(board, Board):
-            return board.ledger.store.records(), board.ledger.key
-        return board.read()[0], str(board.card.get("key"))
+        record = submit_to_board(board, window, file, token)
+    again = "" if record["new"] else " (already on the board)"
+    print_result(json, record, f"{record['window']}: answers {file} received at {record['received']}{again}")
 
 
 @command(app, "close")
@@ -255,7 +205,6 @@ def print_window(window: Any, board: Path, json: bool) -> None:
         record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**record, "profile": profile})
     print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
-    print_line(f"seed: {window.sources}")
     _print_profile(profile or {})
     print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
 
@@ -282,7 +231,6 @@ def print_results(window_results: dict[str, Any]) -> None:
     terms = window_results["terms"]
     answers = format_count(window_results["answers"], "answer")
     print_line(f"{terms['window']}: {window_results['state']}, from {terms['opens']} to {terms['closes']}, {answers}")
-    print_line(f"seed: {window_results['randomness']}")
     if window_results["profile"] is not None:
         _print_profile(window_results["profile"])
     rows = []
@@ -291,11 +239,10 @@ def print_results(window_results: dict[str, Any]) -> None:
             rows.append([entry["team"], entry["model"], f"n/a ({entry['n/a']})", "", "", "", ""])
             continue
         score, contrast = entry["score"], entry["contrast"]
-        equal = f" (equal to {entry['equal_to']}'s)" if entry["equal_to"] else ""
         scores = [format_estimate(read_interval(score[view])) for view in ("id", "ood")]
         differences = [_format_difference(contrast[view]) for view in ("id", "ood")]
         flags = [f"{view} {contrast[view]['flag']}" for view in ("id", "ood") if contrast[view].get("flag")]
-        rows.append([entry["team"], entry["model"] + equal, *scores, *differences, ", ".join(flags)])
+        rows.append([entry["team"], entry["model"], *scores, *differences, ", ".join(flags)])
     if rows:
         columns = ["team", "model", "sealed ID", "sealed OOD", "ID: public - sealed", "OOD: public - sealed", "flag"]
         caption = "95 % t intervals. A flag: p < 5 % after Holm's correction over the entries."

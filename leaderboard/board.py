@@ -86,9 +86,7 @@ class Board(BoardView):
             path.mkdir(parents=True, exist_ok=True)
             for left in ("ledger.sqlite", "ledger.sqlite-journal"):
                 (path / left).unlink(missing_ok=True)
-            from .ledger.store import migrate_store
-
-            migrate_store(where)
+            where.create_tables()
             opened = _append_opening(Ledger(where, signing, signing.public), name, kind)
             card = {
                 "format": FORMAT,
@@ -103,9 +101,7 @@ class Board(BoardView):
 
     def _store(self) -> Store:
         store = open_store(self.path, self.card)
-        from .ledger.store import require_current
-
-        require_current(store, self.path)
+        store.require_schema()
         return store
 
     def records(self) -> list[Record]:
@@ -203,15 +199,6 @@ def open_store(path: Path, card: Mapping[str, Any]) -> Store:
     named = read_settings().board_store
     what = "the URL of the ledger's database (or set FARSHIFT_BOARD_STORE)"
     return Store(named or read_private(path / "private" / "store.url", what).decode().strip())
-
-
-def migrate_board(path: Path | str) -> tuple[str | None, str | None]:
-    """Migrate a board's ledger to this version's schema. Returns the schema before and after."""
-    path = Path(path)
-    store = open_store(path, _read_card(path))
-    from .ledger.store import migrate_store
-
-    return migrate_store(store)
 
 
 def _read_card(path: Path) -> dict[str, Any]:

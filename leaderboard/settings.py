@@ -25,8 +25,6 @@ from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"
 MIB = 1 << 20
-RETIRED = ("upload_hours",)
-"""Keys of `[server]` of earlier versions, which are ignored."""
 
 
 def read_baselines(board: Path) -> dict[str, str]:
@@ -58,10 +56,9 @@ class ServerSettings(BaseModel):
     scores; if empty, all whose data are in the server's cache. workers: how many submissions each server process scores
     at once; 0 if `farshift board work` scores them.
 
-    Quotas apply to a team (without a token, to an address) over the last 24 hours, and count what is still arriving;
-    `requests_a_minute` applies to each token and each address. Scoring limits apply to one submission: seconds of all
-    attempts together, bytes of address space, attempts before it fails. Limits on request bodies: the longest pause,
-    and the lowest rate after that time."""
+    Quotas apply to a team (without a token, to an address) over the last 24 hours, and count what is still arriving.
+    Scoring limits apply to one submission: seconds of all attempts together, bytes of address space, attempts before
+    it fails. Limits on request bodies: the longest pause, and the lowest rate after that time."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -72,7 +69,6 @@ class ServerSettings(BaseModel):
     bytes_a_day: int = Field(2048 * MIB, ge=1)
     queued_at_once: int = Field(10, ge=1)
     submission_bytes: int = Field(SUBMISSION_BYTES, ge=1)
-    requests_a_minute: int = Field(600, ge=1)
     scoring_seconds: float = Field(900.0, ge=0.01)
     scoring_bytes: int = Field(16384 * MIB, ge=1)
     attempts: int = Field(3, ge=1)
@@ -88,7 +84,7 @@ def read_server_settings(board: Path) -> ServerSettings:
     if not isinstance(values, dict):
         raise BadDefinition(f"{path}: write [server] with lines such as submissions_a_day = 20")
     try:
-        return ServerSettings(**{key: value for key, value in values.items() if key not in RETIRED})
+        return ServerSettings(**values)
     except ValidationError as error:
         key, known = str(error.errors()[0]["loc"][0]), ServerSettings.model_fields
         if key not in known:

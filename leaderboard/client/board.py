@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 class Board:
-    """A board at a location: its folder, an export of it (a folder or a zip file), or an http(s) address of an export
-    or of `farshift board serve`.
+    """A board at a location: its folder, an export of it, or an http(s) address of an export or of `farshift board
+    serve`.
 
     token: access token for submissions, from the board's operator; by default `FARSHIFT_TOKEN`.
 
@@ -74,26 +74,24 @@ class Board:
 
     def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
         """Return the entries in the ledger's order, including withdrawn and removed ones."""
-        filters = {"benchmark": benchmark, "kind": kind, "team": team, "model": model}
+        filters = {"benchmark": benchmark, "kind": kind, "model": model}
         if self._server is not None:
-            answer = self._server.entries({name: value for name, value in filters.items() if value})
-            return make_listing(read_board_entry(entry, self.location) for entry in answer)
-        with self._viewed() as view:
-            order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
-            every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
-        teams = make_display_names(every)
-        entries = (make_board_entry(entry, teams[entry.team, entry.team_key]) for entry in every)
+            entries = [read_board_entry(entry, self.location) for entry in self._server.entries()]
+        else:
+            with self._viewed() as view:
+                order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
+                every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
+            teams = make_display_names(every)
+            entries = [make_board_entry(entry, teams[entry.team, entry.team_key]) for entry in every]
         return make_listing(
             entry
             for entry in entries
-            if all(value in ("", getattr(entry, name)) for name, value in filters.items() if name != "team")
+            if all(value in ("", getattr(entry, name)) for name, value in filters.items())
             and team in ("", entry.team, entry.team_key)
         )
 
     def entry(self, name: str) -> BoardEntry:
         """Return an entry by name. Raises `UnknownName` if there is none."""
-        if self._server is not None:
-            return read_board_entry(self._server.entry(name)["entry"], self.location)
         entries = {entry.entry: entry for entry in self.entries()}
         if name not in entries:
             raise UnknownName("entry", name, entries)
@@ -109,8 +107,6 @@ class Board:
     def submit(self, file: Path | str) -> list[str]:
         """Submit a file from `farshift pack`. Returns its entries, also if it was submitted before. Raises
         `BadSubmission` with a list of problems if it does not validate."""
-        if Path(self.location).is_file():
-            raise FarshiftError(f"{self.location} is a copy of a board: submit to the board itself")
         return submit_at(self.location, Path(file), self.token)[0]
 
     @contextmanager
@@ -197,7 +193,6 @@ def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
 
 MOST_BYTES = 1 << 28
 """Maximum number of bytes of a response."""
-_PAGE = 500
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,25 +250,13 @@ class Server:
             ]
         return Standings(answer)
 
-    def entries(self, filters: dict[str, str]) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = []
-        cursor = ""
-        while True:
-            more = filters | {"limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
-            page = self._check_in_ledger(self._json("api/v1/entries", more))
-            entries += page["entries"]
-            if not page["next"] or page["next"] == cursor:
-                return entries
-            cursor = str(page["next"])
-
-    def entry(self, name: str) -> dict[str, Any]:
-        if not name.isalnum():
-            raise UnknownName("entry", name, ())
-        return self._check_in_ledger(self._json(f"api/v1/entries/{name}"))
+    def entries(self) -> list[dict[str, Any]]:
+        entries: list[dict[str, Any]] = self._check_in_ledger(self._json("api/v1/entries"))["entries"]
+        return entries
 
     def windows(self) -> list[dict[str, Any]]:
-        listed = self._check_in_ledger(self._json("api/v1/windows"))["windows"]
-        return [self._check_in_ledger(self._json(f"api/v1/windows/{window['window']}")) for window in listed]
+        windows: list[dict[str, Any]] = self._check_in_ledger(self._json("api/v1/windows"))["windows"]
+        return windows
 
     def _check_in_ledger(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return a response after checking that its record is in the server's ledger and the ledger extends the known
@@ -289,8 +272,8 @@ class Server:
             raise FarshiftError(f"{self.url}: a response refers to record {seq}, which is not in the server's ledger")
         return answer
 
-    def _json(self, path: str, parameters: dict[str, str] | None = None) -> dict[str, Any]:
-        answer = fetch(f"{self.url}/{path}", MOST_BYTES, parameters)
+    def _json(self, path: str) -> dict[str, Any]:
+        answer = fetch(f"{self.url}/{path}", MOST_BYTES)
         if answer.status != 200:
             raise FarshiftError(f"{answer.url} answered {answer.status}: {answer.error}")
         return answer.json()

@@ -39,9 +39,6 @@ KINDS = (
 )
 """The kinds of events on a board."""
 
-HISTORY = ("challenged", "share_committed", "share_revealed", "randomness")
-"""Kinds of events on boards of earlier versions. Such records stay in the chain; new ones cannot be added."""
-
 _HEX = {"previous": 64, "hash": 64, "signature": 128}
 
 
@@ -124,7 +121,7 @@ def find_link_problems(records: Sequence[Record]) -> list[str]:
             problems.append(f"record {record.seq} does not have the hash of the record before it")
         if not record.fits():
             problems.append(f"record {record.seq} ({record.kind}) was changed: its hash does not match")
-        if record.kind not in (*KINDS, *HISTORY):
+        if record.kind not in KINDS:
             problems.append(f"record {record.seq} has the unknown kind {record.kind!r}")
         elif record.kind == "opened" and number:
             problems.append(f"record {record.seq} opens the board again")

@@ -1,6 +1,5 @@
-"""The tables of a board's database: the ledger's records, with triggers by which the database refuses to change, delete
-or reorder them; and the server's access tokens, queue of submissions, quota usage, and audit log, which are not part of
-a score, of an export or of a verification."""
+"""The tables of a board's database: the ledger's records; and the server's access tokens, queue of submissions, quota
+usage, and audit log, which are not part of a score, of an export or of a verification."""
 
 from __future__ import annotations
 
@@ -14,7 +13,6 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
-    String,
     Table,
     Text,
     text,
@@ -22,12 +20,11 @@ from sqlalchemy import (
 from sqlalchemy import Column as C
 from sqlalchemy import UniqueConstraint as Unique
 
-SCHEMA = "0003"
-"""The schema that this version reads and writes, in the table `alembic_version` (boards of earlier versions were
-migrated by Alembic)."""
+SCHEMA = "1"
+"""The schema that this version reads and writes."""
 
 METADATA = MetaData()
-VERSION = Table("alembic_version", METADATA, C("version_num", String(32), primary_key=True))
+VERSION = Table("schema_version", METADATA, C("version", Text, primary_key=True))
 
 
 def _required(*names: str) -> list[C[str]]:
@@ -49,7 +46,7 @@ TOKENS = Table(
     METADATA,
     C("id", Text, primary_key=True),
     C("hash", Text, nullable=False, unique=True),
-    *_required("team", "team_key", "scopes"),
+    *_required("team", "team_key"),
     C("created", Double, nullable=False),
     *(C(name, Double) for name in ("expires", "revoked")),
 )
@@ -89,46 +86,6 @@ AUDIT = Table(
     *_required("who", "what", "detail"),
     sqlite_autoincrement=True,
 )
-
-_FOLLOW = "a record must follow the last one"
-_STAY = "the ledger is append-only: a record is never changed or deleted"
-TRIGGERS = {
-    "sqlite": (
-        f"""
-        CREATE TRIGGER IF NOT EXISTS records_follow BEFORE INSERT ON records
-        WHEN NEW.seq IS NOT (SELECT coalesce(max(seq) + 1, 0) FROM records)
-          OR NEW.previous IS NOT coalesce((SELECT hash FROM records ORDER BY seq DESC LIMIT 1), printf('%.64d', 0))
-          OR EXISTS (SELECT 1 FROM records WHERE hash = NEW.hash)
-        BEGIN SELECT RAISE(ABORT, '{_FOLLOW}'); END
-        """,
-        *(
-            f"CREATE TRIGGER IF NOT EXISTS {name} BEFORE {change} ON records BEGIN SELECT RAISE(ABORT, '{_STAY}'); END"
-            for name, change in (("records_stay", "UPDATE"), ("records_remain", "DELETE"))
-        ),
-    ),
-    "postgresql": (
-        f"""
-        CREATE OR REPLACE FUNCTION records_follow() RETURNS trigger LANGUAGE plpgsql AS $$
-        DECLARE last record;
-        BEGIN
-            SELECT seq, hash INTO last FROM records ORDER BY seq DESC LIMIT 1;
-            IF NEW.seq IS DISTINCT FROM coalesce(last.seq + 1, 0)
-               OR NEW.previous IS DISTINCT FROM coalesce(last.hash, repeat('0', 64)) THEN
-                RAISE EXCEPTION '{_FOLLOW}';
-            END IF;
-            RETURN NEW;
-        END $$
-        """,
-        f"""
-        CREATE OR REPLACE FUNCTION records_stay() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN RAISE EXCEPTION '{_STAY}'; END $$
-        """,
-        *(f"DROP TRIGGER IF EXISTS records_{name} ON records" for name in ("follow", "stay", "remain")),
-        "CREATE TRIGGER records_follow BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION records_follow()",
-        "CREATE TRIGGER records_stay BEFORE UPDATE OR DELETE ON records FOR EACH ROW EXECUTE FUNCTION records_stay()",
-        "CREATE TRIGGER records_remain BEFORE TRUNCATE ON records FOR EACH STATEMENT EXECUTE FUNCTION records_stay()",
-    ),
-}
 
 
 def read_database_time(connection: Connection) -> float:

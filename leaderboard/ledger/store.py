@@ -1,12 +1,11 @@
 """The table of records, in SQLite or PostgreSQL, through SQLAlchemy.
 
-Appends are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on the table), acknowledged when
-they are on the disk, and checked by triggers: a row must follow the last one, and no row is updated or deleted.
+Appends are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on the table), and acknowledged
+when they are on the disk.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 WAIT = 60
 """Seconds that an append waits for another process."""
-
-SETTLED = 2
-"""Seconds after which a further write of a file has another time, whatever the file system."""
 
 HOLD = 0x46617273686966
 """The number of the advisory lock of a board's writer in PostgreSQL ("Farshif" in ASCII)."""
@@ -134,17 +130,35 @@ class Store:
             message = get_first_line(getattr(error, "orig", None) or error)
             raise FarshiftError(f"the ledger in {self.name}: {message}") from error
 
-    def schema(self) -> str | None:
-        """The migration that the database is at; None if it has no ledger."""
+    def create_tables(self) -> None:
+        """Create the missing tables, in one transaction."""
+        from sqlalchemy import delete, insert
+
+        from .schema import METADATA, SCHEMA, VERSION
+
+        with self.writing() as connection:
+            METADATA.create_all(connection)
+            connection.execute(delete(VERSION))
+            connection.execute(insert(VERSION).values(version=SCHEMA))
+
+    def require_schema(self) -> None:
+        """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
         from sqlalchemy import inspect
 
-        if self.dialect == "sqlite" and not self._file.is_file():
-            return None
-        with self.reading() as connection:
-            if not inspect(connection).has_table("alembic_version"):
-                return None
-            version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
-        return None if version is None else str(version)
+        from .schema import SCHEMA, VERSION
+
+        schema = None
+        if self.dialect != "sqlite" or self._file.is_file():
+            with self.reading() as connection:
+                if inspect(connection).has_table(VERSION.name):
+                    schema = connection.exec_driver_sql(f"SELECT version FROM {VERSION.name}").scalar()
+        if schema is None:
+            raise FarshiftError(f"the ledger in {self.name} is missing: restore it")
+        if schema != SCHEMA:
+            raise FarshiftError(
+                f"the ledger in {self.name} has schema {schema}, this version of Farshift has {SCHEMA}: "
+                "use the version that made it"
+            )
 
     @contextmanager
     def committing(self) -> Iterator[Connection]:
@@ -185,18 +199,6 @@ class Store:
         with self.reading() as connection:
             hash: str | None = connection.exec_driver_sql("SELECT hash FROM records ORDER BY seq DESC LIMIT 1").scalar()
         return hash
-
-    def read_signature(self) -> tuple[int, ...] | None:
-        """The identity, size and time of an SQLite file, of which every commit changes one; None for another database,
-        and if the file was written just now, when a second commit could have the same time."""
-        if self.dialect != "sqlite":
-            return None
-        try:
-            stat = self._file.stat()
-        except OSError:
-            return None
-        settled = time.time_ns() - stat.st_mtime_ns > SETTLED * 10**9
-        return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if settled else None
 
     def of_kind(self, kind: str) -> list[Record]:
         """The records of a kind by `seq`, unchecked."""
@@ -260,7 +262,7 @@ def _prepare_sqlite(engine: Engine) -> Engine:
         connection.isolation_level = None  # otherwise Python's driver begins transactions implicitly
         # A rollback journal, flushed together with its folder: the whole ledger is in one file, also on a read-only
         # disk, and commits survive a power failure.
-        for pragma in ("synchronous = EXTRA", "trusted_schema = OFF", "recursive_triggers = ON"):
+        for pragma in ("synchronous = EXTRA", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {pragma}")
 
     def begun(connection: Connection) -> None:
@@ -270,44 +272,3 @@ def _prepare_sqlite(engine: Engine) -> Engine:
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
-
-
-def migrate_store(store: Store) -> tuple[str | None, str]:
-    """Create the missing tables and triggers in one transaction. Returns the schema before and after."""
-    from sqlalchemy import delete, insert
-
-    from .schema import METADATA, SCHEMA, TRIGGERS, VERSION
-
-    before = store.schema()
-    if before is not None:
-        _refuse_newer(store, before)
-    with store.writing() as connection:
-        METADATA.create_all(connection)
-        for statement in TRIGGERS[store.dialect]:
-            connection.exec_driver_sql(statement)
-        connection.execute(delete(VERSION))
-        connection.execute(insert(VERSION).values(version_num=SCHEMA))
-    return before, SCHEMA
-
-
-def require_current(store: Store, where: Path) -> None:
-    """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
-    from .schema import SCHEMA
-
-    schema = store.schema()
-    if schema is None:
-        raise FarshiftError(f"{where}: its ledger, {store.name}, is missing: restore it")
-    _refuse_newer(store, schema)
-    if schema < SCHEMA:
-        raise FarshiftError(
-            f"{where}: its ledger has schema {schema}, this version needs {SCHEMA}: run farshift board rescore {where}"
-        )
-
-
-def _refuse_newer(store: Store, schema: str) -> None:
-    from .schema import SCHEMA
-
-    if schema > SCHEMA:
-        raise FarshiftError(
-            f"the ledger in {store.name} has schema {schema} of a newer Farshift (this one has {SCHEMA}): upgrade it"
-        )

@@ -1,4 +1,4 @@
-"""Locations of a board: its folder, an export in a folder or a zip file, or an http(s) URL."""
+"""Locations of a board: its folder, an export in a folder, or an http(s) URL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..ledger import Record
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems
 from ..storage.http import is_url
-from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader, ZipReader
+from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
 from .submit import submit_runs
 from .verify import Verification, verify_board
@@ -25,9 +25,9 @@ from .verify import Verification, verify_board
 def open_board(location: str) -> Iterator[Board | BoardReader]:
     """Open the board at a location, or a reader of the copy there, within the context."""
     path = Path(location)
-    if is_url(location) or path.is_file():
+    if is_url(location):
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            yield UrlReader(location, Path(folder)) if is_url(location) else ZipReader(path, Path(folder))
+            yield UrlReader(location, Path(folder))
     elif (path / LEDGER).is_file() and "store" not in read_toml(path / CARD):
         yield ExportReader(path)
     else:

@@ -38,7 +38,7 @@ def remove_entry(board: Board, entry: str, reason: str) -> None:
 
 
 def _delist_entry(board: Board, entry: str, kind: str, reason: str) -> None:
-    from ..server.tokens import commit_event, get_operator
+    from ..server.accounts import commit_event, get_operator
 
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():

@@ -116,8 +116,7 @@ def _describe_record(record: Record) -> tuple[str, list[Any], str]:
         case "opened":
             return f"Board opened, with the key {body['key']}", [], str(body["name"])
         case "submitted" if "window" in body:
-            signer = body.get("signed_by") or "no key"
-            return f"Answers to a sealed window, signed by {signer}", [], str(body["team"])
+            return f"Answers to a sealed window, signed by {body['signed_by']}", [], str(body["team"])
         case "submitted":
             who = f"Team {body['team']}" if body["team"] else "A team without a name"
             runs = body["entries"]
@@ -165,14 +164,14 @@ def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[
         "state": describe_state(results, window),
         "steps": [],
         "takes_answers": False,
-        "receipts": [],
+        "accepted": [],
     }
     if window is None:
         return described
     return described | {
         "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if kind in window.when],
         "takes_answers": window.opened is not None and window.closed is None,
-        "receipts": [_describe_receipt(window, digest) for digest in window.answers],
+        "accepted": [_describe_answers(window, digest) for digest in window.answers],
     }
 
 
@@ -184,14 +183,14 @@ def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
     if window is None or window.opened is None:
         return "Committed: the test set is not drawn yet"
     if window.closed is not None:
-        return f"Closed: the secret is due by {terms.get('reveals') or 'no announced time'}"
+        return f"Closed: the secret is due by {terms['reveals']}"
     return f"Open for answers from {terms['opens']} until {terms['closes']}"
 
 
-def _describe_receipt(window: Window, digest: str) -> dict[str, str]:
+def _describe_answers(window: Window, digest: str) -> dict[str, str]:
     """Return the ledger's record of answers: their digest, the time they were accepted, and the team."""
     body = window.answers[digest]
     team = str(body["team"])
-    slug = make_team_slug(make_team_identity(team, str(body.get("signed_by", ""))))
+    slug = make_team_slug(make_team_identity(team, str(body["signed_by"])))
     what = {"submission": digest, "time": window.times[digest], "model": str(body["model"])}
     return what | {"team": team, "slug": slug}

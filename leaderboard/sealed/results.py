@@ -29,37 +29,30 @@ def make_window_results(board: BoardView, window: str) -> dict[str, Any]:
     """The results of a window, as plain JSON: its terms and state, the comparison of its draw with the public test,
     and, once it is revealed, every team's score and contrast, with Holm's correction over the teams."""
     sealed_window = find_window(board.records(), window)
-    record: dict[str, Any] = {
+    scores = {digest: _read_score(board, sealed_window, digest) for digest in sealed_window.scores}
+    contrasts = flag_contrasts([score.get("contrast", {}) for score in scores.values()])
+    teams = {digest: Team(str(body["team"]), str(body["signed_by"])) for digest, body in sealed_window.answers.items()}
+    names = make_team_labels(teams.values())
+    return {
         "terms": sealed_window.terms.record(),
         "commitment": sealed_window.commitment,
         "state": sealed_window.state(get_utc_time()),
         "answers": len(sealed_window.answers),
         "seed": None if sealed_window.secret is None else sealed_window.secret.hex(),
-        "randomness": sealed_window.sources,
         "profile": read_profile(board, sealed_window),
+        "entries": [
+            {
+                "team": names[identify_team(teams[digest])],
+                "model": sealed_window.answers[digest]["model"],
+                "submission": digest,
+                "signed_by": teams[digest].team_key,
+                "score": score.get("score"),
+                "contrast": contrast,
+                "n/a": score.get("n/a"),
+            }
+            for (digest, score), contrast in zip(scores.items(), contrasts, strict=True)
+        ],
     }
-    scores = {digest: _read_score(board, sealed_window, digest) for digest in sealed_window.scores}
-    first = _find_first_equals(sealed_window)
-    # Submissions with equal predictions count once among the comparisons of Holm's correction.
-    own = [digest for digest in scores if first[digest] == digest]
-    contrasts = dict(zip(own, flag_contrasts([scores[digest].get("contrast", {}) for digest in own]), strict=True))
-    names = make_team_labels(_read_team(sealed_window, digest) for digest in sealed_window.answers)
-    record["entries"] = [
-        {
-            "team": names[identify_team(_read_team(sealed_window, digest))],
-            "model": sealed_window.answers[digest]["model"],
-            "submission": digest,
-            "signed_by": _read_team(sealed_window, digest).team_key,
-            "equal_to": ""
-            if first[digest] == digest
-            else names[identify_team(_read_team(sealed_window, first[digest]))],
-            "score": score.get("score"),
-            "contrast": contrasts[first[digest]],
-            "n/a": score.get("n/a"),
-        }
-        for digest, score in scores.items()
-    ]
-    return record
 
 
 @dataclass(frozen=True)
@@ -68,21 +61,6 @@ class Team:
 
     team: str
     team_key: str
-
-
-def _read_team(window: Window, digest: str) -> Team:
-    body = window.answers[digest]
-    return Team(str(body["team"]), str(body.get("signed_by", "")))
-
-
-def _find_first_equals(window: Window) -> dict[str, str]:
-    """For each digest of predictions, the submission that was accepted first."""
-    known: dict[str, str] = {}
-    return {
-        digest: known.setdefault(str(window.scores[digest].get("predictions", digest)), digest)
-        for digest in window.answers
-        if digest in window.scores
-    }
 
 
 def list_window_results(board: BoardView) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.canary import make_canary
 from ...benchmarks.scoring.score import score_predictions
-from ...core.canonical import compute_identity, to_canonical_json
+from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json
 from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
@@ -143,8 +143,7 @@ def _find_interrupted_terms(board: Board, benchmark: str, known: Mapping[str, Wi
     for plan in sorted((board.private / "sealed").glob("*/plan.json")):
         terms = Terms.of(parse_json(read_private(plan, "the plan of a window")))
         window = known.get(terms.window)
-        cut_off = terms.randomness is None and (window is None or window.opened is None)
-        if terms.benchmark == benchmark and cut_off:
+        if terms.benchmark == benchmark and (window is None or window.opened is None):
             return terms if window is None else window.terms
     return None
 
@@ -219,7 +218,7 @@ def _reveal_seed(board: Board, window: Window) -> None:
     public = find_window_benchmark(window.terms)
     paths = WindowPaths(window.name)
     published_draw = read_window_draw(board, window.name)
-    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, window.derive_draw_seed(secret)))
+    sealed = make_sealed_benchmark(public, published_draw, draw_sealed_rows(public, secret))
     events: list[tuple[str, dict[str, Any]]] = []
     files: dict[str, bytes] = {}
     for number, (digest, body) in enumerate(window.answers.items()):
@@ -227,7 +226,6 @@ def _reveal_seed(board: Board, window: Window) -> None:
         _, entry = check_answers(file, sealed)
         score_files = {paths.score(digest): to_canonical_json(score_answers(sealed, entry))}
         score_record = {name: body[name] for name in ("window", "submission", "team", "model")}
-        score_record["predictions"] = compute_predictions_digest(entry)
         events.append(("scored", score_record | {"files": compute_digests(score_files)}))
         files |= score_files
         report_progress("scoring", number + 1, len(window.answers))
@@ -242,21 +240,3 @@ def score_answers(sealed: SealedBenchmark, entry: ValidRun) -> dict[str, Any]:
         return {"score": score.to_dict(), "contrast": compute_contrast(sealed, entry.predictions, entry)}
     except FarshiftError as error:
         return {"n/a": str(error)}
-
-
-def compute_predictions_digest(entry: ValidRun) -> str:
-    """sha256 over the predictions on the draw and on the public test rows, of each seed and candidate, whatever their
-    order. Two files with the same predictions have the same digest, whatever they state about model and team."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    tested = pa.array(sorted({view.part for view in entry.benchmark.definition.views.values()}))
-    rows = entry.predictions.filter(pc.is_in(entry.predictions["part"], value_set=tested))
-    blocks = []
-    for seed in entry.seeds:
-        of_seed = rows.filter(pc.equal(rows["seed"], seed))
-        for candidate in pc.unique(of_seed["candidate"]).to_pylist():
-            block = of_seed.filter(pc.equal(of_seed["candidate"], candidate))
-            block = block.sort_by([("part", "ascending"), ("row_id", "ascending")])
-            blocks.append(compute_identity(block.select(["part", "row_id", "prediction", "status"]).to_pylist()))
-    return compute_identity(sorted(blocks))

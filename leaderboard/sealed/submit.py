@@ -1,5 +1,5 @@
 """A submission to a window: a team predicts the draw, packs and signs its answers, and the board accepts one file for
-each team's key while the window is open. The board returns a receipt, which contains no scores.
+each team's key while the window is open.
 
 Answers are packed and checked like every submission, against the rows of the published draw, so that no message can
 depend on a label.
@@ -17,12 +17,11 @@ from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import evaluate
 from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.runs.run import Run
-from ...core.errors import BadData, BadSubmission, FarshiftError, SubmissionRejected
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected
 from ..board import Board
 from ..board_view import BoardView
 from ..ledger import Record
 from ..ledger.keys import SigningKey
-from ..ledger.record import list_rotations
 from ..storage.board_files import compute_digests
 from ..submission.pack import Card, find_default_key, pack_runs
 from ..submission.remote import RemoteBoard
@@ -31,7 +30,6 @@ from ..teams import compute_fingerprint
 from ..validation.process import Reader
 from .drawing import SEALED
 from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, make_sealed_benchmark, read_draw
-from .receipt import Receipt, parse_receipt
 from .window import Clock, Window, WindowPaths, find_window, get_utc_time, parse_time, read_windows, require_open
 
 
@@ -103,21 +101,21 @@ def _require_team(team: str) -> None:
         raise SubmissionRejected("a submission to a window needs a team name: set --team")
 
 
-def submit_to_board(location: str, window: str, file: Path, token: str = "") -> Receipt:
-    """Submit a team's file and return the board's receipt. For a board behind a URL, the receipt is checked to be
-    signed and to be for this file. Raises as `submit_answers` does."""
-    from ...core.files import compute_file_sha256
+def submit_to_board(location: str, window: str, file: Path, token: str = "") -> dict[str, Any]:
+    """Submit a team's file to the board at a location. Returns the window, the file's sha256, the time at which the
+    board `received` it, and whether it is `new`. Raises as `submit_answers` does."""
     from ..storage.http import is_url
 
     if not is_url(location):
-        return submit_answers(Board(location), window, file)
+        record, new = submit_answers(Board(location), window, file)
+        received = str(record.body.get("received", record.time))
+        return {"window": record.body["window"], "submission": record.body["submission"]} | {
+            "received": received,
+            "new": new,
+        }
     if not file.is_file():
         raise FarshiftError(f"{file} does not exist or is not a file")
-    answer, new = RemoteBoard(location, token).hand_in(window, file)
-    receipt = parse_receipt(answer, f"what {location} answered")
-    if receipt.submission != compute_file_sha256(file):
-        raise BadData(f"the receipt from {location} is for another file than {file}")
-    return replace(receipt, new=new)
+    return {"window": window} | RemoteBoard(location, token).submit_answers(window, file)
 
 
 def submit_answers(
@@ -127,9 +125,10 @@ def submit_answers(
     clock: Clock = get_utc_time,
     allowed: Allowed | None = None,
     received: str = "",
-) -> Receipt:
-    """Accept a team's submission to a window. Submitting the same file again changes nothing and returns its receipt.
-    received: the time at which a server received it, which counts instead of the present time.
+) -> tuple[Record, bool]:
+    """Accept a team's submission to a window. Returns the ledger's record of it, and whether it is new: submitting the
+    same file again changes nothing. received: the time at which a server received it, which counts instead of the
+    present time.
 
     A team is identified by the key that signed the submission, not by its name. Raises `FarshiftError` if the window is
     not open, the file is not signed, or the key already has a submission; `BadSubmission` with every problem of the
@@ -152,9 +151,11 @@ def submit_answers(
     with board.locked():
         if allowed is not None:
             allowed(submission)
-        if (known := find_receipt(board, sealed_window.name, submission.digest)) is not None:
-            return known
         records = board.ledger.records()
+        for record in records:
+            known = (record.body.get("window"), record.body.get("submission"))
+            if record.kind == "submitted" and known == (sealed_window.name, submission.digest):
+                return record, False
         sealed_window = read_windows(records)[sealed_window.name]
         require_open(sealed_window, arrived or clock())
         _require_first(sealed_window, submission.team_key)
@@ -171,21 +172,7 @@ def submit_answers(
             **({"received": received} if received else {}),
         }
         (added,) = board.enter([("submitted", body)], files)
-    return Receipt(board.ledger.key, added, new=True, rotations=_list_earlier_rotations(records, added))
-
-
-def find_receipt(board: Board, window: str, digest: str) -> Receipt | None:
-    """The receipt of a submission to a window; None if the ledger does not have it."""
-    records = board.ledger.records()
-    for record in records:
-        if record.kind == "submitted" and (record.body.get("window"), record.body["submission"]) == (window, digest):
-            return Receipt(board.ledger.key, record, rotations=_list_earlier_rotations(records, record))
-    return None
-
-
-def _list_earlier_rotations(records: Sequence[Record], record: Record) -> tuple[Record, ...]:
-    """The rotations of the board's key before a record."""
-    return tuple(rotation for rotation in list_rotations(records) if rotation.seq < record.seq)
+    return added, True
 
 
 def _require_first(window: Window, key: str) -> None:

@@ -29,9 +29,9 @@ from .published import (
     read_draw,
     select_inputs,
 )
-from .seal import compute_predictions_digest, score_answers
+from .seal import score_answers
 from .submit import check_answers
-from .window import Clock, Window, WindowPaths, get_team_id, get_utc_time, parse_time, read_windows
+from .window import Clock, Window, WindowPaths, get_utc_time, parse_time, read_windows
 
 
 def verify_sealed(
@@ -121,8 +121,8 @@ def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list
 
 
 def _find_repeated_teams(window: Window) -> list[str]:
-    names = [get_team_id(body) for body in window.answers.values()]
-    return [f"team {name} has more than one submission" for name in sorted(set(names)) if names.count(name) > 1]
+    keys = [str(body.get("signed_by")) for body in window.answers.values()]
+    return [f"the key {key} has more than one submission" for key in sorted(set(keys)) if keys.count(key) > 1]
 
 
 def _verify_revealed(
@@ -131,7 +131,7 @@ def _verify_revealed(
     assert window.secret is not None
     problems = []
     public = find_window_benchmark(window.terms)
-    drawn = draw_sealed_rows(public, window.derive_draw_seed(window.secret))
+    drawn = draw_sealed_rows(public, window.secret)
     if compute_inputs_digest(select_inputs(drawn.rows, public), public) != published_draw.digest:
         return ["the revealed seed gives a draw that differs from the published one"]
     if to_canonical_json(drawn.profile) != profile:
@@ -165,12 +165,8 @@ def _verify_score(
     problems = []
     if submission.team != window.answers[digest].get("team"):
         problems.append(f"{which} names the team {submission.team!r} in its own card")
-    if submission.team_key != window.answers[digest].get("signed_by", ""):
+    if submission.team_key != window.answers[digest].get("signed_by"):
         problems.append(f"{which} is signed by {submission.team_key or 'nobody'}, which differs from the ledger")
-    if "predictions" in window.scores[digest] and window.scores[digest]["predictions"] != compute_predictions_digest(
-        entry
-    ):
-        problems.append(f"{which} has predictions that do not match the digest in the ledger")
     if to_canonical_json(score_answers(sealed, entry)) != content:
         problems.append(f"{which}: its recomputed score differs")
     return problems
@@ -184,8 +180,7 @@ TO_OPEN = timedelta(hours=1)
 
 
 def find_deadline_problems(window: Window, now: datetime) -> list[str]:
-    """List every step that was done too early or too late, or is overdue `now`. Windows of earlier versions announced
-    no time of the reveal, so none of their steps is late."""
+    """List every step that was done too early or too late, or is overdue `now`."""
     terms, problems = window.terms, []
     for kind, what in (("window_closed", "closed"), ("scored", "scored"), ("seed_revealed", "revealed")):
         if kind in window.when and parse_time(window.when[kind]) < window.ends:
@@ -197,7 +192,7 @@ def find_deadline_problems(window: Window, now: datetime) -> list[str]:
         ("window_opened", "opened", terms.opens, TO_OPEN),
         ("seed_revealed", "closed and its seed revealed", terms.reveals, GRACE),
     )
-    for kind, what, due, grace in steps if terms.reveals else ():
+    for kind, what, due, grace in steps:
         if kind not in window.when and now > parse_time(due) + grace:
             problems.append(f"was never {what} (due by {due})")
         elif kind in window.when and parse_time(window.when[kind]) > parse_time(due) + grace:

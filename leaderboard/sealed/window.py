@@ -2,25 +2,19 @@
 
 The records of a window, in order:
 
-    seed_committed   window, benchmark, split, manifest, opens, closes, cipher; reveals; commitment
+    seed_committed   window, benchmark, split, manifest, opens, closes, cipher, reveals; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
                      key), entries (none); files; received: when a server received the answers, which it checks later
     window_closed    window
-    scored           window, submission, team, model, predictions (their digest); files
+    scored           window, submission, team, model; files
     seed_revealed    window, seed: the board's secret
-
-Windows of the first version have no `reveals`; their submissions are unsigned, one for each name (with `team_key`, the
-digest of a secret), and their scores have no `predictions`. Terms of later windows may have `randomness`: public
-randomness (drand's, or the entrants') that was combined with the board's secret. It is read from the window's record
-`randomness`; its origin is not checked any more.
 """
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
@@ -35,8 +29,7 @@ SEED_BYTES = 32
 @dataclass(frozen=True)
 class Terms:
     """The announced terms of a window, fixed before the draw. `opens`, `closes`, and `reveals`, the deadline of the
-    reveal: UTC, ISO 8601. `cipher`: the algorithm that generates its rows from the seed. `randomness`: the public
-    randomness that a window of an earlier version announced, from its record; else None."""
+    reveal: UTC, ISO 8601. `cipher`: the algorithm that generates its rows from the seed."""
 
     window: str
     benchmark: str
@@ -45,45 +38,31 @@ class Terms:
     opens: str
     closes: str
     cipher: str
-    reveals: str = ""
-    randomness: dict[str, Any] | None = None
+    reveals: str
 
     def commitment(self, secret: bytes) -> str:
         """sha256 over the board's secret (32 bytes) and the canonical JSON of these terms: benchmark, manifest
         identity, window. It binds the board to the secret, and hides it because the secret has 256 bits of entropy."""
         return sha256(secret + to_canonical_json(self.record())).hexdigest()
 
-    def record(self) -> dict[str, Any]:
-        """Return the terms as in the ledger, without the keys that a window of an earlier version does not have."""
-        terms: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
-        if self.reveals:
-            terms["reveals"] = self.reveals
-        if self.randomness is not None:
-            terms["randomness"] = self.randomness
-        return terms
+    def record(self) -> dict[str, str]:
+        """Return the terms as in the ledger."""
+        return asdict(self)
 
     @classmethod
-    def of(cls, body: dict[str, Any]) -> Terms:
-        """Raises `KeyError` for a missing term, and `TypeError` or `ValueError` for one of the wrong type."""
-        randomness = dict(body["randomness"]) if "randomness" in body else None
-        window, benchmark, split, manifest, opens, closes, cipher = (str(body[name]) for name in _ALWAYS)
-        reveals = str(body.get("reveals", ""))
-        return cls(window, benchmark, split, manifest, opens, closes, cipher, reveals, randomness)
-
-
-_ALWAYS = ("window", "benchmark", "split", "manifest", "opens", "closes", "cipher")
+    def of(cls, body: Mapping[str, Any]) -> Terms:
+        """Read the terms from a record's body. Raises `KeyError` for a missing term."""
+        return cls(**{term.name: str(body[term.name]) for term in fields(cls)})
 
 
 @dataclass
 class Window:
     """A window, read from the ledger. `answers`, `scores`: the bodies of its submitted and scored records, by the
     digest of the submission; `times`: when the board received each; `when`: the time of the first record of each other
-    kind; `secret`: the board's, once it is revealed; `public`: the public randomness of a window of an earlier
-    version."""
+    kind; `secret`: the board's, once it is revealed."""
 
     terms: Terms
     commitment: str
-    public: str = ""
     opened: dict[str, Any] | None = None
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
@@ -91,25 +70,6 @@ class Window:
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     secret: bytes | None = None
     when: dict[str, str] = field(default_factory=dict)
-
-    def derive_draw_seed(self, secret: bytes) -> bytes:
-        """Derive the seed of the draw from the board's secret. Raises `FarshiftError` if public randomness is
-        missing."""
-        if self.terms.randomness is None:
-            return secret
-        if not self.public:
-            raise FarshiftError(f"window {self.name} was never drawn: its public randomness is not in the ledger")
-        purpose = "farshift: the draw of a sealed window, 1"
-        public = {"purpose": purpose, "window": self.name, "randomness": self.public}
-        pad = sha256(to_canonical_json(public)).digest()
-        return bytes(left ^ right for left, right in zip(secret, pad, strict=True))
-
-    @property
-    def sources(self) -> str:
-        """Describe the sources of randomness of the draw."""
-        if self.terms.randomness is None:
-            return "the board's randomness alone"
-        return f"the board's secret and public randomness ({self.terms.randomness.get('source')}, not checked)"
 
     @property
     def name(self) -> str:
@@ -145,7 +105,7 @@ def read_windows(records: Iterable[Record]) -> dict[str, Window]:
     return windows_by_name
 
 
-_KINDS = ("randomness", "window_opened", "submitted", "window_closed", "scored", "seed_revealed")
+_KINDS = ("window_opened", "submitted", "window_closed", "scored", "seed_revealed")
 
 
 def _apply_record(windows_by_name: dict[str, Window], record: Record) -> None:
@@ -163,9 +123,7 @@ def _apply_record(windows_by_name: dict[str, Window], record: Record) -> None:
         window.times[body["submission"]] = str(body.get("received", record.time))
         return
     window.when.setdefault(record.kind, record.time)
-    if record.kind == "randomness":
-        window.public = window.public or bytes.fromhex(body["randomness"]).hex()
-    elif record.kind == "window_opened":
+    if record.kind == "window_opened":
         window.opened = body
     elif record.kind == "window_closed":
         window.closed = body
@@ -195,15 +153,6 @@ def make_answers_owner(window: str, owner: str) -> str:
 def find_answered_window(owner: str) -> str:
     """The window of the answers of such an owner; empty for other submissions."""
     return owner.removeprefix("window ").partition(", ")[0] if owner.startswith("window ") else ""
-
-
-def get_team_id(body: dict[str, Any]) -> str:
-    """The identity of the team of a record: the public key that signed the submission; in windows of earlier versions
-    the name, without regard to case, width and spaces."""
-    key = str(body.get("signed_by") or "")
-    return (
-        f"key {key}" if key else repr(" ".join(unicodedata.normalize("NFKC", str(body.get("team"))).casefold().split()))
-    )
 
 
 @dataclass(frozen=True)

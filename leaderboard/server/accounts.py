@@ -1,29 +1,33 @@
-"""The sender of a request, and whether the request is permitted: tokens, rate limits, and the quotas of a team
-(submissions and bytes in 24 hours, and submissions in the queue at once).
+"""Who sends a request, and whether it is permitted: access tokens (`fs_` and 256 random bits; the database stores only
+their sha256, so a leak of it reveals no token), the quotas of a team, and the audit log of events that the ledger does
+not record: tokens created and revoked, quotas exceeded, and the account of the operating system that removed an entry.
 """
 
 from __future__ import annotations
 
-import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+import getpass
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from hmac import compare_digest
 from math import ceil
-from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 
-from ...core.errors import FarshiftError
+from ...core.documents import parse_json
+from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
-from ..ledger.schema import CHARGES, JOBS
+from ..ledger.schema import AUDIT, CHARGES, JOBS, TOKENS, format_iso_time, read_database_time
 from ..ledger.store import Store
 from ..settings import ServerSettings
 from ..submission.validate import Submission
 from ..teams import compute_fingerprint
 from ..validation.archive import CARD
 from ..validation.problem import Problems
-from .tokens import commit_event, find_token
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -49,6 +53,88 @@ class QuotaExceeded(HTTPProblem):
     """A quota is exceeded."""
 
 
+_TOKEN = re.compile(r"fs_[A-Za-z0-9_-]{43}")
+_DAYS = re.compile(r"([1-9][0-9]{0,4})d")
+
+
+@dataclass(frozen=True)
+class Token:
+    """The record of a token. id: its name in lists; team: the team that may submit with it; team_key: the public key
+    that must have signed its submissions, or empty; times: seconds since 1970."""
+
+    id: str
+    team: str
+    team_key: str
+    created: float
+    expires: float | None
+    revoked: float | None
+
+    def state(self, at: float) -> str:
+        """Return `valid`, `expired` or `revoked`."""
+        if self.revoked is not None:
+            return "revoked"
+        return "expired" if self.expires is not None and self.expires <= at else "valid"
+
+    def record(self) -> dict[str, Any]:
+        """Plain JSON."""
+        times = {name: getattr(self, name) for name in ("created", "expires", "revoked")}
+        shown = {name: None if time is None else format_iso_time(time) for name, time in times.items()}
+        return {"id": self.id, "team": self.team, "key": self.team_key, **shown}
+
+
+def create_token(store: Store, team: str, key: str = "", expires: str = "") -> tuple[str, Token]:
+    """Create a token. Returns the token, which is shown only this once, and its stored record. expires: days, such as
+    `90d`."""
+    if not team.strip() or not team.isprintable() or len(team) > 200:
+        raise FarshiftError("a token belongs to a team: give the team's name as in its submissions (--team NAME)")
+    if key and not re.fullmatch(r"[0-9a-f]{64}", key):
+        raise FarshiftError("a team's public key has 64 hexadecimal digits: `farshift team` prints it")
+    days = _DAYS.fullmatch(expires)
+    if expires and days is None:
+        raise FarshiftError(f"--expires {escape_untrusted(expires)}: write a number of days, such as 90d")
+    token = f"fs_{secrets.token_urlsafe(32)}"
+    with store.committing() as connection:
+        at = read_database_time(connection)
+        ends = None if days is None else at + int(days[1]) * 86400
+        record = Token(secrets.token_hex(4), team, key, at, ends, None)
+        connection.execute(insert(TOKENS).values(**vars(record), hash=_hash_token(token)))
+        record_event(connection, get_operator(), "token-created", token=record.id, team=team)
+    return token, record
+
+
+def list_tokens(store: Store) -> list[Token]:
+    """Return all tokens, also expired and revoked ones, the oldest first."""
+    with store.reading() as connection:
+        return [_read_row(row) for row in connection.execute(select(TOKENS).order_by(TOKENS.c.created)).mappings()]
+
+
+def revoke_token(store: Store, id: str, reason: str = "") -> Token:
+    """Revoke a token, so that it is no longer accepted."""
+    known = {item.id: item for item in list_tokens(store)}
+    if id not in known:
+        raise UnknownName("token", id, known, "(farshift board token list)")
+    with store.committing() as connection:
+        if known[id].revoked is None:
+            connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=read_database_time(connection)))
+            record_event(connection, get_operator(), "token-revoked", token=id, team=known[id].team, reason=reason)
+        return _read_row(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
+
+
+def require_not_revoked(store: Store, id: str) -> None:
+    """Raise `SubmissionRejected` if a token was revoked since a submission was sent with it."""
+    with store.reading() as connection:
+        if connection.execute(select(TOKENS.c.revoked).where(TOKENS.c.id == id)).scalar() is not None:
+            raise SubmissionRejected("the token that it was sent with was revoked")
+
+
+def _hash_token(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def _read_row(row: Mapping[Any, Any]) -> Token:
+    return Token(**{name: row[name] for name in Token.__dataclass_fields__})
+
+
 @dataclass(frozen=True)
 class Sender:
     """The sender of a request. owner: whose quotas count, `team NAME` or, without a token, `address A`. team, team_key:
@@ -59,50 +145,41 @@ class Sender:
     team_key: str = ""
     token: str = ""
 
-    @property
-    def name(self) -> str:
-        """The sender's name in the audit log."""
-        return f"token {self.token}" if self.token else self.owner
+
+def identify_sender(store: Store, settings: ServerSettings, authorisation: str, address: str) -> Sender:
+    """Return the sender of a request with this `Authorization` header. Raises `HTTPProblem` (401) without a valid
+    token, unless the board is open."""
+    if not authorisation:
+        if settings.open:
+            return Sender(f"address {address}")
+        raise HTTPProblem.make(401, "a token of your team is required: ask the board's operator for one")
+    scheme, _, given = authorisation.partition(" ")
+    row, hash = None, _hash_token(given.strip())
+    if scheme.lower() == "bearer" and _TOKEN.fullmatch(given.strip()):
+        with store.reading() as connection:
+            row = connection.execute(select(TOKENS).where(TOKENS.c.hash == hash)).mappings().first()
+            at = read_database_time(connection)
+    # The database compared digests, whose bytes an attacker cannot choose; compare again in constant time.
+    if row is None or not compare_digest(row["hash"], hash):
+        raise HTTPProblem.make(401, "this board does not know the token")
+    token = _read_row(row)
+    if (state := token.state(at)) != "valid":
+        raise HTTPProblem.make(401, f"this token is {state}: ask the board's operator for a new one")
+    return Sender(f"team {token.team}", token.team, token.team_key, token.id)
 
 
-class Accounts:
-    """The accounts of one board."""
-
-    def __init__(self, store: Store, settings: ServerSettings) -> None:
-        self.store, self.settings = store, settings
-        self.rates = RequestRates(settings.requests_a_minute)
-
-    def admit(self, address: str) -> None:
-        """Count a request from an address. Raises `HTTPProblem` (429) if there were too many."""
-        self._count(f"address {address}")
-
-    def sender(self, authorisation: str, address: str, scope: str) -> Sender:
-        """Return the sender of a request with this `Authorization` header that needs `scope`. Raises `HTTPProblem`: 401
-        without a valid token, 403 if the token lacks the scope, 429 after too many requests."""
-        self.admit(address)
-        if not authorisation:
-            if self.settings.open:
-                return Sender(f"address {address}")
-            raise HTTPProblem.make(401, "a token of your team is required: ask the board's operator for one")
-        scheme, _, given = authorisation.partition(" ")
-        match = find_token(self.store, given.strip()) if scheme.lower() == "bearer" else None
-        if match is None:
-            raise HTTPProblem.make(401, "this board does not know the token")
-        token, state = match
-        if state != "valid":
-            raise HTTPProblem.make(401, f"this token is {state}: ask the board's operator for a new one")
-        self._count(f"token {token.id}")
-        if scope not in token.scopes:
-            raise HTTPProblem.make(403, f"this token has the scope {', '.join(token.scopes)}, not {scope}")
-        return Sender(token.owner, token.team, token.team_key, token.id)
-
-    def refused(self, sender: Sender, what: str, why: str) -> None:
-        """Record a refusal in the audit log."""
-        commit_event(self.store, sender.name, what, owner=sender.owner, why=why)
-
-    def _count(self, name: str) -> None:
-        if after := self.rates.wait(name):
-            raise HTTPProblem.make(429, "too many requests: try again later", after)
+def require_team(submission: Submission, team: str, team_key: str) -> None:
+    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
+    not signed by that key."""
+    problems = Problems()
+    if submission.team != team:
+        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
+        problems.add("team-other", CARD, what, "team")
+    if team_key and submission.team_key != team_key:
+        whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
+        what = f"is {whose}, but the token is for the key {compute_fingerprint(team_key)}"
+        problems.add("team-other", CARD, what, "signature")
+    problems.refuse_if_any("the submission")
 
 
 DAY = 86400.0
@@ -120,11 +197,8 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     query = select(CHARGES.c.time, CHARGES.c.size).where(CHARGES.c.owner == owner).order_by(CHARGES.c.time)
     spent = [(float(when), int(bytes)) for when, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
-        raise QuotaExceeded.make(
-            429,
-            f"a team may submit {settings.submissions_a_day} times in 24 hours: try again later",
-            spent[-settings.submissions_a_day][0] + DAY - at,
-        )
+        what = f"a team may submit {settings.submissions_a_day} times in 24 hours: try again later"
+        raise QuotaExceeded.make(429, what, spent[-settings.submissions_a_day][0] + DAY - at)
     allowed = f"a team may submit {settings.bytes_a_day} bytes in 24 hours"
     if size > settings.bytes_a_day:
         raise QuotaExceeded.make(413, allowed)
@@ -142,38 +216,33 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
 
 
-class RequestRates:
-    """Counts of requests per name in the current minute, in the memory of each server process: with n processes the
-    effective limit is n times as high. a_minute: requests per minute of each name."""
-
-    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.a_minute, self._clock = a_minute, clock
-        self._minute, self._counts = 0, Counter[str]()
-        self._lock = Lock()
-
-    def wait(self, name: str) -> int:
-        """Return the seconds until this name may send a request; 0 if it may now, in which case the request is
-        counted."""
-        with self._lock:
-            minute, second = divmod(self._clock(), 60)
-            if minute != self._minute:
-                self._minute, self._counts = int(minute), Counter()
-            if self._counts[name] >= self.a_minute:
-                return ceil(60 - second)
-            self._counts[name] += 1
-            return 0
+def record_event(connection: Connection, who: str, what: str, **detail: Any) -> None:
+    """Record an event in the transaction of the change that it describes. who: `operator NAME`, `token ID` or `address
+    A`; what: its kind, such as `token-created`; detail: plain JSON without a token."""
+    time, detail_json = read_database_time(connection), json.dumps(detail, sort_keys=True, ensure_ascii=False)
+    connection.execute(insert(AUDIT).values(time=time, who=who, what=what, detail=detail_json))
 
 
-def require_team(submission: Submission, team: str, team_key: str) -> None:
-    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
-    not signed by that key."""
-    problems = Problems()
-    if submission.team != team:
-        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
-        problems.add("team-other", CARD, what, "team")
-    if team_key and submission.team_key != team_key:
-        whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
-        problems.add(
-            "team-other", CARD, f"is {whose}, but the token is for the key {compute_fingerprint(team_key)}", "signature"
-        )
-    problems.refuse_if_any("the submission")
+def commit_event(store: Store, who: str, what: str, **detail: Any) -> None:
+    """Record an event in a separate transaction."""
+    with store.committing() as connection:
+        record_event(connection, who, what, **detail)
+
+
+def read_events(store: Store) -> list[dict[str, Any]]:
+    """Return all events as plain JSON, the oldest first."""
+    with store.reading() as connection:
+        rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
+    return [
+        {"time": format_iso_time(row["time"]), "who": row["who"], "what": row["what"]}
+        | {"detail": parse_json(row["detail"])}
+        for row in rows
+    ]
+
+
+def get_operator() -> str:
+    """Return the name of the user who runs a command on the board's machine."""
+    try:
+        return f"operator {getpass.getuser()}"
+    except (OSError, KeyError, ImportError):
+        return "operator"

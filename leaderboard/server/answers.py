@@ -28,8 +28,8 @@ CHECKED = "public, no-cache"
 FOREVER = "public, max-age=31536000, immutable"
 """The content at this address never changes."""
 
-JSON = "application/json"
-_MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": JSON, "parquet": "application/vnd.apache.parquet"}
+_MEDIA = {"js": "text/javascript", "zip": "application/zip", "json": "application/json"}
+_MEDIA |= {"jsonl": "application/jsonl", "toml": "application/toml", "parquet": "application/vnd.apache.parquet"}
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,9 @@ class ResponseBody:
         return gzip.compress(self.content, 6, mtime=0)
 
 
-def to_json(value: Any) -> str:
-    """Serialise a value as JSON."""
-    return json.dumps(value, separators=(",", ":"))
-
-
 def to_json_body(value: Any) -> ResponseBody:
     """Serialise a value as a JSON body."""
-    return ResponseBody(to_json(value).encode(), JSON)
+    return ResponseBody(json.dumps(value, separators=(",", ":")).encode(), _MEDIA["json"])
 
 
 def make_body_response(
@@ -73,21 +68,13 @@ def make_body_response(
     return Response(body.gzip if compressed else body.content, status, sent, body.media)
 
 
-def make_file_response(request: Request, path: Path, digest: str, name: str = "") -> Response:
+def make_file_response(request: Request, path: Path, digest: str) -> Response:
     """Return the response for an immutable file with this sha256; supports ranges and states RFC 9530 digests."""
-    sent = {
-        "Cache-Control": FOREVER,
-        "ETag": f'"{digest}"',
-        "Repr-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
-    }
+    digest_header = f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:"
+    sent = {"Cache-Control": FOREVER, "ETag": f'"{digest}"', "Repr-Digest": digest_header}
     if is_not_modified(request, digest):
         return Response(status_code=304, headers=sent)
-    try:
-        return FileResponse(
-            path, headers=sent, media_type=detect_media(path.name), filename=name or None, stat_result=path.stat()
-        )
-    except OSError:
-        return make_error_response(404, "file not found on this server")
+    return FileResponse(path, headers=sent, media_type=detect_media(path.name), stat_result=path.stat())
 
 
 def is_not_modified(request: Request, tag: str) -> bool:
@@ -102,19 +89,13 @@ def detect_media(path: str) -> str:
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
 
-def make_error_response(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    """Return an API error with a one-line message."""
-    content = json.dumps({"error": message}).encode()
-    return Response(content, status, {"Cache-Control": "no-store", **(headers or {})}, JSON)
-
-
-def make_problem_response(problem: HTTPProblem) -> Response:
+def make_problem_response(problem: HTTPProblem, headers: dict[str, str] | None = None) -> Response:
     """Return the response for a refusal: RFC 9457, with a one-line `error`."""
     content = {"type": "about:blank", "title": HTTPStatus(problem.status).phrase, "status": problem.status}
     content |= {"detail": str(problem), "error": str(problem)}
     content |= {"problems": list(problem.problems)} if problem.problems else {}
-    headers = {"Cache-Control": "no-store"}
-    headers |= {} if problem.after is None else {"Retry-After": str(problem.after)}
-    headers |= {"WWW-Authenticate": 'Bearer realm="farshift"'} if problem.status == 401 else {}
-    headers |= {"Connection": "close"} if problem.status in (408, 413) else {}
-    return Response(json.dumps(content), problem.status, headers, "application/problem+json")
+    sent = {"Cache-Control": "no-store", **(headers or {})}
+    sent |= {} if problem.after is None else {"Retry-After": str(problem.after)}
+    sent |= {"WWW-Authenticate": 'Bearer realm="farshift"'} if problem.status == 401 else {}
+    sent |= {"Connection": "close"} if problem.status in (408, 413) else {}
+    return Response(json.dumps(content), problem.status, sent, "application/problem+json")

@@ -21,24 +21,24 @@ try:
 except ImportError as error:
     raise MissingExtra("the board's server", "server") from error
 from ..publish.page import Page
+from . import read_api, submissions
 from .accounts import HTTPProblem
 from .answers import (
     CHECKED,
     ResponseBody,
     make_body_response,
-    make_error_response,
     make_file_response,
     make_problem_response,
 )
-from .routes import board, submissions, tables
 from .served_board import ServedBoard
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 API = "/api/v1"
-EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/challenges/", "/sealed/")
+EXPORTED = ("/board.toml", "/ledger.jsonl", "/submissions/", "/scores/", "/sealed/")
 """The files of an export."""
+HEALTH = ("/healthz", "/readyz")
 
 SHORT = "public, max-age=300"
 """Caching of style sheets and scripts, which are then not requested again with each page."""
@@ -61,13 +61,6 @@ PUBLIC = {
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 """Additional headers of API responses: pages of other origins may read public data, without credentials."""
-
-PREFLIGHT = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Methods": "GET, HEAD",
-    "Access-Control-Allow-Headers": "If-None-Match, Range",
-    "Access-Control-Max-Age": "86400",
-}
 
 log = logging.getLogger("farshift.server")
 _ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
@@ -99,7 +92,7 @@ def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.published = served
-    for routes in (tables, board, submissions):  # matched in this order
+    for routes in (read_api, submissions):
         app.include_router(routes.router, prefix=API)
     _add_pages(app, served)
     add_error_handlers(app)
@@ -110,12 +103,12 @@ def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
 def _add_pages(app: FastAPI, served: ServedBoard) -> None:
     """Add everything outside the API: the health checks at the root, where proxies look by default, the board's pages
     with their static files, and the files of an export."""
-    app.add_api_route("/healthz", board.healthz, include_in_schema=False)
-    app.add_api_route("/readyz", board.readyz, include_in_schema=False)
+    for path in HEALTH:
+        app.add_api_route(path, getattr(read_api, path.removeprefix("/")), include_in_schema=False)
 
     async def serve_page(request: Request, path: str) -> Response:
         if request.url.path.startswith("/api/"):
-            return _make_http_error(request, 404, "Not Found", {})
+            raise HTTPProblem.make(404, "there is no such resource")
         name = path + "index.html" if path == "" or path.endswith("/") else path
         shown = served.ready
         if shown is not None and (cached := shown.get_cached_page(name)) is not None:
@@ -155,10 +148,8 @@ def _make_error_page(request: Request, status: int, headers: dict[str, str]) -> 
 
 def _make_http_error(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
     """Return one-line JSON for API requests, an HTML page for browsers."""
-    if headers.get("Allow") == "GET":
-        headers = {**headers, "Allow": "GET, HEAD"}
     if request.url.path.startswith("/api/"):
-        return make_error_response(status, message, headers)
+        return make_problem_response(HTTPProblem.make(status, message), headers)
     return _make_error_page(request, status, headers)
 
 
@@ -167,32 +158,29 @@ def add_error_handlers(app: FastAPI) -> None:
 
     def handle_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return _make_http_error(request, error.status_code, str(error.detail), dict(error.headers or {}))
+        headers = {**(error.headers or {})}
+        headers |= {"Allow": "GET, HEAD"} if headers.get("Allow") == "GET" else {}
+        return _make_http_error(request, error.status_code, str(error.detail), headers)
 
     def handle_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         wrong = [f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in error.errors()]
-        return make_error_response(422, "; ".join(wrong[:5]) or "the request cannot be read")
+        return _make_http_error(request, 422, "; ".join(wrong[:5]) or "the request cannot be read", {})
 
     def handle_farshift_error(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPProblem):
-            return make_problem_response(error)
-        message = get_first_line(error)
-        if request.method != "GET":
-            if isinstance(error, UnknownName):
-                return make_problem_response(HTTPProblem.make(404, message))
-            log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
-            # Such as a full disk, or an unreachable database.
-            return make_problem_response(HTTPProblem.make(503, "the board cannot accept this now: try again later", 10))
+            headers = {} if error.after is None else {"Retry-After": str(error.after)}
+            is_page = not request.url.path.startswith("/api/") and request.url.path not in HEALTH
+            return _make_error_page(request, error.status, headers) if is_page else make_problem_response(error)
         if isinstance(error, UnknownName | MissingExtra):
-            return make_error_response(404 if isinstance(error, UnknownName) else 501, message)
-        log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), message)
-        # Such as an unreachable database or a changed file: only the log says which, and where.
-        return _make_http_error(request, 503, "the board cannot be read now: try again later", {"Retry-After": "10"})
+            return _make_http_error(request, 404 if isinstance(error, UnknownName) else 501, get_first_line(error), {})
+        log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), get_first_line(error))
+        # Such as a full disk, an unreachable database or a changed file: only the log says which, and where.
+        return _make_http_error(request, 503, "the board cannot do this now: try again later", {"Retry-After": "10"})
 
     def handle_unexpected_error(request: Request, error: Exception) -> Response:
         log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-        return make_error_response(500, "internal server error; see the server's log")
+        return make_problem_response(HTTPProblem.make(500, "internal server error; see the server's log"))
 
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)
@@ -222,9 +210,6 @@ class _SecurityHeaders:
         if self.prefix and path.startswith(self.prefix + "/"):
             path = path.removeprefix(self.prefix)
         public = path.startswith((f"{API}/", *EXPORTED))
-        requested = dict(scope["headers"]).get(b"access-control-request-method", b"")
-        if public and scope["method"] == "OPTIONS" and requested in (b"GET", b"HEAD"):
-            return await Response(status_code=204, headers=HEADERS | PREFLIGHT)(scope, receive, send)
         headers = HEADERS | (PUBLIC if public and scope["method"] in ("GET", "HEAD") else {})
         more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 

@@ -4,7 +4,6 @@ recent record, so that only requests before the first tables have to wait.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 from collections.abc import Callable, Sequence
@@ -16,7 +15,6 @@ from typing import Annotated, Any
 
 import tomli_w
 from fastapi import Depends, Request
-from fastapi.exceptions import HTTPException
 from starlette.concurrency import run_in_threadpool
 
 from ...core.clock import Stopwatch
@@ -31,13 +29,13 @@ from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
 from ..operations.verify import FolderReader
 from ..publish.site import Site
-from ..sealed.window import Window, format_time, get_utc_time, read_windows
+from ..sealed.window import format_time, get_utc_time
 from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
-from ..tables.table import Row
 from ..teams import make_display_names
-from .answers import ResponseBody, detect_media, to_json
+from .accounts import HTTPProblem
+from .answers import ResponseBody, detect_media
 
 POLL = 0.5
 """Seconds between two checks of the ledger for records that other processes appended."""
@@ -57,42 +55,30 @@ class RenderedBoard:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         site = Site(snapshot, view)
         self.frame, self._files = site.frame, site.pages
-        self._pages: dict[str, ResponseBody] = {}
-        self._stored: dict[str, ResponseBody] = {}
+        self._kept: dict[str, ResponseBody] = {}
         self._lock = RLock()
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths of its pages, sorted."""
-        return list(self._files)
-
-    @cached_property
-    def rows(self) -> dict[str, Row]:
-        """The row of each entry that is in a table."""
-        return {row.standing.entry: row for view in self.snapshot.views for row in view.rows}
+        # The home page is rendered in advance, all other pages on request.
+        for path in self._files:
+            if "/" not in path or path.startswith("static/"):
+                self.page(path)
 
     def get_cached_page(self, path: str) -> ResponseBody | None:
         """Return a page if it is already rendered."""
-        return self._pages.get(path)
+        return self._kept.get(path)
 
     def page(self, path: str) -> ResponseBody | None:
         """Return a page, rendering it if necessary; None if there is no such page."""
         if path not in self._files:
             return None
-        with self._lock:
-            body = self._pages.get(path)
-            if body is None:
-                body = ResponseBody(self._files[path].render(), detect_media(path))
-                if len(self._pages) < PAGES:
-                    self._pages[path] = body
-        return body
+        return self.keep(path, lambda: ResponseBody(self._files[path].render(), detect_media(path)))
 
-    def stored(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
-        """Return a body that is made only once."""
+    def keep(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
+        """Return a body that is made only once, unless there are too many."""
         with self._lock:
-            if name not in self._stored:
-                self._stored[name] = make()
-            return self._stored[name]
+            body = self._kept.get(name) or make()
+            if len(self._kept) < PAGES:
+                self._kept[name] = body
+        return body
 
 
 class ServedBoard:
@@ -110,9 +96,6 @@ class ServedBoard:
         self._history: History | None = None
         self.ready: RenderedBoard | None = None
         self._opening, self._there = Lock(), Condition()
-        self._reading: asyncio.Future[History] | None = None
-        self._next_reading: asyncio.Future[History] | None = None
-        self._settled: tuple[tuple[int, ...], History] | None = None
         self._checked: dict[str, tuple[int, ...]] = {}
         self._stop = Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
@@ -138,32 +121,6 @@ class ServedBoard:
                 self._history = History(self.board.committed_records(), self._history.key)
         return self._history
 
-    async def read_history(self) -> History:
-        """Return the ledger as it is now, without blocking the event loop: the last one if the database's file was not
-        written since. Else requests that wait at the same time share one reading, which begins after all of them
-        came."""
-        if self._settled is not None and self._settled[0] == self._read_signature():
-            return self._settled[1]
-        if self._next_reading is None:
-            self._next_reading = asyncio.ensure_future(self._read_after(self._reading))
-        return await asyncio.shield(self._next_reading)
-
-    async def _read_after(self, reading: asyncio.Future[History] | None) -> History:
-        if reading is not None:
-            await asyncio.wait([reading])
-        self._reading, self._next_reading = self._next_reading, None
-
-        def read() -> History:
-            signature, history = self._read_signature(), self.history()
-            history.positions  # noqa: B018 - reads the entries here, in a thread
-            self._settled = None if signature is None else (signature, history)
-            return history
-
-        return await run_in_threadpool(read)
-
-    def _read_signature(self) -> tuple[int, ...] | None:
-        return () if self.board is None else self.board.ledger.store.read_signature()  # a copy does not change
-
     def shown(self, wait: float = FIRST) -> RenderedBoard:
         """Return the newest computed tables and pages, waiting for the first ones. Raises 503 on timeout."""
         if self.ready is None:
@@ -171,7 +128,7 @@ class ServedBoard:
                 self._there.wait_for(lambda: self.ready is not None or bool(self.problem), wait)
         if self.ready is None:
             why = self.problem or "the tables are being computed: try again in a minute"
-            raise HTTPException(503, why, {"Retry-After": "10"})
+            raise HTTPProblem.make(503, why, 10)
         return self.ready
 
     def view(self, history: History) -> BoardView:
@@ -181,7 +138,7 @@ class ServedBoard:
             return self._view
         return ReadOnlyBoard(FolderReader(self.board), history.records, self.board.derived)
 
-    def encode_entry(self, history: History, entry: Entry) -> str | None:
+    def describe_entry(self, history: History, entry: Entry) -> dict[str, Any] | None:
         """Return an entry of a history with its newest score as JSON; None if the score's file is missing or was
         changed."""
         assert self._view is not None
@@ -189,21 +146,13 @@ class ServedBoard:
             try:
                 standing = self._view.standing_of(entry)
                 team = history.team_names[entry.team, entry.team_key]
-                history.items[entry.entry] = to_json(make_board_entry(standing, team).to_dict())
+                history.items[entry.entry] = make_board_entry(standing, team).to_dict()
             except Unavailable:
                 raise
             except FarshiftError as error:
                 log.error("%s", error)
                 return None
         return history.items[entry.entry]
-
-    async def encode_entries(self, history: History, entries: Sequence[Entry]) -> list[str | None]:
-        """Return entries as `encode_entry` does. Scores that were not read yet are read in a thread."""
-
-        def encode() -> list[str | None]:
-            return [self.encode_entry(history, entry) for entry in entries]
-
-        return encode() if all(entry.entry in history.items for entry in entries) else await run_in_threadpool(encode)
 
     def file(self, path: str, digest: str) -> Path | None:
         """Return the path of a file that a record names with this sha256; None if it is missing or was changed."""
@@ -227,7 +176,7 @@ class ServedBoard:
         """Return the board's card or ledger as in an export."""
         if path == CARD:
             assert self._view is not None
-            return ResponseBody(tomli_w.dumps(make_public_card(self._view)).encode(), "application/toml")
+            return ResponseBody(tomli_w.dumps(make_public_card(self._view)).encode(), detect_media(CARD))
         return self.history().lines if path == LEDGER else None
 
     def _open(self) -> None:
@@ -262,10 +211,6 @@ class ServedBoard:
             return
         watch = Stopwatch()
         rendered = RenderedBoard(history, view, take_snapshot(view), marker)
-        # The home page is rendered in advance, all other pages on request.
-        for path in rendered.paths:
-            if "/" not in path or path.startswith("static/"):
-                rendered.page(path)
         with self._there:
             self.ready = rendered
             self._there.notify_all()
@@ -277,7 +222,7 @@ class History:
 
     def __init__(self, records: Sequence[Record], key: str) -> None:
         self.records, self.key = tuple(records), key
-        self.items: dict[str, str] = {}
+        self.items: dict[str, dict[str, Any]] = {}
 
     @property
     def head(self) -> Record:
@@ -293,23 +238,9 @@ class History:
         return read_valid_entries(self.records)
 
     @cached_property
-    def scored(self) -> list[Entry]:
-        """The entries with a score."""
-        return [entry for entry in self.entries.values() if entry.scores]
-
-    @cached_property
-    def positions(self) -> dict[str, int]:
-        """The position of each of them."""
-        return {entry.entry: position for position, entry in enumerate(self.scored)}
-
-    @cached_property
     def team_names(self) -> dict[tuple[str, str], str]:
         """The display name of each team, by name and key."""
         return make_display_names(self.entries.values())
-
-    @cached_property
-    def windows(self) -> dict[str, Window]:
-        return read_windows(self.records)
 
     def file(self, path: str) -> str | None:
         """Return the sha256 of a file that is public now (the files of an export), or None for another path."""
@@ -331,7 +262,7 @@ class History:
     @cached_property
     def lines(self) -> ResponseBody:
         """The ledger's lines as in an export."""
-        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), "application/jsonl")
+        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), detect_media(LEDGER))
 
 
 async def get_served_board(request: Request) -> ServedBoard:
@@ -347,7 +278,3 @@ async def get_rendered_board(request: Request) -> RenderedBoard:
 
 Served = Annotated[ServedBoard, Depends(get_served_board)]
 Rendered = Annotated[RenderedBoard, Depends(get_rendered_board)]
-
-
-def make_head_record(record: Record) -> dict[str, Any]:
-    return {"seq": record.seq, "time": record.time, "hash": record.hash}

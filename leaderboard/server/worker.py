@@ -35,11 +35,10 @@ from ..sealed.submit import submit_answers
 from ..settings import ServerSettings, read_server_settings
 from ..submission.validate import Submission
 from ..validation.problem import to_problem_records
-from .accounts import require_team
+from .accounts import require_not_revoked, require_team
 from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
 from .scorable import NotPulled, load_pulled_benchmarks
-from .tokens import require_not_revoked
 
 _IDLE = 0.5
 _SWEEP = 600.0

@@ -46,10 +46,10 @@ class Answer:
             return "not found"
 
 
-def fetch(url: str, limit: int, parameters: Mapping[str, str] | None = None) -> Answer:
+def fetch(url: str, limit: int) -> Answer:
     """Return the response of at most `limit` bytes to GET, with any status that repeating the request does not change.
     Raises `Unavailable` if the server does not respond."""
-    return call_with_retries(lambda: send("GET", url, limit, parameters=parameters), f"{url} could not be fetched")
+    return call_with_retries(lambda: send("GET", url, limit), f"{url} could not be fetched")
 
 
 def send(
@@ -58,7 +58,6 @@ def send(
     limit: int,
     headers: Mapping[str, str] | None = None,
     content: Iterable[bytes] | None = None,
-    parameters: Mapping[str, str] | None = None,
 ) -> Answer:
     """Send a request once. Raises `TransientError` if a retry may succeed, `Unavailable` if there is no server,
     `BadData` above `limit` bytes, and `FarshiftError` for a redirect."""
@@ -71,7 +70,7 @@ def send(
     try:
         with (
             httpx2.Client(timeout=timeout) as client,
-            client.stream(method, url, content=content, headers=sent, params=parameters) as response,
+            client.stream(method, url, content=content, headers=sent) as response,
         ):
             body = bytearray()
             for piece in response.iter_bytes():

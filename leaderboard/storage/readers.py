@@ -1,15 +1,12 @@
-"""Copies of a board: an export in a folder, in a zip file or behind a URL, read like the board itself."""
+"""Copies of a board: an export in a folder or behind a URL, read like the board itself."""
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from abc import ABC, abstractmethod
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Protocol
 
 from ...core.documents import read_toml
-from ...core.errors import BadData, Unavailable, get_first_line
+from ...core.errors import BadData, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import log_message
 from ..ledger import Record
@@ -72,25 +69,21 @@ class ExportReader:
         return list_files(self.folder, folders)
 
 
-class FetchingReader(ABC):
-    """A copy whose files are fetched one by one into a temporary folder, each on first use."""
+class UrlReader:
+    """An export behind an http(s) URL, whose files are fetched one by one into a temporary folder, each on first
+    use."""
 
     has_private_files = False
-    address = ""
 
-    def __init__(self, location: str, folder: Path) -> None:
-        self.location, self.folder = location, folder
+    def __init__(self, url: str, folder: Path) -> None:
+        self.location, self.address, self.folder = url, url.rstrip("/"), folder
         self._fetched = 0
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
 
-    @abstractmethod
-    def content(self, name: str, limit: int) -> bytes:
-        """The content of a file, at most `limit` bytes. Raises `Unavailable` if it does not exist, `BadData` if it is
-        too large."""
-
     def read(self) -> tuple[list[Record], list[str]]:
         if not (self.folder / LEDGER).is_file():
+            log_message(f"fetching {self.address}")
             self._fetch(LEDGER)
         return read_ledger_lines((self.folder / LEDGER).read_bytes())
 
@@ -103,63 +96,13 @@ class FetchingReader(ABC):
         return []  # the files of a web server cannot be listed
 
     def _fetch(self, name: str) -> None:
-        content = self.content(name, LIMITS.get(name, SUBMISSION_BYTES))
-        write_atomically(self.folder / name, content)
-
-    def take(self, size: int, limit: int, name: str) -> None:
-        """Count bytes that are about to be fetched. Raises `BadData` above the limits."""
-        if size > limit:
-            raise BadData(f"{name} has {size} bytes; at most {limit} are accepted")
-        self._fetched += size
-        if self._fetched > MAX_FETCHED:
-            raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
-
-
-class UrlReader(FetchingReader):
-    """An export behind an http(s) URL."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        self.url = self.address = url.rstrip("/")
-        super().__init__(url, folder)
-
-    def content(self, name: str, limit: int) -> bytes:
-        if name == LEDGER:
-            log_message(f"fetching {self.url}")
-        answer = fetch(f"{self.url}/{name}", limit)
+        answer = fetch(f"{self.address}/{name}", LIMITS.get(name, SUBMISSION_BYTES))
         if answer.status != 200:
             raise Unavailable(f"{answer.url}: the server answered {answer.status}")
-        self.take(len(answer.content), limit, answer.url)
-        return answer.content
-
-
-class ZipReader(FetchingReader):
-    """An export in a zip file, at its root or in its only folder."""
-
-    def __init__(self, file: Path, folder: Path) -> None:
-        try:
-            self._zip = zipfile.ZipFile(file)
-        except (OSError, zipfile.BadZipFile) as error:
-            raise BadData(f"{file} is not a zip file: {get_first_line(error)}") from error
-        cards = [name for name in self._zip.namelist() if PurePosixPath(name).name == CARD and name.count("/") < 2]
-        if len(cards) != 1:
-            raise BadData(f"{file} is not an export of a board: it has {len(cards)} files {CARD}")
-        self._root = cards[0].removesuffix(CARD)
-        super().__init__(str(file), folder)
-
-    def content(self, name: str, limit: int) -> bytes:
-        try:
-            size = self._zip.getinfo(self._root + name).file_size
-            self.take(size, limit, f"{self.location}: {name}")
-            with self._zip.open(self._root + name) as file:
-                return file.read(size)  # never more than the stated size, whatever it unpacks to
-        except KeyError as error:
-            raise Unavailable(f"{self.location} has no {name}") from error
-        except (OSError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-            raise BadData(f"{self.location}: {name} cannot be unpacked: {get_first_line(error)}") from error
-
-    def strays(self, folders: set[str]) -> list[str]:
-        names = [name.removeprefix(self._root) for name in self._zip.namelist() if name.startswith(self._root)]
-        return sorted(name for name in names if name.split("/")[0] in folders and not name.endswith("/"))
+        self._fetched += len(answer.content)
+        if self._fetched > MAX_FETCHED:
+            raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
+        write_atomically(self.folder / name, answer.content)
 
 
 def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:

@@ -116,13 +116,15 @@ class RemoteBoard:
             f"{board} could not score it ({get_first_line(Exception(state['reason']))}): submit it again later"
         )
 
-    def hand_in(self, window: str, file: Path) -> tuple[Any, bool]:
-        """Submit to a sealed window and wait until the board has checked the answers. Returns the receipt as the board
-        sent it, and whether the submission is new."""
-        answer = self._post(f"windows/{window}/answers", file, compute_file_sha256(file))
+    def submit_answers(self, window: str, file: Path) -> dict[str, Any]:
+        """Submit to a sealed window and wait until the board has checked the answers. Returns the file's sha256, when
+        the board `received` it, and whether it is `new`."""
+        digest = compute_file_sha256(file)
+        answer = self._post(f"windows/{window}/answers", file, digest)
         state = _parse_state(answer)
-        handed = QueuedSubmission(state["id"], answer.status == 202, state)
-        return self._wait(handed).get("receipt"), handed.new
+        self._wait(QueuedSubmission(state["id"], answer.status == 202, state))
+        received = format_untrusted(str(state.get("received")), 40)
+        return {"submission": digest, "received": received, "new": answer.status == 202}
 
 
 def _read_blocks(file: Path) -> Iterator[bytes]:

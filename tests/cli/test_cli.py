@@ -119,7 +119,6 @@ CONTRACT = (
     "board sealed draw",
     "board sealed answer",
     "board sealed submit",
-    "board sealed verify",
     "board sealed close",
     "board sealed list",
     "board probe",

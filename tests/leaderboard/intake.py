@@ -14,10 +14,10 @@ from typing import Any
 import tomli_w
 import uvicorn
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.server import submissions
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.app import add_error_handlers
-from farshift.leaderboard.server.routes import submissions
-from farshift.leaderboard.server.routes.submissions import State, open_state
-from farshift.leaderboard.server.tokens import create_token
+from farshift.leaderboard.server.submissions import State, open_state
 from farshift.leaderboard.server.worker import Worker
 from fastapi import FastAPI
 

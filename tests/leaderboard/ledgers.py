@@ -6,14 +6,14 @@ from pathlib import Path
 
 from farshift.leaderboard.ledger import Ledger
 from farshift.leaderboard.ledger.keys import create_key
-from farshift.leaderboard.ledger.store import Store, migrate_store
+from farshift.leaderboard.ledger.store import Store
 
 
 def ledger_in(folder: Path, url: str | None = None) -> Ledger:
     """The ledger in a database (a file in `folder` by default), made and opened where there is none yet."""
     key = create_key(folder / "key.pem")
     store = Store.in_file(folder / "ledger.sqlite") if url is None else Store(url)
-    migrate_store(store)
+    store.create_tables()
     ledger = Ledger(store, key, key.public)
     if not store.records():
         ledger.append([("opened", {"name": "a test", "key": key.public})])

@@ -22,8 +22,8 @@ from typing import Any
 import httpx2
 import tomli_w
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.queue import Queue
-from farshift.leaderboard.server.tokens import create_token
 from farshift.leaderboard.settings import read_server_settings
 
 SETTINGS = {
@@ -31,7 +31,6 @@ SETTINGS = {
     "submissions_a_day": 100_000,
     "bytes_a_day": 1 << 40,
     "queued_at_once": 100_000,
-    "requests_a_minute": 1_000_000,
     "lease_seconds": 10.0,
     "attempts": 10,
 }
@@ -41,9 +40,9 @@ LONGEST = 3600.0
 
 def serve(board: str, port: int) -> None:
     import uvicorn
+    from farshift.leaderboard.server import submissions
     from farshift.leaderboard.server.app import add_error_handlers
-    from farshift.leaderboard.server.routes import submissions
-    from farshift.leaderboard.server.routes.submissions import open_state
+    from farshift.leaderboard.server.submissions import open_state
     from fastapi import FastAPI
 
     app = FastAPI()

@@ -208,7 +208,7 @@ def test_a_board_of_another_format_is_refused(tmp_path):
 
 def test_a_board_without_its_ledger_is_told_in_a_line(board):
     (board.path / "ledger.sqlite").unlink()
-    with pytest.raises(FarshiftError, match=r"its ledger, .*ledger\.sqlite, is missing: restore it"):
+    with pytest.raises(FarshiftError, match=r"the ledger in .*ledger\.sqlite is missing: restore it"):
         Board(board.path)
 
 

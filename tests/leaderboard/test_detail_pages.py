@@ -63,19 +63,18 @@ def hostile(text: str) -> Site:
     rows = replace(rows, card=card | {"declared": declared})
     gone = replace(others[0][0], entry="f" * 16, left=Removal("removed", text, "2026"))
     window = {
-        "terms": {"window": text, "benchmark": text, "opens": text, "closes": text, "reveals": text, "split": text},
+        "terms": dict.fromkeys(("window", "benchmark", "split", "opens", "closes", "cipher", "reveals"), text),
         "commitment": text,
-        "randomness": text,
         "seed": None,
         "answers": 1,
-        "entries": [{"team": text, "model": text, "equal_to": text, "score": None, "contrast": {}, "n/a": text}],
+        "entries": [{"team": text, "model": text, "score": None, "contrast": {}, "n/a": text}],
     }
     shown = snapshot([(first, rows), *others], {}, apart=[gone], windows=[window], name=text)
     bodies = [
         ("opened", {"name": text, "key": text}),
         ("submitted", {"team": text, "note": text, "entries": [{"entry": first.entry}]}),
         ("withdrawn", {"entry": first.entry, "reason": text}),
-        ("challenged", {"team": text, "reason": text, "entry": text}),
+        ("unknown", {"team": text, "reason": text, "entry": text}),
         (text, {text: text}),
         ("scored", {"unexpected": text}),
     ]

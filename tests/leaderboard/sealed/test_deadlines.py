@@ -9,7 +9,7 @@ from farshift import FarshiftError
 from farshift.leaderboard.sealed.seal import close_window, seal_benchmark
 from farshift.leaderboard.sealed.verify import verify_sealed
 from farshift.leaderboard.sealed.window import read_windows
-from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock, sealed
+from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, Clock
 from test_window_verify import list_folder
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
@@ -114,23 +114,3 @@ def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board
     assert replace(terms, reveals="2032-01-01T00:00:00Z").commitment(SEED) != terms.commitment(SEED)
     with pytest.raises(FarshiftError, match="before it closes"):
         seal_benchmark(board, ON, OPENS, CLOSES, clock, reveals=OPENS)
-
-
-def test_windows_of_earlier_versions_have_no_deadline_and_keep_their_commitment(coins, clock, tmp_path, monkeypatch):
-    """A ledger as version 0.1.0 wrote it before there were deadlines."""
-    from farshift.leaderboard.board import Board
-    from farshift.leaderboard.sealed import window as module
-
-    built = Board.init(tmp_path / "board", "Old")
-    written = module.Terms.record
-    monkeypatch.setattr(module.Terms, "record", lambda terms: written(replace(terms, reveals="")))
-    old = sealed(built, clock)
-    monkeypatch.undo()
-    body = next(record.body for record in built.ledger.records() if record.kind == "seed_committed")
-    names = {"window", "benchmark", "split", "manifest", "opens", "closes", "cipher", "commitment"}
-    assert set(body) == names
-    result = read_windows(built.ledger.records())[WINDOW]
-    assert result.terms.commitment(SEED) == old.commitment == body["commitment"]
-    assert result.sources == "the board's randomness alone"
-    monkeypatch.setenv("FARSHIFT_PATH", str(coins))
-    assert problems(built, clock="2040-01-01T00:00:00Z") == []

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.leaderboard.board import Board
-from farshift.leaderboard.ledger import HISTORY, KINDS, book
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.publish.site import build_site
-from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed.drawing import draw_sealed_rows
 from farshift.leaderboard.sealed.published import read_draw
-from farshift.leaderboard.sealed.results import make_window_results
-from farshift.leaderboard.sealed.seal import close_window, make_opening_files
-from farshift.leaderboard.sealed.submit import submit_answers
+from farshift.leaderboard.sealed.seal import make_opening_files
 from farshift.leaderboard.sealed.verify import verify_sealed
-from farshift.leaderboard.sealed.window import Terms, WindowPaths, read_windows
+from farshift.leaderboard.sealed.window import WindowPaths, read_windows
 from farshift.leaderboard.storage.readers import ExportReader
-from sealed_cases import CLOSES, ON, OPENS, SEED, WINDOW, answered, draw_folder, sealed
+from sealed_cases import ON, SEED, WINDOW
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -98,6 +90,7 @@ def test_a_score_that_the_answers_do_not_give_is_found(revealed, tmp_path):
     assert any("its recomputed score differs" in line for line in differences)
 
 
+@pytest.mark.attack("operator", "answers accepted and never scored")
 def test_records_in_an_order_that_no_board_writes_are_found(revealed):
     records = revealed.ledger.records()
     by_kind = {record.kind: record for record in records}
@@ -112,39 +105,6 @@ def test_records_in_an_order_that_no_board_writes_are_found(revealed):
     assert any("has more than one submission" in line for line in result)
     unscored = [record for record in records if record.kind != "scored"]
     assert any("was never scored" in line for line in verify_sealed(list_folder(revealed.path), unscored)[0])
-
-
-def test_a_window_of_public_randomness_of_an_earlier_version_is_drawn_by_it_and_verifies(
-    coins, handed, clock, tmp_path, monkeypatch
-):
-    """The seed is the secret XOR a digest of what the ledger has of the randomness; where that came from is history."""
-    public = "fe290beca10872ef2fb164d2aa4442de4566183ec51c56ff3cd603d930e54fdd"
-    seed = bytes.fromhex("16f8ea9194990ee9cf97fe4df4ee54e07c3e38415c47a8aeb3cc950054e6c2c9")
-    monkeypatch.setattr(sealing, "Terms", partial(Terms, randomness={"source": "drand", "round": 1000}))
-    monkeypatch.setattr(sealing, "draw_sealed_rows", lambda benchmark, secret: draw_sealed_rows(benchmark, seed))
-    monkeypatch.setattr(book, "KINDS", (*KINDS, *HISTORY))
-    board = Board.init(tmp_path / "board", "Old")
-    window = sealed(board, clock)
-    board.ledger.append([("share_committed", {"window": WINDOW, "key": "of no form any more"})])
-    with pytest.raises(FarshiftError, match="its public randomness is not in the ledger"):
-        window.derive_draw_seed(SEED)
-    board.ledger.append([("randomness", {"window": WINDOW, "randomness": public})])
-    clock.set(OPENS, seconds=60)
-    submit_answers(board, WINDOW, answered(draw_folder(board, window), tmp_path, "ann"), clock=clock)
-    clock.set(CLOSES, seconds=1)
-    assert close_window(board, WINDOW, clock).derive_draw_seed(SEED) == seed
-
-    assert verify_board(board).is_complete
-    shown = make_window_results(board, WINDOW)
-    assert shown["randomness"] == "the board's secret and public randomness (drand, not checked)"
-    assert shown["terms"]["randomness"]["round"] == 1000
-    assert [item["team"] for item in shown["entries"]] == ["ann"]
-    build_site(board)
-    assert "drand, not checked" in (board.path / "site" / "windows.html").read_text()
-
-    monkeypatch.undo()
-    with pytest.raises(ValueError, match="unknown kind of record 'randomness'"):
-        board.ledger.append([("randomness", {"window": WINDOW, "randomness": public})])
 
 
 def test_a_window_of_a_benchmark_that_is_not_here_is_not_recomputed(revealed, monkeypatch):

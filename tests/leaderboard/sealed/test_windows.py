@@ -57,7 +57,7 @@ def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
         with pytest.raises(FarshiftError, match=f"it is {state} now"):
             submit_answers(board, WINDOW, file, clock=clock)
     clock.set(OPENS)
-    assert submit_answers(board, WINDOW, file, clock=clock).new
+    assert submit_answers(board, WINDOW, file, clock=clock)[1]
     clock.set(CLOSES)
     close_window(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back

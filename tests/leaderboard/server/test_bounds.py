@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import farshift as fs
 import httpx2
 import pytest
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.files import SPARE
-from farshift.leaderboard.server.tokens import create_token
 from fuzz.packing import Parts
 
 sys.path.insert(0, str(Path(__file__).parent.parent))

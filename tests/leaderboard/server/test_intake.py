@@ -14,9 +14,9 @@ import httpx2
 import pytest
 from farshift.core.errors import BadDefinition
 from farshift.leaderboard.operations.verify import verify_board
+from farshift.leaderboard.server.accounts import create_token, read_events, revoke_token
 from farshift.leaderboard.server.app import shorten_logged_path
 from farshift.leaderboard.server.files import sweep_files
-from farshift.leaderboard.server.tokens import create_token, read_events, revoke_token
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -147,12 +147,11 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
     assert intake.board.standings() == []
 
 
-@pytest.mark.attack("entrant", "missing, invented, revoked and expired tokens, and tokens for another purpose")
+@pytest.mark.attack("entrant", "missing, invented, revoked and expired tokens")
 def test_only_a_valid_token_hands_in(intake, client, file):
     store = intake.board.ledger.store
     revoked, built = create_token(store, "us")
     revoke_token(store, built.id, "lost")
-    narrow, _ = create_token(store, "us", scopes=("hand-in",))
     old, built = create_token(store, "us", expires="1d")
     with store.committing() as connection:
         connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{built.id}'")
@@ -163,14 +162,13 @@ def test_only_a_valid_token_hands_in(intake, client, file):
         (f"Basic {intake.token}", 401, "does not know the token"),
         (f"Bearer {revoked}", 401, "this token is revoked"),
         (f"Bearer {old}", 401, "this token is expired"),
-        (f"Bearer {narrow}", 403, "this token has the scope hand-in, not submit"),
     ]
     for given, status, why in cases:
         answer = post(client, file.read_bytes(), Authorization=given)
         assert answer.status_code == status, given
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert why in answer.json()["error"]
-    assert answer.json()["status"] == 403
+        assert answer.json()["status"] == status
     assert intake.state.queue.jobs() == []
 
 
@@ -224,7 +222,7 @@ def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intak
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("farshift.leaderboard.server.routes.submissions.os.fsync", no_room)
+        patch.setattr("farshift.leaderboard.server.submissions.os.fsync", no_room)
         full = post(client, content)
     assert (full.status_code, full.headers["Retry-After"]) == (503, "10")
     assert files_of(intake) == []
@@ -254,8 +252,8 @@ def test_a_body_that_does_not_come_is_given_up(board):
         assert files_of(intake) == []
 
 
-def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
-    with taking_in(board, ScoredHere, submissions_a_day=1, requests_a_minute=8) as intake:
+def test_quotas_say_when_to_come_again_and_are_audited(board, file):
+    with taking_in(board, ScoredHere, submissions_a_day=1) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
         with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
             assert post(client, b"x").status_code == 202
@@ -263,17 +261,12 @@ def test_quotas_and_rates_say_when_to_come_again_and_are_audited(board, file):
             assert answer.status_code == 429
             assert 86000 < int(answer.headers["Retry-After"]) <= 86400
             assert "a team may submit 1 times in 24 hours" in answer.json()["error"]
-            statuses = [client.get("submissions/none").status_code for _ in range(12)]
-            assert statuses.count(429) >= 3
-            late = client.get("submissions/none")
-            assert int(late.headers["Retry-After"]) >= 1
-    assert [event.what for event in read_events(board.ledger.store)] == ["token-created", "quota-exceeded"]
-    assert read_events(board.ledger.store)[1].detail["owner"] == "team us"
+    events = read_events(board.ledger.store)
+    assert [event["what"] for event in events] == ["token-created", "quota-exceeded"]
+    assert events[1]["detail"]["owner"] == "team us"
 
 
-def test_a_setting_of_an_earlier_version_is_passed_over_and_an_unknown_one_named(board):
-    with taking_in(board, upload_hours=24.0, submissions_a_day=7) as intake:
-        assert intake.state.settings.submissions_a_day == 7
+def test_an_unknown_setting_is_named(board):
     with pytest.raises(BadDefinition, match="has no key 'upload_days'"), taking_in(board, upload_days=1):
         pass
 

@@ -55,7 +55,7 @@ def name(request) -> str:
 
 @pytest.fixture
 def served(own, tmp_path) -> Iterator[Served]:
-    output = {"open": True, "submission_bytes": MOST, "queued_at_once": 100, "requests_a_minute": 60}
+    output = {"open": True, "submission_bytes": MOST, "queued_at_once": 100}
     (own.path / "settings.toml").write_text(tomli_w.dumps({"server": output}))
     result = Served(own.path, tmp_path / "log", "--workers", "0", "--proxy-headers")
     yield result
@@ -110,7 +110,7 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
             )
 
             large = ask("POST", "/api/v1/submissions", b"x" * (MOST + 1), Content_Type="application/zip")
-            assert (large.status_code, large.json()["error"].split(";")[0]) == (413, f"{MOST + 1} bytes")
+            assert (large.status_code, large.json()["error"].split(":")[0]) == (413, f"{MOST + 1} bytes")
 
             # A line that breaks leaves nothing, and the same file sent again is one submission.
             cut, zipped = Line(https, "127.0.0.2"), {"Content-Type": "application/zip"}
@@ -121,7 +121,4 @@ def test_a_board_behind_a_proxy_is_as_without_one(name, served, own, tmp_path):
             assert again.json()["id"] == done.json()["id"]
             job = Queue(own.ledger.store, read_server_settings(own.path)).find(done.json()["id"])
             assert (job.size, job.owner) == (len(content), "address 127.0.0.2"), "who sends is told by the proxy alone"
-            statuses = [ask("GET", "/api/v1/submissions/none").status_code for _ in range(80)]
-            assert 429 in statuses
-            assert served.get("api/v1/submissions/none").status_code == 404, "others are counted apart"
     assert SPOOFED not in served.log.read_text()

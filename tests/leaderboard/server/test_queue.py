@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from farshift.leaderboard.ledger.store import Store, migrate_store
+from farshift.leaderboard.ledger.store import Store
 from farshift.leaderboard.server.accounts import DAY, QuotaExceeded
 from farshift.leaderboard.server.queue import ENDED, ENTERED, FAILED, QUEUED, REFUSED, RUNNING, Queue
 from farshift.leaderboard.settings import ServerSettings
@@ -30,7 +30,7 @@ class Clock:
 def store(request, tmp_path):
     url = request.getfixturevalue("server").database() if request.param == "postgresql" else None
     store = Store.in_file(tmp_path / "ledger.sqlite") if url is None else Store(url)
-    migrate_store(store)
+    store.create_tables()
     yield store
     store.close()
 
@@ -264,7 +264,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         store = Store.in_file(Path(self.folder.name) / "ledger.sqlite")
-        migrate_store(store)
+        store.create_tables()
         self.clock = Clock()
         roomy = SETTINGS.model_copy(update=dict(submissions_a_day=10_000, bytes_a_day=10**9, queued_at_once=10_000))
         self.queue = Queue(store, roomy, self.clock)

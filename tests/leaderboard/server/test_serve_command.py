@@ -15,8 +15,8 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.queue import Queue
-from farshift.leaderboard.server.tokens import create_token
 from farshift.leaderboard.settings import read_server_settings
 from support import one_line_error
 

@@ -17,7 +17,7 @@ def test_two_servers_on_one_database_show_one_submission(server, packed, tmp_pat
             assert [entry["entry"] for entry in item.json("entries")["entries"]] == names
             item.until(lambda one=item: "models/" in one.get("").text)
         assert both[0].get("").content == both[1].get("").content
-        assert both[0].get("api/v1/ledger").content == both[1].get("api/v1/ledger").content
+        assert both[0].get("ledger.jsonl").content == both[1].get("ledger.jsonl").content
     finally:
         for item in both:
             item.stop()

@@ -21,20 +21,19 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from ....core.durable import ADVICE
-from ....core.errors import BadSubmission, FarshiftError, SubmissionRejected
-from ....core.files import translate_os_errors
-from ...board import Board
-from ...sealed.submit import find_receipt
-from ...sealed.window import find_window, get_utc_time, make_answers_owner, require_open
-from ...settings import ServerSettings, read_server_settings
-from ...submission.validate import read_benchmark_names
-from ...validation.archive import CARD
-from ...validation.problem import Problems, to_problem_records
-from ..accounts import Accounts, HTTPProblem, QuotaExceeded, Sender
-from ..files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
-from ..queue import ENDED, ENTERED, FAILED, REFUSED, Job, Queue
-from ..scorable import describe_unscorable
+from ...core.durable import ADVICE
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected
+from ...core.files import translate_os_errors
+from ..board import Board
+from ..sealed.window import find_window, get_utc_time, make_answers_owner, require_open
+from ..settings import ServerSettings, read_server_settings
+from ..submission.validate import read_benchmark_names
+from ..validation.archive import CARD
+from ..validation.problem import Problems, to_problem_records
+from .accounts import HTTPProblem, QuotaExceeded, Sender, commit_event, identify_sender
+from .files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
+from .queue import ENDED, FAILED, REFUSED, Job, Queue
+from .scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
 
@@ -69,13 +68,11 @@ def _describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 @dataclass
 class State:
     """The state of a server that accepts submissions. board: the board in its folder. queue, files: submissions that
-    are not entered yet. accounts: tokens, quotas, rate limits and the audit log. settings: `[server]` of its
-    settings.toml."""
+    are not entered yet. settings: `[server]` of its settings.toml."""
 
     board: Board
     queue: Queue
     files: UploadFiles
-    accounts: Accounts
     settings: ServerSettings
     reading: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
     locking: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
@@ -84,8 +81,8 @@ class State:
 def open_state(path: os.PathLike[str] | str) -> State:
     """Open the server state of the board in a folder."""
     board = Board(str(path))
-    settings, store = read_server_settings(board.path), board.ledger.store
-    return State(board, Queue(store, settings), open_upload_files(board), Accounts(store, settings), settings)
+    settings = read_server_settings(board.path)
+    return State(board, Queue(board.ledger.store, settings), open_upload_files(board), settings)
 
 
 def _require_state(request: Request) -> State:
@@ -112,7 +109,7 @@ async def hand_in(request: Request, bearer: Authorisation = "", content_digest: 
     `refused`, or `failed`. The same bytes are the same submission."""
 
     async def accept(state: State) -> Response:
-        sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "submit")
+        sender = await run_in_threadpool(_identify, state, request, bearer)
         async with _receive_body(request, state, sender, sender.owner, content_digest) as (id, digest, size):
             await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
             job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
@@ -134,7 +131,7 @@ def _enqueue(
         job, new = state.queue.enqueue(id, sender.owner, digest, size, **team, created=created)
     except QuotaExceeded as error:
         state.files.drop(id)
-        state.accounts.refused(sender, "quota-exceeded", str(error))
+        _record_refusal(state, sender, error)
         raise
     if not new:
         state.files.drop(id)
@@ -158,22 +155,12 @@ def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
 
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
 def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
-    """Return the state of a submission, with its position in the queue, entries, problems, or receipt."""
+    """Return the state of a submission, with its position in the queue, entries or problems."""
     state = _require_state(request)
-    state.accounts.admit(_get_client_address(request))
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
         raise HTTPProblem.make(404, "no submission has this id")
-    return _make_response(200, _describe_job(state, job), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
-
-
-def _describe_job(state: State, job: Job) -> dict[str, Any]:
-    """Return the public state of a job; of answers that the board accepted, with their receipt."""
-    record = job.record()
-    if job.window and job.state == ENTERED:
-        receipt = find_receipt(state.board, job.window, job.digest)
-        record["receipt"] = None if receipt is None else receipt.record()
-    return record
+    return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
 
 
 @router.post(
@@ -187,17 +174,17 @@ def _describe_job(state: State, job: Job) -> dict[str, Any]:
 async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
     """Submit answers to an open sealed window, signed by the team's key. Returns 202 with the address of their state,
     or 200 if these answers were submitted before. What arrives before the window closes counts, also if it is checked
-    later. The state has the board's `receipt` once they are checked; no score is available before the window closes."""
+    later. No score is available before the window closes."""
 
     async def accept(state: State) -> Response:
-        sender = await run_in_threadpool(state.accounts.sender, bearer, _get_client_address(request), "hand-in")
+        sender = await run_in_threadpool(_identify, state, request, bearer)
         name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
         owned = replace(sender, owner=make_answers_owner(name, sender.owner))
         async with _receive_body(request, state, owned, owned.owner, content_digest) as (id, digest, size):
             given = (state, owned, name, id, digest, size, get_utc_time())
             job, new = await to_thread.run_sync(_enqueue_answers, *given, limiter=state.locking)
         location = {"Location": f"../../submissions/{job.id}"}
-        return _make_response(202 if new else 200, await run_in_threadpool(_describe_job, state, job), location)
+        return _make_response(202 if new else 200, job.record(), location)
 
     return await _drain_if_refused(request, accept)
 
@@ -229,7 +216,7 @@ def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> No
     try:
         state.queue.reserve(owner, size, id)
     except QuotaExceeded as error:
-        state.accounts.refused(sender, "quota-exceeded", str(error))
+        _record_refusal(state, sender, error)
         raise
     coming = measure_arriving(state.queue, state.files)
     half_of_free = coming[owner] + state.queue.measure_owned(owner)  # of what is free without its files
@@ -354,6 +341,12 @@ def _make_response(status: int, body: dict[str, Any], headers: dict[str, str]) -
     return JSONResponse(body, status, {"Cache-Control": "no-store", **headers})
 
 
-def _get_client_address(request: Request) -> str:
-    """Return the client's address; forwarded addresses count only if the server is configured to trust the proxy."""
-    return request.client.host if request.client is not None else ""
+def _identify(state: State, request: Request, authorisation: str) -> Sender:
+    """Return the sender; forwarded addresses count only if the server is configured to trust the proxy."""
+    address = request.client.host if request.client is not None else ""
+    return identify_sender(state.board.ledger.store, state.settings, authorisation, address)
+
+
+def _record_refusal(state: State, sender: Sender, error: QuotaExceeded) -> None:
+    who = f"token {sender.token}" if sender.token else sender.owner
+    commit_event(state.board.ledger.store, who, "quota-exceeded", owner=sender.owner, why=str(error))
