@@ -258,8 +258,7 @@ def cache_clear(
 
     --older-than DAYS: Remove only entries last used more than this many days ago.
     --kind KIND: Remove only this kind of entry: files (downloads), trees (downloaded folders), sources (decoded data),
-        splits, model-inputs (without labels), images (decoded), features, tokens or responses (of language models). May
-        be repeated.
+        splits, images (decoded), features, tokens or responses (of language models). May be repeated.
     --all: Remove everything, including responses of language models.
     --dry-run: List what would be removed without removing it.
     """

@@ -48,12 +48,8 @@ def fetch_tree(pin: TreePin, own_folders: tuple[Path, ...] = ()) -> tuple[TreePi
 
 def list_tree_paths(pin: TreePin) -> list[Path]:
     """Return where the cache stores the archive of each mirror of a tree. Trees of one archive share its file."""
-    root, paths = get_cache_root() / "trees", []
-    for mirror in pin.mirrors:
-        archive = {key: value for key, value in mirror.items() if key != "folder"}
-        unshared = root / (pin.tree or compute_identity(mirror)[:40])  # a file of a cache of an earlier version
-        paths.append(unshared if unshared.exists() else root / compute_identity(archive)[:40])
-    return paths
+    archives = ({key: value for key, value in mirror.items() if key != "folder"} for mirror in pin.mirrors)
+    return [get_cache_root() / "trees" / compute_identity(archive)[:40] for archive in archives]
 
 
 def has_local_tree(pin: TreePin) -> bool:

@@ -31,7 +31,6 @@ _NAMES = {
     "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
     "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "handouts": _KEY,  # model inputs, written by earlier versions
     "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
     "features": _KEY,
     "tokens": _KEY,
@@ -40,12 +39,12 @@ _NAMES = {
 """By kind, the pattern of file names of an entry; its group is the entry's name."""
 
 KINDS = tuple(_NAMES)
-LABELS = {kind: {"handouts": "model-inputs", "pictures": "images"}.get(kind, kind) for kind in KINDS}
+LABELS = {kind: {"pictures": "images"}.get(kind, kind) for kind in KINDS}
 """By kind (the name of its folder), the name that users see."""
 REMADE = tuple(kind for kind in KINDS if kind != "responses")
 """The kinds that can be rebuilt at no cost, unlike responses."""
 
-_FOLDERS = ("handouts", "features", "tokens")
+_FOLDERS = ("features", "tokens")
 """The kinds whose entries are folders."""
 
 _IN_SUBFOLDERS = ("files", "responses")

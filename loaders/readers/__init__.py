@@ -32,7 +32,6 @@ FAMILIES = {
     "questions": (
         "arc_annotated",
         "arc_tasks",
-        "json_examples",
         "rush_hour",
         "two_hop_questions",
         "winogrande_hardness",

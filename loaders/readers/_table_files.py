@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 
 from ...core.documents import BadDocument, parse_json
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
-from ..files.parquet_expansion import refuse_expansion
+from ...core.limits import may_expand
+from ..files.bounded_stream import refuse_bomb
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
 from ._inputs import Input
@@ -342,9 +343,7 @@ def _read_parquet(source: Input, select_columns: ColumnSelector) -> Iterator[Cel
             places = sorted(select_columns(names))
             if not places:
                 return
-            reopen = partial(_reopen_parquet, file, parquet_file.metadata)
-            size = file.seek(0, io.SEEK_END)
-            refuse_expansion(reopen, parquet_file.metadata, [names[index] for index in places], size, source.name)
+            refuse_expansion(file, parquet_file.metadata, [names[index] for index in places], source.name)
             for batch in parquet_file.iter_batches(_ROWS, columns=[names[index] for index in places]):
                 columns = {}
                 for index in places:
@@ -365,8 +364,52 @@ def open_parquet(path: Path, name: str) -> pq.ParquetFile:
         raise BadData(f"{name}: not a readable Parquet file: {get_first_line(error)}") from error
 
 
-def _reopen_parquet(file: Any, metadata: pq.FileMetaData, texts: list[str]) -> pq.ParquetFile:
-    return pq.ParquetFile(file, metadata=metadata, read_dictionary=texts)
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
+_UNKNOWN = 1 << 60
+
+
+def refuse_expansion(file: Any, metadata: pq.FileMetaData, columns: Iterable[str], where: str) -> None:
+    """Raise `BadData` if columns of a Parquet file decode to far more than its size (`core/limits.py`). A dictionary
+    stores equal texts once, so a small file can hold more than memory does, whatever its footer says of sizes."""
+
+    def read_text(group: int, path: str, rows: int) -> Iterator[pa.DictionaryArray]:
+        return _iterate_leaves(pq.ParquetFile(file, metadata=metadata, read_dictionary=[path]), group, path, rows)
+
+    size, heads, most, texts = file.seek(0, io.SEEK_END), tuple(columns), 0, []
+    for group in range(metadata.num_row_groups):
+        chunks = metadata.row_group(group)
+        for index in range(chunks.num_columns):
+            chunk = chunks.column(index)
+            path = chunk.path_in_schema
+            if any(path == head or path.startswith(f"{head}.") for head in heads):
+                width = _WIDTHS.get(chunk.physical_type) or metadata.schema.column(index).length
+                most += chunk.num_values * max(width, 4) + max(0, chunk.total_uncompressed_size)
+                if chunk.physical_type == "BYTE_ARRAY":
+                    texts.append((group, path, chunk.num_values))
+    refuse_bomb(size, most, where)
+    if may_expand(size, most + sum(_find_longest(read_text(group, path, 1)) * rows for group, path, rows in texts)):
+        return
+    for group, path, _ in texts:
+        for leaf in read_text(group, path, _ROWS):
+            lengths = pc.binary_length(leaf.dictionary).cast(pa.int64())
+            most += pc.sum(lengths.take(leaf.indices)).as_py() or 0
+            refuse_bomb(size, most, f"{where}: column {path}")
+
+
+def _find_longest(leaves: Iterator[pa.DictionaryArray]) -> int:
+    """The length of the longest text in the dictionary of a column chunk, which comes with the first value; more than
+    any bound if the first row is an empty list."""
+    leaf = next(leaves, None)
+    return _UNKNOWN if leaf is None or not len(leaf) else pc.max(pc.binary_length(leaf.dictionary)).as_py() or 0
+
+
+def _iterate_leaves(file: pq.ParquetFile, group: int, path: str, rows: int) -> Iterator[pa.DictionaryArray]:
+    for batch in file.iter_batches(rows, [group], [path], use_threads=False):
+        leaf = batch.column(0)
+        while not pa.types.is_dictionary(leaf.type) and leaf.type.num_fields:
+            leaf = leaf.field(0) if pa.types.is_struct(leaf.type) else leaf.flatten()
+        if pa.types.is_dictionary(leaf.type):
+            yield leaf
 
 
 def _iterate_column_paths(schema: pa.Schema) -> Iterator[tuple[str, ...]]:

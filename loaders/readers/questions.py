@@ -17,7 +17,7 @@ from ...core.documents import parse_json, read_json
 from ...core.errors import BadData, BadDefinition
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
-from ._layout import check_files, get_only_file, refuse_malformed
+from ._layout import get_only_file, refuse_malformed
 
 _QUERY = re.compile(r"Question: (?P<question>.+?)\n A\. (?P<options>.+)\nAnswer:", re.DOTALL)
 _PREFIXES = {"challenge": "ARCCH_", "easy": "ARCEZ_"}
@@ -82,27 +82,6 @@ def _parse_levels(key: str, annotation: dict[str, str]) -> dict[str, int]:
             raise BadData(f"{key}: {field} is {annotation[field]!r}, expected one of {', '.join(names)}")
         levels[field] = names.index(annotation[field]) + 1
     return levels
-
-
-def json_examples(
-    files: dict[str, Path], *, columns: dict[str, str], constants: dict[str, dict[str, str | int]], records: str = ""
-) -> pa.Table:
-    """Questions and answers in JSON: a list of records, or an object with such a list (BIG-Bench Hard's `examples`).
-
-    Text fields from the keys in `columns`, and for each file the fields in `constants`, the same in all its rows.
-    records: the key of the list of records, if the file is not a list.
-    """
-    check_files("json_examples", files, constants)
-    rows: list[dict[str, Any]] = []
-    for name, same in constants.items():
-        with refuse_malformed(f"{name}: not JSON with the expected records"):
-            content = read_json(files[name])
-            for number, record in enumerate(content[records] if records else content):
-                texts = {field: record[key] for field, key in columns.items()}
-                if not all(isinstance(text, str) for text in texts.values()):
-                    raise BadData(f"{name}: record {number} has a value that is not text")
-                rows.append({**texts, **same})
-    return pa.Table.from_pylist(rows)
 
 
 HARDNESS = ("easy", "medium", "hard")

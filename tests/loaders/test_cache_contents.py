@@ -52,8 +52,6 @@ def full(cache: Path) -> Path:
     aged(cache / "trees" / f"{'ef' * 20}.ok", 55)
     stored(cache, "sources/made-v1-0123-45.arrow", days=50)
     stored(cache, "splits/made-split-0123-45.arrow", days=40)
-    stored(cache, "handouts/made-split-0123456789abcdef/train.arrow", days=30)
-    kept(cache, "handouts/made-split-0123456789abcdef/handout.json")
     kept(cache, f"pictures/{digest}.npy")
     write_marker(cache / "pictures" / f"{digest}.npy", "f" * 64)
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
@@ -69,15 +67,12 @@ def left(cache: Path) -> list[str]:
 
 def test_each_kind_is_listed_with_its_size_the_least_recently_used_first(full):
     output = list_contents()
-    order = ["files", "trees", "sources", "splits", "model-inputs", "images", "features", "tokens"]
+    order = ["files", "trees", "sources", "splits", "images", "features", "tokens"]
     assert [entry["kind"] for entry in output["entries"]] == order
     assert output["kinds"].keys() == {*order, "responses"}
     on_disk = [path for path in full.rglob("*") if path.is_file() and not path.name.endswith(".lock")]
     assert output["bytes"] == sum(path.stat().st_size for path in on_disk)
     assert sum(kind["bytes"] for kind in output["kinds"].values()) == output["bytes"]
-    model_inputs = next(entry for entry in output["entries"] if entry["kind"] == "model-inputs")
-    assert model_inputs["name"] == "made-split-0123456789abcdef"
-    assert model_inputs["bytes"] == sum(path.stat().st_size for path in on_disk if "handouts" in path.parts)
 
 
 def test_what_a_killed_process_left_belongs_to_its_entry(cache):
@@ -144,9 +139,9 @@ def test_verify_passes_over_what_is_being_written(cache):
 
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear_cache(older_than=45).removed] == ["files", "trees", "sources"]
-    assert [entry.kind for entry in clear_cache(["model-inputs", "splits"], older_than=35).removed] == ["splits"]
-    assert left(full) == ["handouts", "pictures", "features", "tokens", "responses"]
-    assert [entry.kind for entry in clear_cache(["handouts"]).removed] == ["handouts"]
+    assert [entry.kind for entry in clear_cache(["images", "splits"], older_than=35).removed] == ["splits"]
+    assert left(full) == ["pictures", "features", "tokens", "responses"]
+    assert [entry.kind for entry in clear_cache(["images"]).removed] == ["pictures"]
 
 
 def test_responses_go_only_by_name_or_with_everything(full):
@@ -178,18 +173,18 @@ def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
         kept(cache, "sources/notes.txt"),
         kept(cache, "mine/a.arrow"),
         kept(cache, "a.arrow"),
-        kept(cache, "handouts/b/c"),
+        kept(cache, "tokens/b/c"),
     ]
     links = {
         "files": outside,
         "sources/linked.arrow": outside / "a.arrow",
-        "handouts/linked-0123456789abcdef": outside,
+        "tokens/linked-0123456789abcdef": outside,
         "responses/ab": outside,
     }
     for position, target in links.items():
         (cache / position).parent.mkdir(parents=True, exist_ok=True)
         (cache / position).symlink_to(target)
-    inside = stored(cache, "handouts/made-0123456789abcdef/train.arrow").parent
+    inside = stored(cache, "tokens/made-0123456789abcdef/train.arrow").parent
     (inside / "linked").symlink_to(outside)
     assert [entry.path for entry in clear_cache(everything=True).removed] == [inside]
     assert all(path.exists() for path in (*precious, *own))

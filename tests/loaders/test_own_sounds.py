@@ -88,7 +88,3 @@ def test_pictures_and_sounds_are_two_sets_of_data():
         Data(images="a/{file}", audio="b/{file}", inputs=["image"], labels=["x"])
     with pytest.raises((ValidationError, FarshiftError), match="`audio` is for local files"):
         Data(hub="owner/name", audio="b/{file}", inputs=["audio"], labels=["x"])
-
-
-def test_the_former_key_of_audio_is_read():
-    assert Data(sounds="a/{word}/{file}", inputs=["audio"], labels=["word"]).audio == "a/{word}/{file}"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.files.parquet_expansion import refuse_expansion
+from farshift.loaders.readers._table_files import refuse_expansion
 
 ROWS = 20_000
 LONG = "x" * 1_000_000
@@ -37,11 +37,7 @@ HIDDEN = {
 def measure(column: pa.Array, rows: int = ROWS) -> None:
     out = io.BytesIO()
     pq.write_table(pa.table({"x": column}), out, row_group_size=rows, store_schema=False)
-
-    def reopen(texts: list[str]) -> pq.ParquetFile:
-        return pq.ParquetFile(io.BytesIO(out.getvalue()), read_dictionary=texts)
-
-    refuse_expansion(reopen, reopen([]).metadata, ["x"], len(out.getvalue()), "a.parquet")
+    refuse_expansion(out, pq.ParquetFile(out).metadata, ["x"], "a.parquet")
 
 
 @pytest.mark.parametrize("place", HIDDEN)

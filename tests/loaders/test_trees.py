@@ -12,9 +12,7 @@ from threading import Thread
 import pytest
 from encoded_files import picture
 from farshift.core.errors import Unavailable
-from farshift.core.files import compute_file_sha256
 from farshift.loaders.acquire.trees import fetch_tree
-from farshift.loaders.cache.store import write_marker
 from farshift.splits.manifest import TreePin
 
 FILES = {
@@ -93,16 +91,6 @@ def test_the_trees_of_one_archive_are_downloaded_once(repository, github):
             name.removeprefix(f"{domain}/"): content for name, content in FILES.items() if name.startswith(domain)
         }
     assert len(requested) == 1
-
-
-def test_a_tree_in_a_cache_of_an_earlier_version_is_not_downloaded(repository, cache):
-    folder, commit, tree = repository
-    path = cache / "trees" / tree
-    path.parent.mkdir(parents=True)
-    git(folder, "archive", "--format=tar", f"--output={path}", commit, "PACS")
-    write_marker(path, compute_file_sha256(path))
-    _, files = fetch_tree(pin(repository, {"sort": "https", "url": "http://127.0.0.1:9/absent.zip", "folder": "PACS"}))
-    assert dict(files.walk()) == FILES
 
 
 def test_git_brings_the_commit_of_any_address(repository):

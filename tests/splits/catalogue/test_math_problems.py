@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from farshift.core.errors import BadData, BadDefinition
+from farshift.core.errors import BadData
 from farshift.loaders.readers.mathematics import (
     asdiv,
     boxed_answers,
@@ -14,7 +14,7 @@ from farshift.loaders.readers.mathematics import (
     gsm_symbolic,
     word_problems,
 )
-from farshift.loaders.readers.questions import json_examples, two_hop_questions
+from farshift.loaders.readers.questions import two_hop_questions
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,6 @@ def test_a_changed_problem_is_kept_where_its_answer_is_a_number(tmp_path):
     files["p2"].write_text(json.dumps({**rows[0], "seed_question": "How tall?"}), "utf-8")
     with pytest.raises(BadData, match="p2: line 1: KeyError"):
         gsm_plus(files, **options)
-
-
-def test_json_examples_are_read_from_the_list_that_a_key_holds(tmp_path):
-    path = tmp_path / "three.json"
-    path.write_text(json.dumps({"canary": "..", "examples": [{"input": "Who?", "target": "(A)"}]}), "utf-8")
-    options = {"columns": {"question": "input", "answer": "target"}, "constants": {"three.json": {"objects": 3}}}
-    rows = json_examples({"three.json": path}, records="examples", **options)
-    assert rows.to_pylist() == [{"question": "Who?", "answer": "(A)", "objects": 3}]
-    with pytest.raises(BadData, match=r"three\.json: not JSON with the expected records"):
-        json_examples({"three.json": path}, records="rows", **options)
-    with pytest.raises(BadDefinition, match="json_examples reads three.json, but the files are other"):
-        json_examples({"other": path}, records="examples", **options)
 
 
 def test_a_question_of_two_hops_gives_three_rows_that_name_each_other(tmp_path):
