@@ -21,7 +21,7 @@ from .benchmark import Benchmark, find_benchmark
 from .benchmark import load_benchmarks as every
 from .benchmark import load_suite as of_suite
 from .canary import make_guid
-from .definition import Ceiling, DataAccess, PromptPin
+from .definition import DataAccess
 from .metrics import Metric
 from .model import Task
 
@@ -177,16 +177,19 @@ def list_metrics() -> list[dict[str, Any]]:
 def _describe_metric(metric: Metric) -> str:
     """A metric's name, version and the benchmark's options for it."""
     options = {} if metric.options is None else metric.options.model_dump(exclude_unset=True)
-    shown = [f"{name} {_format_value(value)}" for name, value in options.items() if value]
-    return f"{metric.name} ({'; '.join([f'version {metric.version}', *shown])})"
-
-
-def _format_value(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"of {len(value)}"
-    return (
-        ", ".join(map(str, value)) if isinstance(value, list) else f"{value:g}" if isinstance(value, float) else value
-    )
+    texts = {
+        name: f"of {len(value)}"
+        if isinstance(value, dict)
+        else ", ".join(map(str, value))
+        if isinstance(value, list)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else value
+        for name, value in options.items()
+        if value
+    }
+    shown = [f"version {metric.version}", *(f"{name} {text}" for name, text in texts.items())]
+    return f"{metric.name} ({'; '.join(shown)})"
 
 
 def describe_benchmark(name: str) -> dict[str, Any]:
@@ -206,19 +209,27 @@ def describe_benchmark(name: str) -> dict[str, Any]:
     else:
         rows, views = {part: pin.rows for part, pin in benchmark.manifest.definition.parts.items()}, {}
     counted = ", ".join(f"{part} {count:,}" for part, count in rows.items())
+    if not here:
+        pull = f"farshift splits pull {definition.split}"
+        qualifier = " before holdouts" if definition.holdouts else ""
+        counted = f"{counted}{qualifier} (not downloaded: {pull})" if counted else f"not counted yet: {pull}"
+    identity, prompt = benchmark.manifest.identity, definition.prompt
+    frozen = f"identity {identity[:16]}" if identity else "a definition, frozen at its first pull"
+    ceiling = [(name.replace("_", " "), value) for name, value in protocol.ceiling.model_dump().items()]
+    parsed = prompt and f"{prompt.k} examples, parsed by {prompt.extraction.name}@{prompt.extraction.version}"
     lines = [
         ("name", f"{name} ({benchmark.kind})"),
-        ("split", f"{definition.split}, {_describe_identity(benchmark)}"),
+        ("split", f"{definition.split}, {frozen}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
         ("encoding", _describe_encoding(benchmark)),
         ("metrics", ", ".join(_describe_metric(metric) for metric in benchmark.metrics)),
-        ("parts", counted if here else _describe_missing_rows(counted, benchmark)),
+        ("parts", counted),
         ("views", ", ".join(f"{view} {count:,}" for view, count in views.items()) or ", ".join(definition.views)),
         ("selection", ", ".join(protocol.selection)),
         ("seeds", f"{protocol.seeds} (quick: {protocol.quick_seeds})"),
-        ("budget", _describe_ceiling(protocol.ceiling)),
+        ("budget", ", ".join(f"at most {value:g} {name}" for name, value in ceiling if value) or "no ceiling"),
         ("permitted data", _describe_data_access(protocol.touch)),
-        ("prompt", _describe_prompt(definition.prompt)),
+        ("prompt", f"version {prompt.version}, {parsed}" if prompt else "none"),
         ("canary", make_guid(benchmark)),
         *(
             (f"published ({reference.mark})", f"{reference.model}: {reference.score}, {reference.source}")
@@ -266,30 +277,6 @@ def _describe_input_type(name: str, field: Field, task: Task) -> str:
         return "texts, hashed words"
     # Shifted rows of a regression may go beyond the integers of training.
     return "categories" if name in task.categories and task.type == "classification" else "numbers"
-
-
-def _describe_identity(benchmark: Benchmark) -> str:
-    identity = benchmark.manifest.identity
-    return f"identity {identity[:16]}" if identity else "a definition, frozen at its first pull"
-
-
-def _describe_missing_rows(counted: str, benchmark: Benchmark) -> str:
-    pull = f"farshift splits pull {benchmark.definition.split}"
-    qualifier = " before holdouts" if benchmark.definition.holdouts else ""
-    return f"{counted}{qualifier} (not downloaded: {pull})" if counted else f"not counted yet: {pull}"
-
-
-def _describe_ceiling(ceiling: Ceiling) -> str:
-    named = ((ceiling.steps, "steps"), (ceiling.epochs, "epochs"), (ceiling.device_seconds, "device seconds"))
-    return ", ".join(f"at most {value:g} {name}" for value, name in named if value is not None) or "no ceiling"
-
-
-def _describe_prompt(prompt: PromptPin | None) -> str:
-    if prompt is None:
-        return "none"
-    return (
-        f"version {prompt.version}, {prompt.k} examples, parsed by {prompt.extraction.name}@{prompt.extraction.version}"
-    )
 
 
 def _describe_data_access(touch: DataAccess) -> str:

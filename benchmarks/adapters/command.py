@@ -208,7 +208,10 @@ class CommandModel:
         elif given == ["abstained"]:
             problem, value = "" if value is True else '"abstained" must be true or absent', None
         elif given == ["failed"]:
-            problem, value = "" if isinstance(value, str) else '"failed" must be a text with the reason', Failed(value)
+            problem, value = (
+                "" if isinstance(value, str) else '"failed" must be a text with the reason',
+                Failed(str(value)),
+            )
         elif value is None or isinstance(value, bool):
             problem = f'"prediction" cannot be {json.dumps(value)}'
         elif scores is not None and (not isinstance(scores, list) or len(scores) != self._task.classes):

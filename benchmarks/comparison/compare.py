@@ -23,9 +23,9 @@ from ..statistics.clusters import describe_clusters
 from ..statistics.interval import (
     Estimate,
     NotAvailable,
+    Record,
     estimate_gap_difference,
     estimate_paired_difference,
-    read_available,
 )
 from ..statistics.sample import Sample
 from ..statistics.variance_estimate import LEVEL
@@ -186,9 +186,6 @@ def measure_run_view(run: Run, view: str) -> Sample:
     return Side(run).sample(view)
 
 
-VIEWS = ("id", "ood", "gap")
-
-
 @dataclass(frozen=True)
 class Difference:
     """Left minus right, with its paired 95 % interval. distinguishable: whether the interval excludes zero; None if a
@@ -215,7 +212,7 @@ class Difference:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Record):
     """Two runs on one benchmark compared by its primary metric, left minus right. seeds: the number of seeds of `left`
     and `right`. interval: a description of the intervals."""
 
@@ -223,46 +220,40 @@ class Comparison:
     left: str
     right: str
     seeds: Mapping[str, int]
-    id: Difference | NotAvailable
-    ood: Difference | NotAvailable
-    gap: Difference | NotAvailable
+    difference: Mapping[str, Difference | NotAvailable]
     interval: str
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Comparison:
-        """What `to_dict` wrote."""
-        rest: dict[str, Any] = {name: record[name] for name in ("benchmark", "left", "right", "seeds", "interval")}
-        rest |= {name: read_available(Difference.from_dict, record["difference"][name]) for name in VIEWS}
-        return cls(**rest)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {
-            "benchmark": self.benchmark,
-            "left": self.left,
-            "right": self.right,
-            "seeds": dict(self.seeds),
-            "difference": {name: _write_difference(getattr(self, name)) for name in VIEWS},
-            "interval": self.interval,
-        }
+        record = super().to_dict()
+        written = {name: {"distinguishable": None} | item for name, item in record["difference"].items()}
+        return record | {"difference": written}
+
+    @property
+    def id(self) -> Difference | NotAvailable:
+        return self.difference["id"]
+
+    @property
+    def ood(self) -> Difference | NotAvailable:
+        return self.difference["ood"]
+
+    @property
+    def gap(self) -> Difference | NotAvailable:
+        return self.difference["gap"]
 
     def __repr__(self) -> str:
-        lines = [f"{self.left} minus {self.right} on {self.benchmark}"]
-        return "\n".join([*lines, *(f"{name:>5}  {_format_difference(getattr(self, name))}" for name in VIEWS)])
+        lines = [f"{name:>5}  {_format_difference(item)}" for name, item in self.difference.items()]
+        return "\n".join([f"{self.left} minus {self.right} on {self.benchmark}", *lines])
 
     def _repr_html_(self) -> str:
-        rows = [{"score": name, "difference": _format_difference(getattr(self, name))} for name in VIEWS]
+        rows = [{"score": name, "difference": _format_difference(item)} for name, item in self.difference.items()]
         return render_table(rows, f"{self.left} minus {self.right} on {self.benchmark}", self.interval)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame with one row each for ID, OOD and gap. Raises `MissingExtra` without pandas."""
         named = {"benchmark": self.benchmark, "left": self.left, "right": self.right}
-        return to_data_frame([named | {"score": name} | _write_difference(getattr(self, name)) for name in VIEWS])
+        return to_data_frame([named | {"score": name} | item for name, item in self.to_dict()["difference"].items()])
 
 
 def _format_difference(difference: Difference | NotAvailable) -> str:
     return f"n/a ({difference.reason})" if isinstance(difference, NotAvailable) else str(difference)
-
-
-def _write_difference(difference: Difference | NotAvailable) -> dict[str, Any]:
-    return difference.to_dict() | ({"distinguishable": None} if isinstance(difference, NotAvailable) else {})

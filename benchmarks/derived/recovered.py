@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import fsum, sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..statistics.interval import NotAvailable
+from ..statistics.interval import NotAvailable, Record
 from ..statistics.sample import Sample
 from ..statistics.variance_estimate import (
     LEVEL,
@@ -36,7 +36,7 @@ FEWEST_SE = 2.0
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovered(Record):
     """The recovered share of the gap, its 95 % Fieller interval, and the three scores."""
 
     value: float
@@ -46,10 +46,7 @@ class Recovered:
     floor: float
     ceiling: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals."""
-        names = ("value", "low", "high", "x", "floor", "ceiling")
-        return {name: round(getattr(self, name), 6) for name in names}
+    DIGITS: ClassVar = 6
 
 
 def compute_gap_recovered_on_rows(x: Sample, floor: Sample, ceiling: Sample) -> Recovered | NotAvailable:

@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot, log, sqrt, tanh
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.errors import FarshiftError
-from ..statistics.interval import Estimate, compute_interval
+from ..statistics.interval import Estimate, Record, compute_interval
 from ..statistics.variance_estimate import VarianceEstimate, estimate_seed_variance
 
 FEWEST = 3
@@ -42,7 +42,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class Line(Record):
     """The line fitted to `baselines` points on logit axes, and the statistics that determine its uncertainty.
 
     `scatter`: standard deviation of the baselines about the line, in logits; `centre`, `spread`: mean of their
@@ -58,6 +58,12 @@ class Line:
     least: float
     most: float
 
+    DIGITS: ClassVar = 6
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: the line and its baselines."""
+        return {name: super(Line, self).to_dict()[name] for name in ("intercept", "slope", "scatter", "baselines")}
+
     def ood(self, id_logit: float) -> float:
         """Return the OOD accuracy on the line."""
         return _expit(self.intercept + self.slope * id_logit)
@@ -68,7 +74,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Robustness:
+class Robustness(Record):
     """`value` = ood - `expected`, its 95 % t interval, and the standard errors of its sources.
 
     `extrapolated`: whether the model's ID accuracy is outside the range of the baselines, so that the line is
@@ -84,17 +90,7 @@ class Robustness:
     extrapolated: bool
     line: Line
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON; six decimals."""
-        numbers = {
-            name: getattr(self, name) for name in ("value", "low", "high", "row_se", "seed_se", "line_se", "expected")
-        }
-        line = {name: getattr(self.line, name) for name in ("intercept", "slope", "scatter")}
-        return {
-            **{name: None if number is None else round(number, 6) for name, number in numbers.items()},
-            "extrapolated": self.extrapolated,
-            "line": {name: round(number, 6) for name, number in line.items()} | {"baselines": self.line.baselines},
-        }
+    DIGITS: ClassVar = 6
 
 
 def fit_line(baselines: Sequence[Point]) -> Line:

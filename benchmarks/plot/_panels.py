@@ -145,25 +145,15 @@ def format_estimate(score_estimate: HasInterval, percent: bool) -> str:
 
 
 def describe_intervals(records: Sequence[Score]) -> str:
-    """Describe the intervals as the records do; if the descriptions differ, name the records of each."""
-    meanings: dict[str, list[Score]] = {}
+    """Describe the intervals as the records do; if the descriptions differ, name the models of each but the usual."""
+    models: dict[str, list[str]] = {}
     for record in records:
-        meanings.setdefault(record.interval.removeprefix("[low, high]: "), []).append(record)
-    (usual, _), *others = sorted(meanings.items(), key=lambda item: -len(item[1]))
-    return "; ".join([usual, *(f"for {_name_records(members, records)}: {meaning}" for meaning, members in others)])
-
-
-def _name_records(members: Sequence[Score], records: Sequence[Score]) -> str:
-    """Name the records: by their benchmark if all of its records are included, else by their models."""
-    complete = {r.benchmark for r in members} - {r.benchmark for r in records if r.interval != members[0].interval}
-    has_several = len({record.benchmark for record in records}) > 1
-    words = [
-        record.benchmark
-        if record.benchmark in complete
-        else collapse_whitespace(record.model) + (f" on {record.benchmark}" if has_several else "")
-        for record in members
-    ]
-    return ", ".join(dict.fromkeys(words))
+        name = collapse_whitespace(record.model)
+        models.setdefault(record.interval.removeprefix("[low, high]: "), []).append(f"{name} on {record.benchmark}")
+    (usual, _), *others = sorted(models.items(), key=lambda item: -len(item[1]))
+    if len({record.benchmark for record in records}) == 1:
+        others = [(meaning, [name.rpartition(" on ")[0] for name in names]) for meaning, names in others]
+    return "; ".join([usual, *(f"for {', '.join(dict.fromkeys(names))}: {meaning}" for meaning, names in others)])
 
 
 def describe_incomparable(records: Sequence[Score]) -> str:

@@ -8,11 +8,11 @@ image or recording is that file in the prompt, for models that accept files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
+from string import Formatter
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -44,8 +44,6 @@ class MediaPart:
 
 Part: TypeAlias = "str | MediaPart"
 
-_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
-
 
 @dataclass(frozen=True)
 class Template:
@@ -60,20 +58,18 @@ class Template:
     @classmethod
     def parse(cls, text: str, known: tuple[str, ...], where: str) -> Template:
         """Parse a template. `BadDefinition` if `text` names a field that is not `known`, or has a single brace."""
-        literals, fields, end = [""], [], 0
-        for piece in _PIECE.finditer(text):
-            literals[-1] += text[end : piece.start()]
-            end = piece.end()
-            if piece[0] in ("{{", "}}"):
-                literals[-1] += piece[0][0]
-            elif piece[1] is None:
-                raise BadDefinition(f"prompt: {where} has a single {piece[0]!r}: write {piece[0] * 2} for a brace")
-            elif piece[1] not in known:
-                raise BadDefinition(f"prompt: {where} names {piece[0]}, but may only name {', '.join(known)}")
-            else:
-                fields.append(piece[1])
+        literals, fields = [""], []
+        try:
+            for literal, field, spec, conversion in Formatter().parse(text):
+                literals[-1] += literal
+                if field is None:
+                    continue
+                if field not in known or spec or conversion:
+                    raise BadDefinition(f"prompt: {where} names {{{field}}}, but may only name {', '.join(known)}")
+                fields.append(field)
                 literals.append("")
-        literals[-1] += text[end:]
+        except ValueError as error:
+            raise BadDefinition(f"prompt: {where} has a single brace: write {{{{ or }}}} for a brace") from error
         return cls(tuple(literals), tuple(fields))
 
     def filled(self, values: Mapping[str, Part]) -> list[Part]:

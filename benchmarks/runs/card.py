@@ -122,5 +122,8 @@ def _read_table(kind: type[T], table: Mapping[str, Any]) -> T:
 
 
 def _write_table(table: Any) -> dict[str, Any]:
-    written = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(table).items()}
-    return written.pop("extra", {}) | {name: value for name, value in written.items() if value is not None}
+    written: dict[str, Any] = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in vars(table).items()
+    }
+    extra: Mapping[str, Any] = written.pop("extra", {})
+    return {**extra} | {name: value for name, value in written.items() if value is not None}

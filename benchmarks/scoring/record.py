@@ -68,16 +68,7 @@ class WorstGroup(Record):
     estimate: Estimate
     groups: Mapping[str, Estimate]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        record = super().to_dict()
-        estimate: dict[str, Any] = record.pop("estimate")
-        return record | estimate
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> WorstGroup:
-        """Read what `to_dict` wrote."""
-        return super().from_dict({**record, "estimate": record})
+    INLINED: ClassVar = "estimate"
 
 
 @dataclass(frozen=True)
@@ -90,22 +81,12 @@ class SeverityPoint(Record):
     estimate: Estimate
 
     RENAMED: ClassVar = {"first": "from", "last": "to"}
+    INLINED: ClassVar = "estimate"
 
     @property
     def middle(self) -> float:
         """The point's position on an axis of severity."""
         return float(self.first + self.last) / 2
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        record = super().to_dict()
-        estimate: dict[str, Any] = record.pop("estimate")
-        return record | estimate
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> SeverityPoint:
-        """Read what `to_dict` wrote."""
-        return super().from_dict({**record, "estimate": record})
 
 
 @dataclass(frozen=True)

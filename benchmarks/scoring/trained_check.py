@@ -8,9 +8,9 @@ algorithm that trades ID score for what holds in all domains would be marked, su
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from ..statistics.ranks import Better
 
@@ -18,26 +18,6 @@ SHARE = 0.5
 """Required share of the way from a constant prediction to the best ID score."""
 
 MARK = "undertrained"
-
-
-class _Estimate(Protocol):
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-    @property
-    def per_seed(self) -> Sequence[float]: ...
-
-
-class Scored(Protocol):
-    """The values that the rule needs: seeds, the ID score of each, and the interval of the gap (ID minus OOD)."""
-
-    @property
-    def seeds(self) -> Sequence[int]: ...
-    @property
-    def id(self) -> _Estimate: ...
-    @property
-    def gap(self) -> _Estimate: ...
 
 
 @dataclass(frozen=True)
@@ -63,8 +43,9 @@ class TrainedCheck:
     def least(self) -> float:
         return self.floor + SHARE * (self.best - self.floor)
 
-    def reason(self, score: Scored) -> str:
-        """Return why a result is marked; empty if it is not."""
+    def reason(self, score: Any) -> str:
+        """Return why a result is marked; empty if it is not. score: its `seeds`, their ID scores (`id.per_seed`), and
+        the interval of the gap, ID minus OOD (`gap.low`, `gap.high`)."""
         sign = 1 if self.better == "higher" else -1
         worst, seed = min((sign * value, seed) for seed, value in zip(score.seeds, score.id.per_seed, strict=True))
         finding = f"seed {seed} scores {sign * worst:.3g} on ID, "

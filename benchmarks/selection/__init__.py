@@ -3,8 +3,15 @@
 A rule module has
 
     PART: str                       the part whose predictions it compares; "" for a rule that compares nothing
-    unavailable(benchmark) -> str   the reason why it cannot be applied to a benchmark; "" if it can
-    ballot(benchmark) -> SelectionData   the rows and labels that candidates are evaluated on; None if PART is ""
+
+and, where the part's rows are not compared by their observed labels,
+
+    LABELS = "true"                 by their true labels
+    ballot(benchmark) -> SelectionData   by other rows, labels or groups
+
+A rule that cannot be applied to every benchmark with the part has
+
+    unavailable(benchmark) -> str   the reason; "" if it can be applied
 
 A rule that considers only the last checkpoint of each setting also has
 
@@ -27,6 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -87,8 +95,8 @@ def load_rules() -> dict[str, Rule]:
         loaded[name] = Rule(
             name,
             rule.PART,
-            rule.unavailable,
-            rule.ballot,
+            getattr(rule, "unavailable", partial(needs_part, name=rule.PART)),
+            getattr(rule, "ballot", partial(_select_part, name=rule.PART, labels=getattr(rule, "LABELS", "observed"))),
             getattr(rule, "folds", None),
             getattr(rule, "FINALS", False),
             getattr(rule, "DECLARED", False),
@@ -98,4 +106,11 @@ def load_rules() -> dict[str, Rule]:
 
 def needs_part(benchmark: Benchmark, name: str) -> str:
     """Return the reason why a rule that uses a part cannot be applied; "" if the benchmark has the part."""
-    return "" if benchmark.has_part(name) else f"{benchmark.name} has no part {name}"
+    return "" if not name or benchmark.has_part(name) else f"{benchmark.name} has no part {name}"
+
+
+def _select_part(benchmark: Any, name: str, labels: str) -> SelectionData | None:
+    if not name:
+        return None
+    part = benchmark.part(name)
+    return SelectionData(part.row_ids, part.true_labels() if labels == "true" else part.observed_labels())

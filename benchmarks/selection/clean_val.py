@@ -5,20 +5,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import SelectionData, needs_part
+from . import needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
 
 PART = "id_val"
+LABELS = "true"
 
 
 def unavailable(benchmark: Benchmark) -> str:
     if benchmark.kind != "corrupted-label":
         return "clean_val requires corrupted labels; otherwise it is the same as id_val"
     return needs_part(benchmark, PART)
-
-
-def ballot(benchmark: Benchmark) -> SelectionData:
-    part = benchmark.part(PART)
-    return SelectionData(part.row_ids, part.true_labels())

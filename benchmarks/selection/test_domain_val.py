@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import SelectionData, needs_part
+from . import needs_part
 
 if TYPE_CHECKING:
     from ..benchmark import Benchmark
 
 DECLARED = True
 PART = "ood_val"
+LABELS = "true"
 FINALS = True
 
 
@@ -23,8 +24,3 @@ def unavailable(benchmark: Benchmark) -> str:
         return reason
     has_holdout = any(holdout.part == "ood_test" and holdout.to == PART for holdout in benchmark.definition.holdouts)
     return "" if has_holdout else f"{PART} is not held out from the rows of ood_test: use ood_val"
-
-
-def ballot(benchmark: Benchmark) -> SelectionData:
-    part = benchmark.part(PART)
-    return SelectionData(part.row_ids, part.true_labels())

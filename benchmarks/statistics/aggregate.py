@@ -33,13 +33,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
-from .interval import ConfidenceInterval, Record, make_confidence_interval, round_numbers
+from .interval import ConfidenceInterval, Record, make_confidence_interval
 from .sample import Sample, estimate_shared_variance
 from .variance_estimate import (
     LEVEL,
@@ -111,7 +111,7 @@ Scores = Mapping[str, Mapping[str, Sample | Summary]]
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(Record):
     """The aggregate of an entry with scores on all benchmarks. `by_benchmark`: its normalised scores; `seeds`: the
     minimum number of seeds over benchmarks."""
 
@@ -121,15 +121,7 @@ class Aggregate:
     by_benchmark: dict[str, float]
     seeds: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, six decimals."""
-        return {
-            "entry": self.entry,
-            "mean": self.mean.to_dict(),
-            "iqm": self.iqm.to_dict(),
-            "by_benchmark": round_numbers(self.by_benchmark),
-            "seeds": self.seeds,
-        }
+    DIGITS: ClassVar = 6
 
 
 @dataclass(frozen=True)

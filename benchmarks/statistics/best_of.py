@@ -17,19 +17,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .interval import round_numbers
+from .interval import Record
 
 _END = 9.0
 """Integration limit in standard errors; the probability beyond is 1e-19."""
 
 
 @dataclass(frozen=True)
-class BestOf:
+class BestOf(Record):
     """The expected optimism of the best of `attempts`, in units of the score, if all are equally good; `independent`:
     the same for independent errors."""
 
@@ -37,12 +37,7 @@ class BestOf:
     optimism: float
     independent: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, six decimals."""
-        return {
-            "attempts": self.attempts,
-            **round_numbers({"optimism": self.optimism, "independent": self.independent}),
-        }
+    DIGITS: ClassVar = 6
 
 
 def estimate_optimism(standard_errors: Sequence[float], correlation: float) -> BestOf:

@@ -22,13 +22,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import fsum, inf, isfinite
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .clusters import Codes, choose_cluster_treatment, estimate_mean_covariance
-from .interval import combine_crossed_variances, round_numbers
+from .interval import Record, combine_crossed_variances
 from .sample import Sample
 from .variance_estimate import (
     VarianceEstimate,
@@ -43,7 +43,7 @@ DISAGREEMENT = 0.1
 
 
 @dataclass(frozen=True)
-class Detectable:
+class Detectable(Record):
     """The minimum detectable difference for the average variance of the measured pairs, and its 10th (`low`) and 90th
     (`high`) percentile over pairs. pairs: the number of measured pairs; 0 if it is assumed. single: the number of pairs
     with a single seed on either side, whose training noise is not covered."""
@@ -54,10 +54,7 @@ class Detectable:
     pairs: int
     single: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON, six decimals."""
-        numbers = {"value": self.value, "low": self.low, "high": self.high}
-        return {**round_numbers(numbers), "pairs": self.pairs, "single": self.single}
+    DIGITS: ClassVar = 6
 
 
 def compute_detectable_differences(spreads: Sequence[VarianceEstimate]) -> NDArray[np.float64]:

@@ -54,15 +54,21 @@ class Record:
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
     """Keys that differ from the field's name."""
+    INLINED: ClassVar[str] = ""
+    """A field, another record, whose keys are written beside those of the other fields."""
+    DIGITS: ClassVar[int | None] = None
+    """Decimals to which numbers are rounded, without negative zeros."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
-        return {self.RENAMED.get(name, name): _write_value(value) for name, value in vars(self).items()}
+        record = {self.RENAMED.get(name, name): _write_value(value, self.DIGITS) for name, value in vars(self).items()}
+        return record | record.pop(self.INLINED) if self.INLINED else record
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Read what `to_dict` wrote; raises `KeyError` if a field without a default is missing."""
         values, types = {}, _get_types(cls)  # type: ignore[arg-type]
+        record = {**record, cls.INLINED: record} if cls.INLINED else record
         for field in fields(cls):  # type: ignore[arg-type]
             key = cls.RENAMED.get(field.name, field.name)
             if key in record or (field.default is MISSING and field.default_factory is MISSING):
@@ -75,12 +81,14 @@ def _get_types(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _write_value(value: Any) -> Any:
+def _write_value(value: Any, digits: int | None) -> Any:
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if isinstance(value, Mapping):
-        return {str(key): _write_value(item) for key, item in value.items()}
-    return [_write_value(item) for item in value] if isinstance(value, list | tuple) else value
+        return {str(key): _write_value(item, digits) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_write_value(item, digits) for item in value]
+    return round(value, digits) + 0.0 if isinstance(value, float) and digits is not None else value
 
 
 def _read_value(type_: Any, value: Any) -> Any:

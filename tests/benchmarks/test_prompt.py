@@ -56,9 +56,9 @@ def test_a_template_reaches_nothing_but_the_fields_it_may_name(field):
         Template.parse(f"x {{{field}}} y", ("a", "b"), "the query")
 
 
-@pytest.mark.parametrize(("text", "brace"), [("{", "{"), ("a}", "}"), ("{a}}", "}"), ("{{a}", "}")])
-def test_a_brace_that_belongs_to_no_field_is_refused(text, brace):
-    with pytest.raises(BadDefinition, match=f"single '{brace}': write {brace * 2} for a brace"):
+@pytest.mark.parametrize("text", ["{", "a}", "{a}}", "{{a}"])
+def test_a_brace_that_belongs_to_no_field_is_refused(text):
+    with pytest.raises(BadDefinition, match="the query has a single brace: write {{ or }} for a brace"):
         Template.parse(text, ("a",), "the query")
 
 
