@@ -19,7 +19,7 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, risk, settings, training
+from .small_sequences import TINY, alone, batch, check_alike, clock, risk, settings, training
 from .toys import PARITY, accuracy, bits, recipe, trained
 
 SIZES = Sizes(6, source=6, aligned=True)
@@ -163,16 +163,6 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
         assert int(here.max()) == 4 - n
 
 
-def test_thinking_replicas_are_the_same_alone_and_among_others() -> None:
-    alphas = [0.5, 1.0, 0.2]
-
-    def make(which: Sequence[int]) -> Training:
-        each = [{"alpha": alphas[position]} for position in which]
-        return training("deep_thinking", "progressive", each, 10, [f"replica {position}" for position in which])
-
-    check_alone_as_among_many(make)
-
-
 def test_progressive_training_is_of_networks_that_think() -> None:
     with pytest.raises(ModelError, match="use the network deep_thinking"):
         training("transformer", "progressive", [{}])
@@ -271,15 +261,6 @@ def test_a_student_names_a_class_about_as_often_as_its_teacher() -> None:
 def test_full_batches_which_hold_the_teachers_rows_too_are_refused() -> None:
     with pytest.raises(ModelError, match="set batch_size above 0"):
         student([{"batch_size": 0}])
-
-
-def test_students_are_the_same_alone_and_among_others() -> None:
-    def make(which: Sequence[int]) -> Training:
-        return student(
-            [{"alpha": 0.2 * position} for position in which], 20, [f"replica {position}" for position in which]
-        )
-
-    check_alone_as_among_many(make)
 
 
 def test_a_teacher_may_be_narrower_and_its_student_is_as_wide_as_without() -> None:

@@ -9,14 +9,10 @@ from farshift.baselines.algorithms.eiil import optimise_assignment
 from farshift.baselines.algorithms.irm import compute_slopes
 from torch import Tensor
 
-from .shifted_stacks import farthest_answers, near
+from .shifted_stacks import near
 from .small_stacks import PLAIN, batch_of, begun, encode, head, moved_along, rows, weights
 
 SHORT = {"assignment_steps": 50, "assignment_rate": 0.1, "first_percent": 50}
-
-
-def test_a_replica_answers_the_same_alone_or_among_many() -> None:
-    assert farthest_answers("eiil", SHORT, SHORT | {"lr": 0.02}, SHORT | {"lr": 0.03}, steps=8) <= 1e-12
 
 
 def test_shares_climb_the_violation_of_invariance_by_torchs_adam_and_autograd() -> None:
