@@ -28,25 +28,6 @@ def test_chunks_of_a_full_batch_are_refused_as_they_hold_no_shifted_rows(algorit
         begun(algorithm, {}, common=SMALL | {"batch_size": 0, "chunk": 4}, data=wide_rows())
 
 
-def information(one: Tensor, other: Tensor) -> float:
-    """The mutual information of two predictions, by its definition: probabilities (n, classes) of each."""
-    total = 0.0
-    for a in range(one.shape[1]):
-        for b in range(other.shape[1]):
-            joint = sum(float(p[a] * q[b]) for p, q in zip(one, other, strict=True)) / len(one)
-            total += joint * math.log(joint / (float(one[:, a].mean()) * float(other[:, b].mean())))
-    return total
-
-
-def test_the_information_of_heads_is_the_mean_over_pairs() -> None:
-    built = torch.Generator().manual_seed(1)
-    p = torch.randn(2, 7, 3, 4, generator=built, dtype=torch.float64).softmax(-1)
-    result = compute_pairwise_information(p)
-    for replica in range(2):
-        pairs = [information(p[replica, :, g], p[replica, :, h]) for g, h in ((0, 1), (0, 2), (1, 2))]
-        assert float(result[replica]) == pytest.approx(sum(pairs) / 3, abs=1e-12)
-
-
 def test_equal_certain_heads_share_their_entropy_and_a_constant_head_shares_nothing() -> None:
     certain = F.one_hot(torch.tensor([0, 1, 2, 3])).double()
     same = torch.stack([certain, certain], dim=1)[None]

@@ -21,28 +21,6 @@ from .shifted_stacks import finished, near, wide_rows
 from .small_stacks import ADAM, begun, encode, head, weights
 
 
-def test_the_second_network_is_given_the_rows_that_the_first_gets_wrong_more_often() -> None:
-    data = replace(wide_rows(), weight=torch.tensor([[1.0, 2.0]], dtype=torch.float64).repeat(1, 12))
-    training = begun("jtt", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 30, "upweight": 5}, data=data, steps=10)
-    for _ in range(2):
-        training.step()
-    first = [weights(training, replica) for replica in range(2)]
-    training.step()
-    assert (training.stage, training.in_stage, training.stages) == (1, 0, (3, 7))
-    again = begun("jtt", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 50, "upweight": 5}, data=data, steps=10)
-    for _ in range(3):
-        again.step()
-    expected = []
-    for replica in range(2):
-        w = weights(again, replica)
-        wrong = head(w, encode(w, data.inputs[1])).argmax(-1) != data.target[0]
-        expected.append(data.weight[0] * torch.where(wrong, 5.0, 1.0))
-    assert torch.equal(training.data.weight, torch.stack(expected))
-    assert not torch.equal(expected[0], expected[1])
-    fresh = weights(training, 0)
-    assert not any(torch.equal(fresh[name], first[0][name]) for name in ("hidden.0.weight", "head.weight"))
-
-
 def test_an_epoch_of_the_second_stage_holds_each_wrong_row_as_often_as_it_counts() -> None:
     data = wide_rows()
     training = begun("jtt", {}, common=ADAM | {"first_percent": 30, "upweight": 3}, data=data, steps=10)
