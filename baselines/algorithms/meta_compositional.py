@@ -24,6 +24,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -86,7 +87,8 @@ def spectrum_kernel(a: Tensor, b: Tensor, grams: int) -> Tensor:
     float64; 0 for texts without words."""
     total, of_a, of_b = (torch.zeros(1, dtype=torch.float64, device=a.device) for _ in range(3))
     words = int(max(a.max(), b.max())) + 1
-    for size in range(1, min(grams, a.shape[2], b.shape[2]) + 1):
+    a, b = (F.pad(ids, (0, max(0, grams - ids.shape[2])), value=PAD) for ids in (a, b))
+    for size in range(1, grams + 1):
         (first, kept_a), (second, kept_b) = _encode_ngrams(a, size, words), _encode_ngrams(b, size, words)
         _, indices = torch.unique(torch.cat([first.flatten(), second.flatten()]), return_inverse=True)
         counts = int(indices.max()) + 1

@@ -29,3 +29,13 @@ class Optimiser(GroupedOptimiser):
             lambda groups: torch.optim.SGD(groups, lr=0.0, nesterov=nesterov, fused=True),
             ("momentum_buffer",),
         )
+
+    def move(self) -> None:
+        """Take the step. torch's fused kernel needs the momenta of all parameters or of none, and the gradients of some
+        begin later: their momenta are then 0."""
+        for group in self.optimiser.param_groups:
+            moved = [view for view in group["params"] if group["momentum"] and view.grad is not None]
+            lacking = [view for view in moved if self.optimiser.state[view].get("momentum_buffer") is None]
+            for view in lacking if len(lacking) < len(moved) else ():
+                self.optimiser.state[view]["momentum_buffer"] = torch.zeros_like(view)
+        super().move()

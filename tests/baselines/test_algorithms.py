@@ -119,16 +119,3 @@ def test_an_algorithm_trains_on_a_real_split_alone_as_among_others(name):
         assert (alone.prediction == among.prediction).mean() > 0.98
     else:
         assert np.mean([a == b for a, b in zip(alone, among, strict=True)]) > 0.95
-
-
-@pytest.mark.parametrize("name", sorted(KNOWN))
-def test_an_algorithm_says_what_it_is(name):
-    about = KNOWN[name]
-    assert about["kind"] in ("any", "domain", "length", "compositional", "easy-to-hard", "corrupted-label")
-    assert any(year in about["citation"] for year in map(str, range(1960, 2027)))
-    assert "train" in about["touches"]
-    from farshift.baselines.training.algorithm import TOUCHABLE
-
-    assert set(about["touches"]) <= set(TOUCHABLE)
-    for setting, span in about["search"].items():
-        assert span[0] in ("log10", "uniform", "choice"), setting

@@ -13,7 +13,7 @@ from farshift.baselines.training.sampler import Batch, select_batch
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 
-from .small_sequences import alone, batch, check_alike, check_alone_as_among_many, clock, risk, training
+from .small_sequences import alone, batch, check_alike, clock, risk, training
 from .toys import ADD, Rows, accuracy, additions, commands, recipe, trained
 
 
@@ -99,16 +99,6 @@ def test_training_with_all_rows_from_the_start_is_plain_training() -> None:
     own = curriculum(4, start=1.0).run().ended[0].network
     plain = training("transformer", "erm", [{}], 4).run().ended[0].network
     check_alike(own, plain, 0)
-
-
-def test_replicas_with_paces_of_their_own_are_the_same_alone() -> None:
-    starts = [0.1, 0.5, 1.0]
-
-    def make(which: Any) -> Training:
-        each = [{"start": starts[position], "until": 0.6} for position in which]
-        return training("transformer", "curriculum", each, 10, [f"replica {position}" for position in which])
-
-    check_alone_as_among_many(make)
 
 
 def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:

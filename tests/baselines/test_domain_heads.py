@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.replicas.rng import draw_uniform
-from farshift.baselines.training import checkpoint
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -20,14 +18,12 @@ from torch import Tensor
 from .small_stacks import (
     ADAM,
     CLASSES,
-    ENVIRONMENTS,
     SHARE,
     batch_of,
     begun,
     clock_of,
     close,
     encode,
-    farthest_alone,
     head,
     moved_along,
     perceptron,
@@ -49,22 +45,6 @@ def own(w: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in w.items() if name.startswith(prefix)}
 
 
-def test_arm_adds_the_mean_context_of_each_environments_rows_to_them() -> None:
-    training = begun("arm", {"lr": 0.1}, {"lr": 0.1})
-    batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]
-    losses, expected = loss_of(training), []
-    training.step()
-    for k, w in enumerate(before):
-        output = []
-        for x in batch.inputs[1][k].split(SHARE):
-            context = torch.stack([perceptron(w, row, "context", 2) for row in x]).mean(0)
-            output.append(x + context)
-        network = own(w, "network.")
-        expected.append(F.cross_entropy(head(network, encode(network, torch.cat(output))), batch.target[k]))
-    assert close(losses, torch.stack(expected))
-    assert moved_along(training, before, expected)
-
-
 def test_arms_prediction_of_a_row_depends_on_the_rows_it_is_given_with() -> None:
     training = begun("arm", {})
     inputs = rows(6).inputs
@@ -73,47 +53,6 @@ def test_arms_prediction_of_a_row_depends_on_the_rows_it_is_given_with() -> None
     order = torch.tensor([4, 2, 0, 1, 5, 3])
     assert not torch.allclose(full[:, :3], half)
     assert close(training.stack.answer(*(x[order] for x in inputs)), full[:, order])
-
-
-def drm_heads(w: dict[str, Tensor], z: Tensor) -> list[Tensor]:
-    """The logits of each environment's head, then the pooled one's."""
-    weight, bias = w["environment_heads.weight"], w["environment_heads.bias"]
-    each = zip(weight.chunk(ENVIRONMENTS), bias.chunk(ENVIRONMENTS), strict=True)
-    return [z @ matrix.T + offset for matrix, offset in each] + [head(w, z)]
-
-
-def test_drm_trains_each_head_on_its_environment_and_the_pooled_one_on_all() -> None:
-    training = begun("drm", {"lr": 0.1}, {"lr": 0.1})
-    batch, before = batch_of(training), [weights(training, k) for k in (0, 1)]
-    losses, expected = loss_of(training), []
-    training.step()
-    for k, w in enumerate(before):
-        total = torch.zeros((), dtype=torch.float64)
-        for item in range(ENVIRONMENTS):
-            here = slice(item * SHARE, (item + 1) * SHARE)
-            logits, y = drm_heads(w, encode(w, batch.inputs[1][k, here])), batch.target[k, here]
-            total = total + (F.cross_entropy(logits[item], y) + F.cross_entropy(logits[-1], y)) / 2
-        expected.append(total / ENVIRONMENTS)
-    assert close(losses, torch.stack(expected))
-    assert moved_along(training, before, expected)
-
-
-def test_drm_predicts_by_the_certainty_of_its_heads_or_by_the_surest() -> None:
-    gammas = [1.5, 0.0, -1.0]
-    training = begun("drm", *({"certainty": gamma} for gamma in gammas))
-    data = rows()
-    result = training.stack.answer(*data.inputs).softmax(-1)
-    for k, gamma in enumerate(gammas):
-        w = weights(training, k)
-        for row, x in enumerate(data.inputs[1]):
-            each = torch.stack([logits.softmax(-1) for logits in drm_heads(w, encode(w, x))]).detach()
-            entropy = -(each * each.log()).sum(1)
-            if gamma < 0:
-                expected = each[entropy.argmin()]
-            else:
-                shares = entropy[:-1] ** -gamma
-                expected = (shares[:, None] * each[:-1]).sum(0) / shares.sum()
-            assert close(result[k, row], expected)
 
 
 def test_a_head_that_is_certain_of_a_class_is_no_division_by_zero() -> None:
@@ -158,20 +97,6 @@ def test_pego_that_pretrains_to_the_end_freezes_nothing() -> None:
         training.step()
     assert not training.stack.algorithm.frozen.any()
     assert not torch.equal(before, weights(training, 0)["hidden.0.weight"])
-
-
-def test_pego_goes_on_from_a_checkpoint_with_the_same_weights_frozen(tmp_path: Path) -> None:
-    full, first, second = (begun("pego", PEGO, PEGO, common=ADAM, steps=6) for _ in range(3))
-    for training, steps in ((full, 6), (first, 4)):
-        for _ in range(steps):
-            training.step()
-    checkpoint.save_checkpoint(first, tmp_path / "state.npz", "toy")
-    assert checkpoint.resume_training(second, tmp_path / "state.npz", "toy")
-    while not second.done:
-        second.step()
-    for k in (0, 1):
-        resumed = weights(second, k)
-        assert all(torch.equal(value, resumed[name]) for name, value in weights(full, k).items())
 
 
 def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_other() -> None:
@@ -266,12 +191,3 @@ def test_endef_says_what_it_needs_where_rows_have_no_entities() -> None:
         begun("endef", {})
     with pytest.raises(ModelError, match=r"setting entities = \[2\]: the task's categorical inputs are 0 to 1"):
         begun("endef", {"entities": [2]}, sizes=MIXED)
-
-
-@pytest.mark.parametrize("algorithm", ["arm", "drm", "pego"])
-def test_replicas_come_out_the_same_alone_or_together(algorithm: str) -> None:
-    assert farthest_alone(algorithm, {}, {"lr": 3e-3}, {}, steps=12) < 1e-12
-
-
-def test_entity_models_come_out_the_same_alone_or_together() -> None:
-    assert farthest_alone("endef", {}, {"lr": 3e-3}, {"masked": 0.5}, steps=12, sizes=MIXED) < 1e-12

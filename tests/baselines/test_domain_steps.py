@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -19,7 +17,6 @@ from .small_stacks import (
     clock_of,
     close,
     encode,
-    farthest_alone,
     head,
     moved_along,
     rows,
@@ -75,42 +72,6 @@ def test_first_order_mldg_has_the_same_loss_and_another_gradient() -> None:
         training.step()
     assert close(both[0].losses, both[1].losses)
     assert not close(*(weights(training, 0)["head.weight"] for training in both))
-
-
-def fish_by_hand(
-    update: Callable[[Weights], None], meta: float, visits: list[tuple[Tensor, Tensor]], w: Weights
-) -> Weights:
-    start = {name: value.detach().clone() for name, value in w.items()}
-    for x, y in visits:
-        for value in w.values():
-            value.grad = None
-        risk(w, x, y).backward()
-        update(w)
-    return {name: start[name] + meta * (value.detach() - start[name]) for name, value in w.items()}
-
-
-def test_fish_moves_part_of_the_way_that_inner_adam_steps_went_and_carries_their_moments() -> None:
-    each = [{"meta_lr": 0.5, "lr": 0.02}, {"meta_lr": 0.05, "lr": 0.01}]
-    training = begun("fish", *each, common={"batch_size": SHARE, "width": 6})
-    plain = [weights(training, k) for k in (0, 1)]
-    inner = [
-        torch.optim.AdamW(w.values(), lr=item["lr"], weight_decay=0.0) for w, item in zip(plain, each, strict=True)
-    ]
-    for _ in range(3):
-        batch, order = batch_of(training), draw_permutations(clock_of(training).draw("order"), ENVIRONMENTS)
-        training.step()
-        for k, settings in enumerate(each):
-            x, y = (values[k].unflatten(0, (ENVIRONMENTS, SHARE)) for values in (batch.inputs[1], batch.target))
-            visits = [(x[item], y[item]) for item in order[k].tolist()]
-            optimiser = inner[k]
-            result = fish_by_hand(
-                lambda w, optimiser=optimiser: optimiser.step(), settings["meta_lr"], visits, plain[k]
-            )
-            with torch.no_grad():
-                for name, value in plain[k].items():
-                    value.copy_(result[name])
-    for k in (0, 1):
-        assert all(close(value, plain[k][name]) for name, value in weights(training, k).items())
 
 
 def test_fish_visits_environments_in_another_order_each_step() -> None:
@@ -175,11 +136,6 @@ def test_udim_forgets_adams_moments_when_its_penalty_begins() -> None:
         training.step()
         steps.append(training.optimiser_steps["main"].optimiser.state()["steps"])
     assert steps == [1, 2, 1, 2]
-
-
-@pytest.mark.parametrize("algorithm", ["mldg", "fish", "udim"])
-def test_replicas_come_out_the_same_alone_or_together(algorithm: str) -> None:
-    assert farthest_alone(algorithm, {}, {"lr": 3e-3}, {}, steps=12) < 1e-12
 
 
 def test_mldg_refuses_to_hold_out_every_environment() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -65,18 +64,6 @@ def test_group_weights_move_once_in_a_sharpness_aware_step() -> None:
     moved = sharp.stack.algorithm.log_weights
     torch.testing.assert_close(moved, plain_step.stack.algorithm.log_weights, rtol=0, atol=1e-6)
     assert moved.std() > 1e-3
-
-
-@pytest.mark.parametrize("algorithm", ["group_dro", "fishr"])
-def test_a_replica_that_is_left_alone_goes_on_with_what_it_remembers(algorithm: str) -> None:
-    each = ({"step_size": 0.1}, {"step_size": 2.0}) if algorithm == "group_dro" else ({"ema": 0.9}, {"ema": 0.5})
-    train = training(algorithm, *each)
-    train.step()
-    train.step()
-    expected = losses(train, 2)[1].item()
-    train.stack = train.stack.only([1])
-    train.rebuild(train.data)
-    assert losses(train, 2).tolist() == [expected]
 
 
 def kernel_estimate(values: Tensor, t: float) -> float:
@@ -157,35 +144,6 @@ def test_a_setting_out_of_range_is_refused(algorithm: str, wrong: dict[str, floa
         training(algorithm, wrong)
 
 
-def soft_loss(model: nn.Sequential, x: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy to soft labels (n, classes)."""
-    return -(y * model(x).log_softmax(-1)).sum(-1).mean()
-
-
-@pytest.mark.parametrize("algorithm", ["mixup", "domain_mixup"])
-def test_mixed_rows_are_trained_on_mixed_labels(algorithm: str) -> None:
-    train = training(algorithm, {"alpha": 0.2}, {"alpha": 8.0})
-    hyperparameters, result = train.stack.hyperparameters, losses(train, 3)
-    clock = StepState(3, STEPS, 0, 3, train.stack.keys)
-    for replica in range(2):
-        given = environments(train, replica, 3)
-        x, y = torch.cat([x for x, _ in given]), F.one_hot(torch.cat([y for _, y in given]), 3).double()
-        if algorithm == "mixup":
-            partner = draw_permutations(clock.draw("partners"), len(x))[replica]
-            share = draw_shares(hyperparameters, clock.draw("shares"), 1)[replica].expand(len(x))
-        else:
-            following = draw_successors(clock.draw("pairs"), ENVIRONMENTS)[replica].tolist()
-            partner = torch.cat([torch.arange(ROWS) + ROWS * item for item in following])
-            share = draw_shares(hyperparameters, clock.draw("shares"), ENVIRONMENTS)[replica].repeat_interleave(ROWS)
-        keeps = share[:, None]
-        mixed = soft_loss(
-            plain(train.stack.network, replica),
-            keeps * x + (1 - keeps) * x[partner],
-            keeps * y + (1 - keeps) * y[partner],
-        )
-        assert result[replica].item() == pytest.approx(mixed.item(), rel=1e-12)
-
-
 def test_successors_are_one_circle_through_all_environments() -> None:
     for circle in draw_successors(make_keys([f"circle/{position}" for position in range(20)]), 5).tolist():
         position, seen = 0, []
@@ -215,24 +173,3 @@ def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> Non
     errors = errors + (1 - share) * F.cross_entropy(logits, y[partner], reduction="none")
     both = weight[0] * weight[0][partner]
     assert losses(train).item() == pytest.approx(((both * errors).sum() / both.sum()).item())
-
-
-def test_sam_steps_down_the_gradient_found_uphill() -> None:
-    each = ({"sharpness": 0.05}, {"sharpness": 0.5})
-    train = training("sam", *each, momentum=0.0)
-    expected = []
-    for replica, own in enumerate(each):
-        model = plain(train.stack.network, replica)
-        [(x, y)] = environments(train, replica, 0)
-        before = [parameter.detach().clone() for parameter in model.parameters()]
-        uphill = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-        norm = np.sqrt(sum(float(item.pow(2).sum()) for item in uphill))
-        with torch.no_grad():
-            for parameter, item in zip(model.parameters(), uphill, strict=True):
-                parameter += own["sharpness"] * item / norm
-        down = torch.autograd.grad(F.cross_entropy(model(x), y), list(model.parameters()))
-        expected.append([value - 0.1 * item for value, item in zip(before, down, strict=True)])
-    train.step()
-    for position, own in enumerate(train.stack.network.parameters()):
-        for replica in range(2):
-            torch.testing.assert_close(own[replica], expected[replica][position], rtol=1e-10, atol=1e-10)

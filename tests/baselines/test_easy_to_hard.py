@@ -19,7 +19,7 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, risk, settings, training
+from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
 from .toys import PARITY, accuracy, bits, recipe, trained
 
 SIZES = Sizes(6, source=6, aligned=True)
@@ -44,14 +44,6 @@ def test_a_convolution_is_that_of_torch_at_every_token() -> None:
         weight = torch.stack([before, here, after], dim=-1)
         plain = F.conv1d(x[position].transpose(1, 2), weight, padding=1).transpose(1, 2)
         torch.testing.assert_close(result[position], plain, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("trains", [True, False])
-def test_a_row_does_not_depend_on_the_padding_behind_it(trains: bool) -> None:
-    network = thinker().train(trains)
-    full = network(SOURCE[None], SOURCE[None])
-    short = network(SOURCE[None, 1:, :2], SOURCE[None, 1:, :2])
-    torch.testing.assert_close(full[:, 1:, :2], short, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("replicas", [1, 3])
@@ -104,52 +96,6 @@ def test_the_input_is_recalled_in_every_iteration() -> None:
     assert not torch.allclose(network.think(x, state, seen), network.think(other, state, seen))
 
 
-def test_decoding_gives_a_word_for_each_token() -> None:
-    out = thinker((0, 1)).eval().generate(SOURCE.expand(2, -1, -1), limit=1)
-    assert (out[SOURCE.expand(2, -1, -1) != PAD] >= 4).all()
-    assert (out[SOURCE.expand(2, -1, -1) == PAD] == PAD).all()
-
-
-def test_stacked_thinkers_say_what_each_says_alone() -> None:
-    network = thinker((0, 1, 2)).eval()
-    together = network(SOURCE.expand(3, -1, -1), SOURCE.expand(3, -1, -1))
-    for seed in range(3):
-        assert torch.equal(together[seed], thinker((seed,)).eval()(SOURCE[None], SOURCE[None])[0])
-
-
-def progressed(network: Any, source: Tensor, target: Tensor, alpha: float, skipped: int, taught: int) -> Tensor:
-    """The paper's loss of one replica, from its algorithm 1."""
-    full = risk(network(source, target), target[0])
-    x, state, seen = network.begin(source)
-    for _ in range(skipped):
-        state = network.think(x, state, seen)
-    state = state.detach() if skipped else state
-    for _ in range(taught):
-        state = network.think(x, state, seen)
-    return (1 - alpha) * full + alpha * risk(network.head(network.settled(state, seen)), target[0])
-
-
-def test_a_progressive_step_is_that_of_the_paper_in_each_replica() -> None:
-    alphas = [0.3, 1.0, 0.0, 0.7]
-    built = training("deep_thinking", "progressive", [{"alpha": alpha} for alpha in alphas], 3)
-    counts = []
-    for _ in range(3):
-        before = [alone(built.stack.network, position) for position in range(4)]
-        drawn, (skipped, taught) = batch(built), built.stack.algorithm.drawn(4, clock(built))  # type: ignore[operator]
-        counts += list(zip(skipped.tolist(), taught.tolist(), strict=True))
-        built.step()
-        for position, plain in enumerate(before):
-            source, target = drawn.inputs[0][position : position + 1], drawn.target[position : position + 1]
-            loss = progressed(plain, source, target, alphas[position], int(skipped[position]), int(taught[position]))
-            gradients = torch.autograd.grad(loss, list(plain.parameters()))
-            with torch.no_grad():
-                for p, g in zip(plain.parameters(), gradients, strict=True):
-                    p -= 0.5 * g
-            torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            check_alike(alone(built.stack.network, position), plain, 1e-10)
-    assert len(set(counts)) > 4, "replicas and steps draw their own iterations"
-
-
 def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
     built = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
     many = clock(built)
@@ -161,16 +107,6 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
         assert torch.bincount(here, minlength=6)[1 : 5 - n] / len(here) == pytest.approx(1 / (4 - n), abs=0.03)
         assert int(here.min()) == 1
         assert int(here.max()) == 4 - n
-
-
-def test_thinking_replicas_are_the_same_alone_and_among_others() -> None:
-    alphas = [0.5, 1.0, 0.2]
-
-    def make(which: Sequence[int]) -> Training:
-        each = [{"alpha": alphas[position]} for position in which]
-        return training("deep_thinking", "progressive", each, 10, [f"replica {position}" for position in which])
-
-    check_alone_as_among_many(make)
 
 
 def test_progressive_training_is_of_networks_that_think() -> None:
@@ -225,31 +161,6 @@ def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers
     ), "the student is a fresh network"
 
 
-def test_the_students_loss_is_the_papers_with_a_weight_that_rises() -> None:
-    alphas = [0.75, 0.25]
-    built = student([{"alpha": alpha} for alpha in alphas])
-    for _ in range(4):
-        built.step()
-    weak = built.stack.algorithm.weak
-    for step in range(4):
-        drawn = batch(built)
-        before = [alone(built.stack.network, position) for position in range(2)]
-        built.step()
-        for position, plain in enumerate(before):
-            a = alphas[position] * min(1.0, step / 2)
-            logits = plain(*(x[position : position + 1] for x in drawn.inputs))[0]
-            teacher = weak[position, drawn.rows[position]]
-            p = logits.detach().softmax(-1)
-            above = torch.stack([p[:, c] - torch.quantile(p[:, c], 1 - teacher[:, c].mean()) for c in range(3)], dim=1)
-            loss = (1 - a) * F.cross_entropy(logits, teacher) + a * F.cross_entropy(logits, above.argmax(1))
-            gradients = torch.autograd.grad(loss, list(plain.parameters()))
-            torch.testing.assert_close(built.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            with torch.no_grad():
-                for weight, g in zip(plain.parameters(), gradients, strict=True):
-                    weight -= 0.5 * g
-            check_alike(alone(built.stack.network, position), plain, 1e-10)
-
-
 def test_two_classes_are_hardened_at_the_quantile_of_the_released_rule() -> None:
     torch.manual_seed(0)
     first = torch.rand(3, 12, dtype=torch.float64)
@@ -271,15 +182,6 @@ def test_a_student_names_a_class_about_as_often_as_its_teacher() -> None:
 def test_full_batches_which_hold_the_teachers_rows_too_are_refused() -> None:
     with pytest.raises(ModelError, match="set batch_size above 0"):
         student([{"batch_size": 0}])
-
-
-def test_students_are_the_same_alone_and_among_others() -> None:
-    def make(which: Sequence[int]) -> Training:
-        return student(
-            [{"alpha": 0.2 * position} for position in which], 20, [f"replica {position}" for position in which]
-        )
-
-    check_alone_as_among_many(make)
 
 
 def test_a_teacher_may_be_narrower_and_its_student_is_as_wide_as_without() -> None:

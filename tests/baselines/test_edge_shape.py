@@ -19,7 +19,6 @@ from .small_stacks import (
     clock_of,
     close,
     encode,
-    farthest_alone,
     head,
     moved_along,
     rows,
@@ -123,7 +122,3 @@ def test_predictions_are_averaged_over_image_and_edge_map() -> None:
 def test_inputs_that_are_no_images_are_refused() -> None:
     with pytest.raises(ModelError, match="edge_shape needs images"):
         begun("edge_shape", {})
-
-
-def test_replicas_come_out_the_same_alone_or_together() -> None:
-    assert farthest_alone("edge_shape", {}, {"lr": 3e-3}, {"shape_weight": 0.1}, steps=30, sizes=GREY) < 1e-12

@@ -12,13 +12,8 @@ from farshift.baselines.algorithms.divdis import compute_pairwise_information, k
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .shifted_stacks import farthest_answers, finished, near, wide_rows
+from .shifted_stacks import finished, near, wide_rows
 from .small_stacks import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
-
-
-@pytest.mark.parametrize("algorithm", ["divdis", "d_bat", "deep_ensembles"])
-def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
-    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}) <= 1e-12
 
 
 @pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])
@@ -31,25 +26,6 @@ def test_without_inputs_of_shifted_rows_there_is_nothing_to_disagree_on(algorith
 def test_chunks_of_a_full_batch_are_refused_as_they_hold_no_shifted_rows(algorithm: str) -> None:
     with pytest.raises(ModelError, match=f"{algorithm}: chunks of a full batch hold no inputs of shifted rows"):
         begun(algorithm, {}, common=SMALL | {"batch_size": 0, "chunk": 4}, data=wide_rows())
-
-
-def information(one: Tensor, other: Tensor) -> float:
-    """The mutual information of two predictions, by its definition: probabilities (n, classes) of each."""
-    total = 0.0
-    for a in range(one.shape[1]):
-        for b in range(other.shape[1]):
-            joint = sum(float(p[a] * q[b]) for p, q in zip(one, other, strict=True)) / len(one)
-            total += joint * math.log(joint / (float(one[:, a].mean()) * float(other[:, b].mean())))
-    return total
-
-
-def test_the_information_of_heads_is_the_mean_over_pairs() -> None:
-    built = torch.Generator().manual_seed(1)
-    p = torch.randn(2, 7, 3, 4, generator=built, dtype=torch.float64).softmax(-1)
-    result = compute_pairwise_information(p)
-    for replica in range(2):
-        pairs = [information(p[replica, :, g], p[replica, :, h]) for g, h in ((0, 1), (0, 2), (1, 2))]
-        assert float(result[replica]) == pytest.approx(sum(pairs) / 3, abs=1e-12)
 
 
 def test_equal_certain_heads_share_their_entropy_and_a_constant_head_shares_nothing() -> None:
@@ -120,48 +96,6 @@ def test_a_head_that_is_not_there_cannot_predict() -> None:
 
 def member(w: dict[str, Tensor], place: int) -> dict[str, Tensor]:
     return {name.removeprefix(f"{place}."): value for name, value in w.items() if name.startswith(f"{place}.")}
-
-
-def test_the_first_member_learns_from_its_labels_alone() -> None:
-    training = begun("d_bat", {}, {}, data=wide_rows(), common=PLAIN | {"weight_decay": 0.0})
-    before = [weights(training, replica) for replica in range(2)]
-    batch = batch_of(training)
-    losses = []
-    for replica in range(2):
-        w = member(before[replica], 0)
-        losses.append(F.cross_entropy(head(w, encode(w, batch.inputs[1][replica])), batch.target[replica]))
-    training.step()
-    assert moved_along(training, before, losses)
-
-
-def test_a_later_member_disagrees_with_each_earlier_one_on_shifted_rows() -> None:
-    each = [{"alpha": 1.0}, {"alpha": 0.2}]
-    common = PLAIN | {"weight_decay": 0.0, "members": 3}
-    training = begun("d_bat", *each, data=wide_rows(), common=common, steps=8)
-    assert training.stages == (3, 3, 2)
-    for _ in range(7):
-        training.step()
-    before = [weights(training, replica) for replica in range(2)]
-    batch = batch_of(training)
-    assert batch.unlabelled is not None
-    losses = []
-    for replica, own in enumerate(each):
-        x = batch.unlabelled[1][replica]
-        w = member(before[replica], 2)
-        risk = F.cross_entropy(head(w, encode(w, batch.inputs[1][replica])), batch.target[replica])
-        ours = head(w, encode(w, x)).softmax(-1)
-        apart = torch.zeros((), dtype=torch.float64)
-        for earlier in range(2):
-            frozen = member(before[replica], earlier)
-            theirs = head(frozen, encode(frozen, x)).softmax(-1).detach()
-            for row in range(len(x)):
-                chosen = int(theirs[row].argmax())
-                p, q = theirs[row, chosen], ours[row, chosen]
-                apart = apart - torch.log(p * (1 - q) + (1 - p) * q + 1e-7) / len(x) / 2
-        losses.append(risk + own["alpha"] * apart)
-    training.step()
-    assert near(training.losses, torch.stack(losses))
-    assert moved_along(training, before, losses)
 
 
 def test_the_ensemble_predicts_the_mean_of_its_trained_members_probabilities() -> None:

@@ -69,7 +69,9 @@ def trained(
 
 
 @pytest.mark.parametrize(
-    ("network", "size"), [("mlp", 4), ("cnn", 4), ("lstm", 0), ("transformer", 0)], ids=lambda value: str(value)
+    ("network", "size"),
+    [("mlp", 4), ("cnn", 4), ("resnet", 4), ("lstm", 0), ("gru", 0), ("elman", 0), ("transformer", 0)],
+    ids=lambda value: str(value),
 )
 def test_in_single_precision_a_replica_keeps_every_bit_among_others(network: str, size: int) -> None:
     each = [settings(network, batch_size=size, dropout=0.2, **own) for own in EACH]

@@ -20,7 +20,7 @@ from farshift.baselines.replicas.stacked import attach_rng, count_parameters, se
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .side_by_side import agrees, built, farthest, trained
+from .side_by_side import agrees, built, trained
 
 SHAPES = [(8, 8), (2, 14, 14), (9, 7, 3), (28, 28)]
 SMALL: dict[str, dict[str, Any]] = {
@@ -198,30 +198,6 @@ def test_an_image_network_reads_images_of_any_size(name: str, shape: tuple[int, 
     network = built(lambda: NETWORKS[name](sizes(shape), SMALL[name]), 2).eval()
     assert network(*images(shape, 2)).shape == (2, 6, 4)
     assert agrees(network, *images(shape, 2))
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_three_replicas_of_an_image_network_train_as_each_alone(name: str) -> None:
-    shape = (2, 7, 6)
-    settings = SMALL[name] | ({"dropout": 0.3} if name == "cnn" else {})
-    target = torch.randint(0, 4, (3, 6), generator=torch.Generator().manual_seed(2))
-    assert farthest(lambda: NETWORKS[name](sizes(shape), settings), images(shape, 3), target, 10) < 1e-12
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_replicas_outputs_and_gradients_have_the_same_bits_alone_or_among_many(name: str) -> None:
-    network = built(lambda: NETWORKS[name](sizes((9, 7)), SMALL[name]), 3, torch.float32)
-    categories, pixels = images((9, 7), 3, dtype=torch.float32)
-    singles = [select_replicas(network, [position]) for position in range(3)]
-    logits = network(categories, pixels)
-    logits.sin().sum().backward()
-    for position, alone in enumerate(singles):
-        here = slice(position, position + 1)
-        own = alone(categories[here], pixels[here])
-        own.sin().sum().backward()
-        assert torch.equal(own, logits[here])
-        for item, all_of_them in zip(alone.parameters(), network.parameters(), strict=True):
-            assert torch.equal(item.grad, all_of_them.grad[here])
 
 
 def stripes(rows: int, seed: int) -> tuple[Tensor, Tensor]:

@@ -9,36 +9,9 @@ from farshift.baselines.algorithms.eiil import optimise_assignment
 from farshift.baselines.algorithms.irm import compute_slopes
 from torch import Tensor
 
-from .shifted_stacks import farthest_answers, near
 from .small_stacks import PLAIN, batch_of, begun, encode, head, moved_along, rows, weights
 
 SHORT = {"assignment_steps": 50, "assignment_rate": 0.1, "first_percent": 50}
-
-
-def test_a_replica_answers_the_same_alone_or_among_many() -> None:
-    assert farthest_answers("eiil", SHORT, SHORT | {"lr": 0.02}, SHORT | {"lr": 0.03}, steps=8) <= 1e-12
-
-
-def test_shares_climb_the_violation_of_invariance_by_torchs_adam_and_autograd() -> None:
-    drawn = torch.Generator().manual_seed(0)
-    logits, start = torch.randn(2, 30, 4, generator=drawn).double(), torch.randn(2, 30, generator=drawn).double()
-    target = torch.randint(4, (2, 30), generator=drawn)
-    rate = torch.tensor([0.01, 0.05], dtype=torch.float64)
-    result = optimise_assignment(compute_slopes(logits, target), start, 80, rate)
-    for k in range(2):
-        q = start[k].clone().requires_grad_()
-        adam = torch.optim.Adam([q], lr=rate[k].item())
-        for _ in range(80):
-            violation = torch.zeros(())
-            for share in (q.sigmoid(), 1 - q.sigmoid()):
-                w = torch.ones((), dtype=torch.float64, requires_grad=True)
-                errors = F.cross_entropy(logits[k] * w, target[k], reduction="none")
-                slope = torch.autograd.grad((errors * share).mean(), w, create_graph=True)[0]
-                violation = violation + slope**2 / 2
-            adam.zero_grad()
-            (-violation).backward()
-            adam.step()
-        assert near(result[k], q, 1e-9)
 
 
 def test_rows_that_rely_on_the_spurious_feature_are_told_from_those_that_defy_it() -> None:

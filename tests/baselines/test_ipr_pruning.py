@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
@@ -35,13 +34,6 @@ def planted(*thresholds: float) -> ReplicaStack:
             built.network.into.weight[:, :, neuron] = torch.cat([wave, 2 * wave])
             built.network.head.weight[:, :, neuron] = wave
     return built
-
-
-def test_the_ratio_is_that_of_the_definition() -> None:
-    weights = np.random.default_rng(0).normal(size=(5, P))
-    for row, result in zip(weights, compute_participation_ratio(torch.from_numpy(weights)).tolist(), strict=True):
-        heights = np.abs(np.fft.rfft(row))
-        assert result == pytest.approx(sum((height / np.sqrt((heights**2).sum())) ** 4 for height in heights))
 
 
 def test_the_ratio_of_a_wave_is_one_of_two_waves_a_half_and_of_nothing_zero() -> None:

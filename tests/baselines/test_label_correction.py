@@ -9,7 +9,7 @@ from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, Weights, answered, descend, rows, settings, stack, weights
+from .twelve_rows import CLASSES, ROWS, Weights, answered, descend, rows, stack, weights
 
 NAMES = "elr", "sop", "ps_kd"
 
@@ -38,57 +38,6 @@ class Followed:
         result: Weights = weights(self.training.stack.network, place)
         for ours, theirs in zip(result, self.plain[place], strict=True):
             torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
-
-
-def test_early_learning_regularisation_is_its_formula_over_four_steps() -> None:
-    each = [{"strength": 3.0, "keep": 0.7}, {"strength": 1.0, "keep": 0.9}]
-    case = Followed("elr", each)
-    targets = [torch.zeros(ROWS, CLASSES, dtype=torch.float64) for _ in each]
-    for _ in range(4):
-        case.training.step()
-        losses = []
-        for position, own in enumerate(each):
-            logits = case.logits(position)
-            p = logits.softmax(-1).clamp(1e-4, 1 - 1e-4)
-            targets[position] = (
-                own["keep"] * targets[position] + (1 - own["keep"]) * (p / p.sum(-1, keepdim=True)).detach()
-            )
-            away = (1 - (p * targets[position]).sum(-1)).log().mean()
-            losses.append(F.cross_entropy(logits, case.label) + own["strength"] * away)
-        case.follow(losses)
-        torch.testing.assert_close(case.training.stack.algorithm.believed, torch.stack(targets), rtol=0, atol=1e-10)
-    assert settings("elr")["strength"] == 3.0
-    assert settings("elr")["keep"] == 0.7
-
-
-def test_the_gradient_of_early_learning_regularisation_outweighs_a_label_that_memory_contradicts() -> None:
-    """Section 4 of the paper: the term adds l (p_c / (1 - <p, t>)) sum_k (t_k - t_c) p_k to the gradient of class c, so a
-    class that memory is sure of is pushed up even where the label is another."""
-    logits = torch.tensor([[2.0, 0.0, 0.0]], dtype=torch.float64, requires_grad=True)
-    memory = torch.tensor([0.98, 0.01, 0.01], dtype=torch.float64)
-    p = logits.softmax(-1)
-    (by_hand,) = torch.autograd.grad(3 * (1 - (p * memory).sum()).log(), logits)
-    p = p.detach()[0]
-    formula = 3 * p / (1 - (p * memory).sum()) * torch.stack([((memory - t) * p).sum() for t in memory])
-    torch.testing.assert_close(by_hand[0], formula, rtol=0, atol=1e-12)
-    entropy = p - torch.tensor([0.0, 1.0, 0.0], dtype=torch.float64)
-    assert (entropy + formula)[0] < 0 < entropy[0]
-
-
-def test_self_distillation_mixes_the_label_with_the_answer_of_the_visit_before() -> None:
-    each = [{"alpha": 0.8}, {"alpha": 0.3}]
-    case = Followed("ps_kd", each)
-    past = [case.hot for _ in each]
-    for step in range(4):
-        case.training.step()
-        losses = []
-        for position, own in enumerate(each):
-            logits, share = case.logits(position), own["alpha"] * step / 4
-            target = (1 - share) * case.hot + share * past[position]
-            losses.append(-(target * logits.log_softmax(-1)).sum(-1).mean())
-            past[position] = logits.detach().softmax(-1)
-        case.follow(losses)
-    assert settings("ps_kd")["alpha"] == 0.8
 
 
 def plain_sop(logits: Tensor, hot: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

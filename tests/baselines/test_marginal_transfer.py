@@ -7,43 +7,14 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import lisa, selfreg
 from farshift.baselines.replicas.rng import make_keys
-from torch import Tensor, nn
+from torch import Tensor
 
-from .shifted_stacks import farthest_answers, finished
+from .shifted_stacks import finished
 from .small_stacks import PLAIN, batch_of, begun, clock_of, close, moved_along, rows, trained, weights
 
 
 def encoded(w: dict[str, Tensor], x: Tensor, name: str = "") -> Tensor:
     return torch.relu(x @ w[f"{name}hidden.0.weight"].T + w[f"{name}hidden.0.bias"])
-
-
-@pytest.mark.parametrize("algorithm", ["mtl", "selfreg", "lisa"])
-def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
-    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}, steps=8) <= 1e-12
-
-
-def test_mtl_appends_the_moving_mean_of_each_environment() -> None:
-    each = ({"ema": 0.3}, {"ema": 0.9})
-    built = begun("mtl", *each, common=PLAIN)
-    locked = [torch.zeros(3, 6, dtype=torch.float64) for _ in each]
-    for _ in range(3):
-        batch, before = batch_of(built), [weights(built, replica) for replica in range(2)]
-        losses = []
-        for replica, (w, own) in enumerate(zip(before, each, strict=True)):
-            risks, means = [], []
-            for environment, (x, y) in enumerate(
-                zip(batch.inputs[1][replica].chunk(3), batch.target[replica].chunk(3), strict=True)
-            ):
-                z = encoded(w, x, "network.")
-                mean = own["ema"] * z.mean(0) + (1 - own["ema"]) * locked[replica][environment]
-                beside = torch.cat([z, mean.expand_as(z)], dim=1)
-                risks.append(F.cross_entropy(beside @ w["head.weight"].T + w["head.bias"], y))
-                means.append(mean.detach())
-            locked[replica] = torch.stack(means)
-            losses.append(torch.stack(risks).mean())
-        built.step()
-        assert built.losses.tolist() == pytest.approx([loss.item() for loss in losses], abs=1e-12)
-        assert moved_along(built, before, losses)
 
 
 def test_mtl_reads_a_test_row_beside_the_mean_of_the_rows_given_with_it() -> None:
@@ -64,11 +35,6 @@ def test_selfreg_pairs_each_row_with_one_of_its_class_and_every_row_is_a_partner
     assert 0 < (result == torch.arange(30)).float().mean() < 0.3
     single = selfreg.draw_partners(make_keys(["a"]), torch.arange(5)[None])
     assert torch.equal(single, torch.arange(5)[None])
-
-
-def projected(layers: nn.Sequential, z: Tensor) -> Tensor:
-    result: Tensor = layers(z)
-    return result
 
 
 @pytest.mark.parametrize("train_projection", [True, False])
@@ -130,29 +96,6 @@ def test_lisa_partners_share_the_label_or_the_environment_and_not_both(within_cl
             seen |= {(replica, row, partner)} if len(fits) > 1 else set()
     assert alone >= 20, "some rows have no partner, and stay as they are"
     assert len(seen) > 500
-
-
-def test_lisa_trains_on_mixtures_of_rows_and_labels() -> None:
-    each = ({"within_class": 0.0}, {"within_class": 1.0, "alpha": 0.5})
-    built = begun("lisa", *each, common=PLAIN)
-    for _ in range(2):
-        batch, clock = batch_of(built), clock_of(built)
-        which = torch.tensor([False, True])
-        assert batch.group is not None
-        partner = lisa.draw_partners(clock.draw("partners"), batch.target, batch.group, which)
-        share = lisa.draw_shares(built.stack.hyperparameters, clock.draw("shares"), 12)
-        before = [weights(built, replica) for replica in range(2)]
-        losses = []
-        for replica, w in enumerate(before):
-            x, y, total = batch.inputs[1][replica], F.one_hot(batch.target[replica], 3).double(), 0.0
-            for row in range(12):
-                part, other = share[replica, row], int(partner[replica, row])
-                z = encoded(w, part * x[row] + (1 - part) * x[other])
-                logs = (z @ w["head.weight"].T + w["head.bias"]).log_softmax(0)
-                total = total - (logs * (part * y[row] + (1 - part) * y[other])).sum() / 12
-            losses.append(total)
-        built.step()
-        assert moved_along(built, before, losses)
 
 
 def test_lisa_leaves_rows_as_they_are_where_the_drawn_strategy_has_no_partner_for_them() -> None:

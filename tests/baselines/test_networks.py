@@ -14,11 +14,17 @@ from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
 from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.baselines.replicas.stacked import attach_rng, select_replicas
 from farshift.core.errors import ModelError
-from farshift.core.plugins import load_module
+from farshift.core.plugins import find_files_by_name, load_module
 from torch import Tensor
 
 from .side_by_side import built, farthest
 from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained, words
+
+
+def file_of(name: str) -> Any:
+    """The file of a network; a variant's name goes on after a comma."""
+    return load_module("baselines/networks", name.partition(",")[0], "network")
+
 
 FAST: dict[str, Any] = {"lr": 0.01, "batch_size": 36, "clip": 1.0, "schedule": "linear", "warmup_percent": 10}
 SMALL: dict[str, dict[str, Any]] = {
@@ -31,15 +37,20 @@ SMALL: dict[str, dict[str, Any]] = {
     "stack_rnn": {"width": 12, "cell": 3},
     "tape_rnn": {"width": 12, "cell": 3, "cells": 4},
     "lstm_aligned": {"width": 12, "bidirectional": True},
+    "deep_thinking": {"width": 6, "blocks": 1, "iterations": 4, "iterations_per_token": 2},
+    "message_passing, chain": {"width": 6, "graph": "chain"},
+    "message_passing, full": {"width": 6, "graph": "full"},
 }
-STEPWISE = [name for name in SMALL if name != "lstm_aligned"]
+TRANSFORMER = {"width": 16, "heads": 2, "layers": 2, "feedforward": 32, "position_range": 64}
+SMALL |= {
+    f"{network}, {position}": TRANSFORMER | {"position": position}
+    for network in ("transformer", "decoder_transformer")
+    for position in sorted(find_files_by_name("baselines/positions", ".py"))
+}
+ALIGNED = [name for name in SMALL if file_of(name).TASK == "aligned"]
+STEPWISE = [name for name in SMALL if name not in ALIGNED]
 SOURCE = torch.tensor([[4, 5, 6, 7, 8], [8, 4, PAD, PAD, PAD], [5, 5, 5, PAD, PAD]])
 TARGET = torch.tensor([[4, 5, 6, 7, 5], [7, 7, 4, EOS, PAD], [5, EOS, PAD, PAD, PAD]])
-
-
-def file_of(name: str) -> Any:
-    """The file of a network; a variant's name goes on after a comma."""
-    return load_module("baselines/networks", name.partition(",")[0], "network")
 
 
 def make(name: str, aligned: bool = False, **settings: Any) -> Any:

@@ -13,7 +13,6 @@ from farshift.baselines.compatibility import find_networks_for
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks import prompt_ridge, prompt_transformer
 from farshift.baselines.recipe import find_recipe
-from farshift.baselines.replicas.stacked import select_replicas
 from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
@@ -85,25 +84,6 @@ def test_a_position_tells_one_order_from_another() -> None:
         prompts(1, [4]),
     )
     assert (outputs(network, created[:, :, [2, 0, 3, 1, 4]]) - outputs(network, created)).abs().max() > 1e-4
-
-
-@every
-def test_three_replicas_train_as_each_alone(name: str) -> None:
-    created = prompts(3, [1, 2, 3, 4, 4, 4])
-    target = torch.randn(3, 6, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
-
-    def trained(network: Any, here: slice) -> Any:
-        optimiser = torch.optim.AdamW(network.parameters(), lr=1e-2)
-        for _ in range(20):
-            optimiser.zero_grad()
-            (outputs(network, created[here])[..., 0] - target[here]).square().mean(dim=1).sum().backward()
-            optimiser.step()
-        return torch.cat([parameter.detach().flatten(1) for parameter in network.parameters()], dim=1)
-
-    together = trained(built(MAKERS[name], 3), slice(0, 3))
-    for position in range(3):
-        alone = trained(select_replicas(built(MAKERS[name], 3), [position]), slice(position, position + 1))
-        assert (together[position] - alone[0]).abs().max() < 1e-10
 
 
 def test_the_penalty_is_learnt_and_comes_to_the_noises_variance() -> None:

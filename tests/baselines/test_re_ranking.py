@@ -14,12 +14,11 @@ from farshift.baselines.encoding.decoding import decode_greedily
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.replicas.stacked import stack_networks
-from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from farshift.core.plugins import load_module
 from torch import Tensor
 
-from .small_sequences import TINY, alone, batch, check_alike, check_alone_as_among_many, clock, settings, training
+from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
 from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained
 
 SOURCE = torch.tensor([[[4, 5, 6], [6, 4, PAD]]])
@@ -187,14 +186,6 @@ def test_one_answer_is_the_writers_own() -> None:
     network = training("transformer", "re_ranking", [{"answers": 1}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :6]
     assert torch.equal(network.generate(source, 6), decode_greedily(network.writer, source, 6))
-
-
-def test_re_ranked_replicas_are_the_same_alone_and_among_others() -> None:
-    def make(which: Sequence[int]) -> Training:
-        each = [{"temperature": 1.0 + position, "judge_percent": 50} for position in which]
-        return training("lstm", "re_ranking", each, 6, [f"replica {position}" for position in which])
-
-    check_alone_as_among_many(make)
 
 
 def test_a_network_that_does_not_write_token_by_token_is_refused() -> None:

@@ -174,30 +174,6 @@ def test_a_backward_pass_can_be_run_twice(kind: str) -> None:
     assert all(torch.equal(a, b) for a, b in zip(once, twice, strict=True))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_three_replicaslearn_bit_for_bit_what_each_learns_alone(kind: str) -> None:
-    def learned(network: Recurrent, rows: Tensor) -> Recurrent:
-        optimiser = torch.optim.AdamW(network.parameters(), lr=0.01)
-        for _ in range(20):
-            optimiser.zero_grad()
-            out, states = network(rows, LENGTHS.expand(len(rows), 4))
-            (out.square().sum() + states[0].sum()).backward()
-            optimiser.step()
-        return network
-
-    def singles() -> list[Recurrent]:
-        torch.manual_seed(0)
-        return [KINDS[kind][0](3, 20, 2, bidirectional=True) for _ in range(3)]
-
-    x = torch.randn(3, 4, 7, 3)
-    together = learned(stack_networks(singles()), x)
-    for replica, single in enumerate(singles()):
-        alone = learned(single, x[replica : replica + 1])
-        assert all(
-            torch.equal(a[0], b[replica]) for a, b in zip(alone.parameters(), together.parameters(), strict=True)
-        )
-
-
 def test_dropout_lies_between_layers_and_only_while_there_is_noise() -> None:
     x = torch.randn(1, 4, 6, 3, dtype=torch.float64)
     noisy, still = made("lstm", layers=2, dropout=0.5), made("lstm", layers=2)

@@ -17,35 +17,8 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from .shifted_stacks import farthest_answers, finished, near, wide_rows
-from .small_stacks import ADAM, PLAIN, batch_of, begun, encode, head, weights
-
-
-@pytest.mark.parametrize("algorithm", ["jtt", "useful", "lff", "dfr"])
-def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
-    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}) <= 1e-12
-
-
-def test_the_second_network_is_given_the_rows_that_the_first_gets_wrong_more_often() -> None:
-    data = replace(wide_rows(), weight=torch.tensor([[1.0, 2.0]], dtype=torch.float64).repeat(1, 12))
-    training = begun("jtt", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 30, "upweight": 5}, data=data, steps=10)
-    for _ in range(2):
-        training.step()
-    first = [weights(training, replica) for replica in range(2)]
-    training.step()
-    assert (training.stage, training.in_stage, training.stages) == (1, 0, (3, 7))
-    again = begun("jtt", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 50, "upweight": 5}, data=data, steps=10)
-    for _ in range(3):
-        again.step()
-    expected = []
-    for replica in range(2):
-        w = weights(again, replica)
-        wrong = head(w, encode(w, data.inputs[1])).argmax(-1) != data.target[0]
-        expected.append(data.weight[0] * torch.where(wrong, 5.0, 1.0))
-    assert torch.equal(training.data.weight, torch.stack(expected))
-    assert not torch.equal(expected[0], expected[1])
-    fresh = weights(training, 0)
-    assert not any(torch.equal(fresh[name], first[0][name]) for name in ("hidden.0.weight", "head.weight"))
+from .shifted_stacks import finished, near, wide_rows
+from .small_stacks import ADAM, begun, encode, head, weights
 
 
 def test_an_epoch_of_the_second_stage_holds_each_wrong_row_as_often_as_it_counts() -> None:
@@ -143,40 +116,6 @@ def biased_and_debiased(w: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor
         own = {name.removeprefix(f"{member}."): value for name, value in w.items() if name.startswith(f"{member}.")}
         pair.append(head(own, encode(own, x)))
     return pair[0], pair[1]
-
-
-def test_hard_rows_of_the_biased_network_count_more_for_the_other_as_in_the_paper() -> None:
-    data = wide_rows(12)
-    each = [{"q": 0.7, "ema": 0.7}, {"q": 0.3, "ema": 0.4}]
-    training = begun("lff", *each, common=PLAIN | {"batch_size": 8}, data=data, steps=6)
-    plain = [weights(training, replica) for replica in range(2)]
-    averages = [[[0.0] * 12, [0.0] * 12] for _ in range(2)]
-    label = data.target[0].tolist()
-    for _ in range(4):
-        rows = batch_of(training).rows
-        training.step()
-        for replica, own in enumerate(each):
-            w, (hard, stored) = plain[replica], averages[replica]
-            some = rows[replica].tolist()
-            debiased, biased = biased_and_debiased(w, data.inputs[1][some])
-            losses = [F.cross_entropy(z, data.target[0][some], reduction="none") for z in (biased, debiased)]
-            for average, loss in ((hard, losses[0]), (stored, losses[1])):
-                for row, now in zip(some, loss.tolist(), strict=True):
-                    average[row] = own["ema"] * average[row] + (1 - own["ema"]) * now if average[row] else now
-            total = torch.zeros((), dtype=torch.float64)
-            for position, row in enumerate(some):
-                of_class = [other for other in range(12) if label[other] == label[row]]
-                b, d = (average[row] / max(average[other] for other in of_class) for average in (hard, stored))
-                p = torch.exp(-losses[0][position])
-                total = total + (1 - p ** own["q"]) / own["q"] + b / (b + d + 1e-8) * losses[1][position]
-            slopes = torch.autograd.grad(total / len(some), list(w.values()))
-            plain[replica] = {
-                name: (value - 0.1 * slope).detach().requires_grad_()
-                for (name, value), slope in zip(w.items(), slopes, strict=True)
-            }
-    for replica in range(2):
-        result = weights(training, replica)
-        assert all(near(result[name], value) for name, value in plain[replica].items())
 
 
 def test_what_is_predicted_is_the_debiased_networks() -> None:

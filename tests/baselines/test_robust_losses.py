@@ -20,20 +20,6 @@ from .twelve_rows import CLASSES, check_steps, rows, settings, stack
 Own = Mapping[str, Any]
 
 
-def own(logits: Tensor, label: Tensor) -> Tensor:
-    return logits.softmax(-1)[torch.arange(len(label)), label]
-
-
-def test_label_smoothing_is_cross_entropy_to_the_smoothed_label_also_at_a_negative_rate() -> None:
-    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
-        soft = (1 - given["rate"]) * F.one_hot(label, CLASSES).double() + given["rate"] / CLASSES
-        return -(soft * logits.log_softmax(-1)).sum(-1).mean()
-
-    each = [{"rate": 0.1}, {"rate": -0.6}, {"rate": 0.0}]
-    check_steps("label_smoothing", each, objective)
-    assert settings("label_smoothing")["rate"] == 0.1
-
-
 def test_label_smoothing_begins_after_its_share_of_the_steps() -> None:
     data = rows()
     early, late = ({"rate": -0.5, "start": start} for start in (0.0, 0.5))
@@ -48,45 +34,8 @@ def test_label_smoothing_begins_after_its_share_of_the_steps() -> None:
     assert table[0, 0] != table[0, 1]
 
 
-def test_generalised_cross_entropy_is_its_formula_with_truncation() -> None:
-    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
-        q, k = given["q"], given["truncation"]
-        losses = [(1 - (p if p > k else torch.tensor(k, dtype=torch.float64)) ** q) / q for p in own(logits, label)]
-        return torch.stack(losses).mean()
-
-    each = [{"q": 0.7, "truncation": 0.4, "start": 0.0}, {"q": 0.3, "truncation": 0.0, "start": 0.0}]
-    check_steps("gce", each, objective)
-    assert settings("gce")["q"] == 0.7
-
-
-def test_generalised_cross_entropy_goes_from_cross_entropy_to_the_mean_absolute_error() -> None:
-    data = rows()
-    built = stack("gce", [{"q": 1e-9, "truncation": 0.0}, {"q": 1.0, "truncation": 0.0}], data, names=["a", "a"])
-    training = Training(built, data, 4)
-    logits = built.answer(*data.inputs)[0]
-    training.step()
-    entropy = F.cross_entropy(logits, data.target[0])
-    absolute = (logits.softmax(-1) - F.one_hot(data.target[0], CLASSES)).abs().sum(-1).mean() / 2
-    assert training.losses.tolist() == pytest.approx([float(entropy), float(absolute)], abs=1e-7)
-
-
-def test_symmetric_cross_entropy_takes_the_logarithm_of_zero_as_minus_four() -> None:
-    def objective(logits: Tensor, label: Tensor, given: Own) -> Tensor:
-        p = logits.softmax(-1)
-        logs = torch.where(F.one_hot(label, CLASSES) == 1, 0.0, -4.0)
-        reverse = -(p * logs).sum(-1).mean()
-        return given["alpha"] * F.cross_entropy(logits, label) + given["beta"] * reverse
-
-    check_steps("sce", [{"alpha": 0.1, "beta": 1.0}, {"alpha": 6.0, "beta": 0.1}], objective)
-    assert settings("sce")["log_zero"] == -4.0
-
-
 def exp_t(x: float, t: float) -> float:
     return math.exp(x) if t == 1 else max(0.0, 1 + (1 - t) * x) ** (1 / (1 - t))
-
-
-def log_t(x: float, t: float) -> float:
-    return math.log(x) if t == 1 else (x ** (1 - t) - 1) / (1 - t)
 
 
 def tempered(scores: list[float], t: float) -> list[float]:
@@ -102,30 +51,6 @@ def test_the_tempered_softmax_sums_to_one_and_equals_a_bracketed_search(t: float
     result = tempered_log_softmax(scores, torch.tensor(t, dtype=torch.float64).view(1, 1, 1)).exp()
     expected = torch.tensor([tempered(row, t) for row in scores.flatten(0, 1).tolist()], dtype=torch.float64)
     torch.testing.assert_close(result.flatten(0, 1), expected, rtol=0, atol=1e-10)
-
-
-def test_the_tempered_softmax_converges_for_a_thousand_equal_and_for_far_apart_scores() -> None:
-    for scores in (
-        torch.zeros(1, 1, 1000, dtype=torch.float64),
-        torch.arange(50, dtype=torch.float64)[None, None] * 40,
-    ):
-        for t in (1.0, 1.2, 4.0):
-            p = tempered_log_softmax(scores, torch.full((1, 1, 1), t, dtype=torch.float64)).exp()
-            assert float(p.sum()) == pytest.approx(1, abs=1e-12)
-
-
-def test_the_bi_tempered_loss_is_the_bregman_divergence_of_its_definition() -> None:
-    scores, t1, t2 = [1.0, -2.0, 0.5], 0.8, 1.2
-    p = tempered(scores, t2)
-    y = [0.0, 0.0, 1.0]
-    expected = sum(
-        (a * (log_t(a, t1) - log_t(b, t1)) if a else 0.0) - (a ** (2 - t1) - b ** (2 - t1)) / (2 - t1)
-        for a, b in zip(y, p, strict=True)
-    )
-    of_one = {"dtype": torch.float64}
-    logs = tempered_log_softmax(torch.tensor([[scores]], **of_one), torch.full((1, 1, 1), t2, **of_one))
-    result = bregman_divergence(logs, torch.tensor([[2]]), torch.full((1, 1, 1), t1, **of_one))
-    assert float(result) == pytest.approx(expected, abs=1e-12)
 
 
 def test_the_gradient_of_the_bi_tempered_loss_is_exact() -> None:
@@ -182,12 +107,6 @@ def some_answers() -> tuple[Tensor, Tensor]:
     return logits, torch.arange(9) % CLASSES
 
 
-def test_forward_correction_is_cross_entropy_behind_the_matrix() -> None:
-    logits, label = some_answers()
-    expected = -(logits.softmax(-1) @ TRANSITION)[torch.arange(9), label].log()
-    torch.testing.assert_close(corrected("forward_correction", logits, label), expected, rtol=0, atol=1e-12)
-
-
 def test_backward_correction_weighs_every_label_by_the_inverse_matrix() -> None:
     logits, label = some_answers()
     expected = (torch.linalg.inv(TRANSITION)[label] * -logits.log_softmax(-1)).sum(-1)
@@ -195,33 +114,6 @@ def test_backward_correction_weighs_every_label_by_the_inverse_matrix() -> None:
     half = torch.linalg.inv((TRANSITION + torch.eye(3, dtype=torch.float64)) / 2)
     result = corrected("backward_correction", logits, label, identity=0.5)
     torch.testing.assert_close(result, (half[label] * -logits.log_softmax(-1)).sum(-1), rtol=0, atol=1e-12)
-
-
-def test_backward_correction_is_unbiased() -> None:
-    """Theorem 1: averaged over the labels that true class i may be given, it is the loss of class i."""
-    logits, _ = some_answers()
-    for true in range(CLASSES):
-        given = [corrected("backward_correction", logits, torch.full((9,), label)) for label in range(CLASSES)]
-        average = sum(TRANSITION[true, label] * given[label] for label in range(CLASSES))
-        truth = F.cross_entropy(logits, torch.full((9,), true), reduction="none")
-        torch.testing.assert_close(average, truth, rtol=0, atol=1e-12)
-
-
-def test_forward_correction_is_least_where_the_network_knows_the_true_distribution() -> None:
-    """Theorem 2, by optimiser step: labels drawn through the matrix in exact proportion give back the clean probabilities."""
-    clean = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
-    noisy = clean @ TRANSITION
-    logits = torch.zeros(CLASSES, dtype=torch.float64, requires_grad=True)
-    optimiser_step = torch.optim.LBFGS([logits], max_iter=200, tolerance_grad=1e-12, tolerance_change=1e-14)
-
-    def closure() -> Tensor:
-        optimiser_step.zero_grad()
-        loss = (noisy * corrected("forward_correction", logits.expand(CLASSES, -1), torch.arange(CLASSES))).sum()
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss
-
-    optimiser_step.step(closure)
-    torch.testing.assert_close(logits.detach().softmax(-1), clean, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(

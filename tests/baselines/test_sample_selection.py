@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, compute_lower_
 from farshift.baselines.algorithms._selection import compute_selected_mean, select_smallest
 from farshift.baselines.algorithms._transition import estimate_transition
 from farshift.baselines.algorithms.dividemix import blend_rows
-from farshift.baselines.replicas.rng import draw_beta, draw_permutations
-from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -22,74 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, answered, descend, rows, settings, stack, weights
-
-
-def both(network: Any, place: int) -> tuple[list[Tensor], list[Tensor]]:
-    return weights(network.first, place), weights(network.second, place)
-
-
-def check(training: Training, plain: list[tuple[list[Tensor], list[Tensor]]], losses: list[Tensor]) -> None:
-    """The replica stack's losses and both networks' weights are the plain ones."""
-    for position, loss in enumerate(losses):
-        torch.testing.assert_close(training.losses[position], loss, rtol=0, atol=1e-10)
-        for ours, theirs in zip(both(training.stack.network, position), plain[position], strict=True):
-            for item, other in zip(ours, theirs, strict=True):
-                torch.testing.assert_close(item, other, rtol=0, atol=1e-10)
-
-
-def test_co_teaching_descends_on_the_rows_that_the_other_network_finds_easiest() -> None:
-    each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.3, "gradual_percent": 0.0}]
-    stored = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    training = Training(stack("co_teaching", each, data), data, 4)
-    plain = [both(training.stack.network, position) for position in range(2)]
-    assert not torch.equal(plain[0][0][0], plain[0][1][0])
-    for step in range(4):
-        training.step()
-        losses = []
-        for position in range(2):
-            errors = [F.cross_entropy(answered(some, x), label, reduction="none") for some in plain[position]]
-            easiest = [
-                sorted(range(ROWS), key=error.tolist().__getitem__)[: stored[position][step]] for error in errors
-            ]
-            first, second = errors[0][easiest[1]].mean(), errors[1][easiest[0]].mean()
-            descend(plain[position][0], first)
-            descend(plain[position][1], second)
-            losses.append((first + second).detach())
-        check(training, plain, losses)
-    assert settings("co_teaching")["gradual_percent"] == 5.0
-
-
-def test_co_teaching_plus_descends_on_the_easiest_rows_of_disagreement() -> None:
-    each = [{"forget": 0.5, "gradual_percent": 50.0}, {"forget": 0.9, "gradual_percent": 0.0}]
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    training = Training(stack("co_teaching_plus", [{**item, "warm_percent": 25} for item in each], data), data, 4)
-    plain = [both(training.stack.network, position) for position in range(2)]
-    sizes = set()
-    for step in range(4):
-        training.step()
-        losses = []
-        for position, forget in enumerate(((0.0, 0.25, 0.5, 0.5), (0.9, 0.9, 0.9, 0.9))):
-            logits = [answered(some, x) for some in plain[position]]
-            errors = [F.cross_entropy(item, label, reduction="none") for item in logits]
-            apart = list(range(ROWS))
-            if step >= 1:
-                apart = [row for row in apart if logits[0][row].argmax() != logits[1][row].argmax()]
-            keep = int((1 - forget[step]) * len(apart)) or (len(apart) if step else 1)
-            sizes.add((len(apart), keep))
-            easiest = [sorted(apart, key=error.tolist().__getitem__)[:keep] for error in errors]
-            first, second = (
-                error[theirs].sum() / max(1, len(theirs)) for error, theirs in zip(errors, easiest[::-1], strict=True)
-            )
-            descend(plain[position][0], first)
-            descend(plain[position][1], second)
-            losses.append((first + second).detach())
-        check(training, plain, losses)
-    assert any(0 < most < ROWS for most, _ in sizes), "some rows are agreed upon"
-    assert any(keep < most < ROWS for most, keep in sizes), "not all that are disagreed upon are learned from"
+from .twelve_rows import CLASSES, ROWS, answered, descend, rows, stack, weights
 
 
 def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() -> None:
@@ -120,32 +50,6 @@ def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() 
     assert 0 < left_out < 4 * ROWS
     with pytest.raises(ModelError, match="sieve_percent = 101 of cores"):
         stack("cores", [{"sieve_percent": 101}], data)
-
-
-def test_jocor_descends_on_the_rows_whose_joint_loss_is_smallest() -> None:
-    each = [{"forget": 0.5, "gradual_percent": 50.0, "agreement": 0.1}, {"forget": 0.3, "gradual_percent": 0.0}]
-    each[1]["agreement"] = 0.85
-    stored = [[12, 9, 6, 6], [8, 8, 8, 8]]  # of 12, in four steps
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    training = Training(stack("jocor", each, data), data, 4)
-    plain = [both(training.stack.network, position) for position in range(2)]
-    for step in range(4):
-        training.step()
-        losses = []
-        for position, own in enumerate(each):
-            logits = [answered(some, x) for some in plain[position]]
-            errors = sum(F.cross_entropy(item, label, reduction="none") for item in logits)
-            logs = [item.log_softmax(1) for item in logits]
-            apart = sum(
-                F.kl_div(item, other, log_target=True, reduction="none").sum(1) for item, other in (logs, logs[::-1])
-            )
-            joint = (1 - own["agreement"]) * errors + own["agreement"] * apart
-            loss = joint[sorted(range(ROWS), key=joint.tolist().__getitem__)[: stored[position][step]]].mean()
-            parameters = [weight for some in plain[position] for weight in some]
-            descend(parameters, loss)
-            losses.append(loss.detach())
-        check(training, plain, losses)
 
 
 def test_the_rows_of_small_loss_are_as_many_as_each_replica_keeps() -> None:
@@ -224,90 +128,12 @@ def test_dividemix_leaves_steps_after_its_warm_up() -> None:
         Training(stack("dividemix", [{"warm_percent": 100}], data), data, 4)
 
 
-def test_dividemix_warms_up_with_cross_entropy_then_divides_and_mixes_as_in_its_definition() -> None:
-    each = [MIX | {"unlabelled": 25.0, "alpha": 4.0}, MIX | {"unlabelled": 0.0, "alpha": 0.75}]
-    data = rows()
-    x, label = data.inputs[1], data.target[0]
-    hot = F.one_hot(label, CLASSES).double()
-    training = Training(stack("dividemix", each, data), data, 4)
-    keys = training.stack.keys
-    plain = [both(training.stack.network, position) for position in range(2)]
-    divided = 0
-    for step in range(4):
-        training.step()
-        losses = []
-        for position, own in enumerate(each):
-            pair = plain[position]
-            logits = [answered(some, x) for some in pair]
-            if step == 0:
-                parts = [F.cross_entropy(item, label) for item in logits]
-            else:
-                clean = [clean_by(F.cross_entropy(item, label, reduction="none").detach()) for item in logits]
-                clock = mixing(keys[position : position + 1], step)
-                parts = [
-                    plain_mixmatch(
-                        pair, which, x, hot, clean[1 - which], own, clock(which, own["alpha"]), (step - 1) / 2
-                    )
-                    for which in range(2)
-                ]
-                divided += int((clean[0] > 0.5).sum())
-            for some, part in zip(pair, parts, strict=True):
-                descend(some, part)
-            losses.append((parts[0] + parts[1]).detach())
-        check(training, plain, losses)
-    assert 0 < divided < 6 * ROWS
-    assert settings("dividemix")["unlabelled"] == 25.0
-
-
-def clean_by(losses: Tensor) -> Tensor:
-    return compute_lower_posterior(((losses - losses.min()) / (losses.max() - losses.min()))[None])[0]
-
-
-def mixing(key: Tensor, step: int) -> Any:
-    """The share and the order that a step draws for a network."""
-    clock = StepState(step, 4, 0, step, key)
-
-    def drawn(which: int, alpha: float) -> tuple[float, Tensor]:
-        share = float(draw_beta(clock.draw(f"shares of {which}"), (), alpha))
-        return max(share, 1 - share), draw_permutations(clock.draw(f"pairs of {which}"), ROWS)[0]
-
-    return drawn
-
-
-def plain_mixmatch(
-    pair: Any, which: int, x: Tensor, hot: Tensor, clean: Tensor, own: dict[str, float], drawn: Any, risen: float
-) -> Tensor:
-    """The loss of one network, row by row."""
-    share, order = drawn
-    with torch.no_grad():
-        ours, other = (answered(pair[item], x).softmax(-1) for item in (which, 1 - which))
-    targets = []
-    for row in range(ROWS):
-        if clean[row] > 0.5:
-            guess = clean[row] * hot[row] + (1 - clean[row]) * ours[row]
-        else:
-            guess = (ours[row] + other[row]) / 2
-        targets.append(guess**2 / (guess**2).sum())
-    target = torch.stack(targets)
-    target = share * target + (1 - share) * target[order]
-    logits = answered(pair[which], share * x + (1 - share) * x[order])
-    p = logits.softmax(-1)
-    labelled = [-(target[row] * p[row].log()).sum() for row in range(ROWS) if clean[row] > 0.5]
-    unlabelled = [(target[row] - p[row]).square().mean() for row in range(ROWS) if not clean[row] > 0.5]
-    level = sum(torch.log(1 / CLASSES / p[:, c].mean()) / CLASSES for c in range(CLASSES))
-    weight = min(1.0, risen) * own["unlabelled"]
-    zero = torch.zeros((), dtype=torch.float64)
-    return (
-        sum(labelled, zero) / max(1, len(labelled)) + weight * sum(unlabelled, zero) / max(1, len(unlabelled)) + level
-    )
-
-
 @pytest.mark.parametrize("name", ["dividemix", "elr_plus"])
 def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
     data = rows()
     built = stack(name, [{}], data)
     built.ready()
-    first, second = (answered(some, data.inputs[1]) for some in both(built.network, 0))
+    first, second = (answered(weights(some, 0), data.inputs[1]) for some in (built.network.first, built.network.second))
     torch.testing.assert_close(built.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
 
 

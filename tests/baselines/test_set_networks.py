@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import torch
-from farshift.baselines.encoding.encoding import PAD, UNKNOWN, Sizes
+from farshift.baselines.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks import deep_sets, message_passing
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .side_by_side import agrees, built, farthest, trained
+from .side_by_side import agrees, built, trained
 
 TOKENS = Sizes(7, (7, 6, 7))
 POINTS = Sizes(3, numbers=8, shape=(4, 2))
@@ -70,13 +70,6 @@ def test_what_is_no_set_is_refused() -> None:
             deep_sets.Network(other, NARROW)
     with pytest.raises(ModelError, match="depth = 0"):
         deep_sets.Network(POINTS, NARROW | {"depth": 0})
-
-
-def test_three_replicas_of_deep_sets_train_as_each_alone() -> None:
-    target = torch.randint(0, 3, (3, 6), generator=torch.Generator().manual_seed(2))
-    settings = NARROW | {"dropout": 0.2}
-    for sizes in (TOKENS, POINTS):
-        assert farthest(lambda sizes=sizes: deep_sets.Network(sizes, settings), elements(sizes, 3), target, 10) < 1e-12
 
 
 def test_deep_sets_learns_the_table_of_a_symmetric_operation_from_one_half() -> None:
@@ -148,19 +141,6 @@ def test_in_two_rounds_a_message_goes_two_edges_far(graph: str, reach: int) -> N
     assert moved.tolist() == [position <= reach for position in range(8)]
 
 
-@pytest.mark.parametrize("graph", ["chain", "full"])
-def test_a_rows_outputs_do_not_depend_on_the_rows_beside_it(graph: str) -> None:
-    network = messages(graph)
-    rows = [[4, 5, 6, 7, 8], [8, 4], [5]]
-    together = network.generate(tokens(rows), 0)
-    assert together.shape == (2, 3, 5)
-    for row, ids in enumerate(rows):
-        alone = network.generate(tokens([ids]), 0)[:, 0]
-        assert torch.equal(together[:, row, : len(ids)], alone)
-        assert (together[:, row, len(ids) :] == PAD).all()
-        assert (alone > UNKNOWN).all()
-
-
 def test_a_batch_without_tokens_has_outputs_without_tokens() -> None:
     network = messages("chain")
     assert network.generate(torch.full((2, 3, 1), PAD), 0).tolist() == [[[PAD]] * 3] * 2
@@ -170,16 +150,6 @@ def test_a_batch_without_tokens_has_outputs_without_tokens() -> None:
 def test_a_graph_of_another_name_is_refused() -> None:
     with pytest.raises(ModelError, match="use chain or full"):
         messages("ring")
-
-
-@pytest.mark.parametrize("graph", ["chain", "full"])
-def test_three_replicas_of_message_passing_train_as_each_alone(graph: str) -> None:
-    source = torch.randint(4, 9, (3, 5, 6), generator=torch.Generator().manual_seed(0))
-
-    def make() -> message_passing.Network:
-        return message_passing.Network(WORDS, {"width": 6, "graph": graph, "rounds": 3})
-
-    assert farthest(make, (source, source), source.flip(-1) - 1, 10) < 1e-12
 
 
 def test_message_passing_in_a_chain_learns_running_parity_beyond_the_rows_it_saw() -> None:

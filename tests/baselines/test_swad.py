@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms.swad import LossValley
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -33,32 +32,6 @@ def stretch(losses: Sequence[float], converge: int, tolerance: int, ratio: float
             return start, i - tolerance
     low = [i for i in range(start, len(losses) + 1) if start and losses[i - 1] <= level]
     return (start, max(low)) if low else None
-
-
-def valley(losses: Any, converge: int, tolerance: int, ratio: float) -> LossValley:
-    """After looks with these losses (K, looks), the mean weights of look i being the number i."""
-    rows = torch.tensor(np.asarray(losses))
-    result = LossValley([torch.zeros(len(rows), 1, dtype=torch.float64)], converge, tolerance, rows[:, 0])
-    for position, loss in enumerate(rows.unbind(1), 1):
-        result.look([torch.full((len(rows), 1), float(position), dtype=torch.float64)], loss, torch.tensor(ratio))
-    return result
-
-
-@pytest.mark.parametrize(("converge", "tolerance", "ratio"), [(3, 6, 0.3), (3, 3, 0.05), (4, 5, 0.1), (1, 1, 0.0)])
-def test_the_mean_runs_from_the_first_to_the_last_look_of_the_paper(
-    converge: int, tolerance: int, ratio: float
-) -> None:
-    drawn = np.random.default_rng(0)
-    valleys = np.abs(np.arange(30) - drawn.uniform(0, 30, (200, 1))) / 10
-    losses = 1 + valleys * drawn.uniform(0.2, 1, (200, 1)) + 0.3 * drawn.random((200, 30))
-    result = valley(losses, converge, tolerance, ratio)
-    expected = [stretch(row.tolist(), converge, tolerance, ratio) for row in losses]
-    assert len(set(expected)) > 20
-    for position, ends in enumerate(expected):
-        assert bool(result.begun[position]) == (ends is not None)
-        if ends is not None:
-            assert (int(result.start[position]), int(result.end[position])) == ends
-            assert result.mean.values[0][position].item() == pytest.approx(sum(ends) / 2)
 
 
 def held_losses(training: Training, passed: list[list[Tensor]], replica: int) -> list[float]:

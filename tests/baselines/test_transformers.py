@@ -9,14 +9,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.encoding.decoding import shift_right
-from farshift.baselines.encoding.encoding import BOS, EOS, PAD, UNKNOWN, Sizes
+from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
 from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.baselines.replicas.stacked import (
     attach_rng,
     count_parameters,
-    count_replicas,
-    select_replicas,
-    stack_networks,
 )
 from farshift.core.errors import ModelError
 from farshift.core.plugins import find_files_by_name, load_module
@@ -115,81 +112,6 @@ def _copied(stack: Any, plain: Any) -> None:
     plain.norm.load_state_dict({"weight": stack.norm.weight[0], "bias": stack.norm.bias[0]})
 
 
-# Of the decoder alone, those encodings that padding before a row makes a difference to for each replica.
-AMONG = [("transformer", position) for position in POSITIONS]
-AMONG += [("decoder_transformer", position) for position in ("learned", "randomised")]
-
-
-@pytest.mark.parametrize(("name", "position"), AMONG)
-def test_a_replica_trained_among_three_equals_one_trained_alone(name: str, position: str) -> None:
-    settings = {"position": position, "dropout": 0.1, "layers": 1}
-    draw = torch.Generator().manual_seed(1)
-    source, target = (torch.randint(4, 8, (10, 3, 6, length), generator=draw) for length in (5, 4))
-    source[..., :3, 3:] = PAD
-
-    def trained(which: list[int]) -> Any:
-        network = stack_networks([fresh(name, seed, **settings) for seed in which])
-        noise = Rng(make_keys([f"replica {seed}" for seed in which]))
-        attach_rng(network, noise)
-        optimiser = torch.optim.SGD(network.parameters(), lr=5e-3, momentum=0.9)
-        for step in range(10):
-            noise.at(step)
-            optimiser.zero_grad()
-            logits = network(source[step, which], target[step, which])
-            F.cross_entropy(logits.flatten(0, -2), target[step, which].flatten(), reduction="sum").backward()
-            optimiser.step()
-        return network
-
-    together = trained([0, 1, 2])
-    assert count_replicas(together) == 3
-    for replica in range(3):
-        before, alone = fresh(name, replica, **settings).state_dict(), trained([replica]).state_dict()
-        for key, among in select_replicas(together, [replica]).state_dict().items():
-            assert torch.allclose(among, alone[key], rtol=0, atol=1e-12)
-        assert (alone["head.weight"] - before["head.weight"]).abs().max() > 0.1
-
-
-@pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_stepwise_logits_equal_those_of_teaching(name: str, position: str) -> None:
-    network = stack_networks([fresh(name, seed, position=position) for seed in (0, 1)])
-    with torch.no_grad():
-        state, logits = network.start(twice(SOURCE)), []
-        for token in shift_right(TARGET).T:
-            item, state = network.step(state, twice(token))
-            assert all(entry.shape[:2] == (2, 3) for entry in state.values())
-            logits.append(item)
-        taught = network(twice(SOURCE), twice(TARGET))
-    assert torch.allclose(torch.stack(logits, dim=2), taught, rtol=0, atol=1e-12)
-    assert not torch.allclose(taught[0], taught[1], atol=1e-2)
-
-
-@pytest.mark.parametrize("position", POSITIONS)
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_row_does_not_depend_on_the_padding_beside_it(name: str, position: str) -> None:
-    network = stack_networks([fresh(name, seed, aligned=True, position=position) for seed in (0, 1)])
-    together, taught = network.generate(twice(SOURCE), 12), network(twice(SOURCE), twice(TARGET))
-    for row, length in enumerate((5, 2, 3)):
-        alone = twice(SOURCE[row : row + 1, :length])
-        assert together[:, row, :length].tolist() == network.generate(alone, 12)[:, 0].tolist()
-        assert (together[:, row, length:] == PAD).all()
-        assert (together[:, row, :length] > UNKNOWN).all()
-        assert torch.allclose(network(alone, twice(TARGET[row : row + 1]))[:, 0], taught[:, row], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_decoding_equals_reading_the_whole_prefix_again(name: str) -> None:
-    network = stack_networks([fresh(name, seed, position="rope") for seed in (0, 1)])
-    out = network.generate(twice(SOURCE), 12)
-    assert out.shape == (2, 3, 12)
-    with torch.no_grad():
-        for end in range(1, 13):
-            logits = network(twice(SOURCE), out[..., :end])[..., -1, :]
-            logits[..., [PAD, BOS, UNKNOWN]] = -torch.inf
-            ended = (out[..., : end - 1] == EOS).any(dim=-1)
-            assert out[..., end - 1].tolist() == logits.argmax(dim=-1).masked_fill(ended, PAD).tolist()
-
-
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_later_target_token_does_not_change_an_earlier_answer(name: str) -> None:
     network, other = fresh(name, position="t5_relative"), TARGET.clone()
@@ -246,25 +168,10 @@ def test_training_is_noisy_and_evaluation_is_not(name: str, settings: dict[str, 
 
 
 @pytest.mark.parametrize("name", NETWORKS)
-def test_logits_are_the_head_of_the_features(name: str) -> None:
-    network = fresh(name)
-    features = network.features(SOURCE[None], TARGET[None])
-    assert features.shape == (1, 3, 4, network.width)
-    assert torch.equal(network.head(features), network(SOURCE[None], TARGET[None]))
-
-
-@pytest.mark.parametrize("name", NETWORKS)
 def test_queries_begin_like_keys(name: str) -> None:
     blocks = [module for module in fresh(name).modules() if type(module).__name__ == "Attention"]
     assert len(blocks) == {"transformer": 6, "decoder_transformer": 2}[name]
     assert all(torch.equal(block.query.weight, block.pair.weight[:, :16]) for block in blocks)
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_every_saved_tensor_has_the_replica_as_its_first_axis(name: str) -> None:
-    for position in POSITIONS:
-        network = stack_networks([fresh(name, seed, position=position) for seed in range(3)])
-        assert {len(tensor) for tensor in network.state_dict().values()} == {3}
 
 
 def test_settings_that_cannot_be_are_refused_in_one_line() -> None:

@@ -11,7 +11,7 @@ from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .shifted_stacks import IMAGES, RESNET, asked, farthest_answers, finished, near, steps_of, wide_rows
+from .shifted_stacks import IMAGES, RESNET, asked, finished, near, steps_of, wide_rows
 from .small_stacks import ADAM, begun
 
 
@@ -36,11 +36,6 @@ def agree(found: list[Tensor], expected: list[Tensor]) -> bool:
     return all(near(item, other) for item, other in zip(found, expected, strict=True))
 
 
-@pytest.mark.parametrize("algorithm", ["swa", "wise_ft", "lines"])
-def test_a_replica_answers_the_same_alone_or_among_many(algorithm: str) -> None:
-    assert farthest_answers(algorithm, {}, {"lr": 0.02}, {"lr": 0.03}) <= 1e-12
-
-
 @pytest.mark.parametrize(("every", "taken"), [(1, [7, 8, 9, 10, 11, 12]), (2, [8, 10, 12]), (4, [10])])
 def test_the_averaged_weights_are_the_mean_of_those_after_every_so_many_steps(every: int, taken: list[int]) -> None:
     settings = {"start_percent": 50, "every": every}
@@ -58,34 +53,10 @@ def test_a_checkpoint_from_before_the_average_begins_holds_the_weights_as_they_a
     assert agree(list(first[1].network.parameters()), passed[3])
 
 
-def test_the_interpolated_weights_lie_between_early_and_last_ones_at_each_replicas_own_alpha() -> None:
-    shares = (0.0, 0.3, 1.0)
-    each = [{"alpha": share} for share in shares]
-    passed = history(plain("wise_ft", *each, early_percent=50))
-    early, last, share = passed[5], passed[-1], torch.tensor(shares, dtype=torch.float64)
-    expected = [
-        item + share.view(-1, *[1] * (item.ndim - 1)) * (other - item) for item, other in zip(early, last, strict=True)
-    ]
-    assert agree(parameters(plain("wise_ft", *each, early_percent=50)), expected)
-    assert not agree(early, last)
-
-
 def test_a_checkpoint_from_before_the_early_weights_is_not_interpolated() -> None:
     passed = history(plain("wise_ft", {}, early_percent=50))
     outcome = plain("wise_ft", {}, early_percent=50, candidates=4).run()
     assert agree(list(outcome.candidates[0][1].network.parameters()), passed[2])
-
-
-def test_the_change_of_each_layer_is_scaled_by_its_depth() -> None:
-    each = [{"alpha": 0.2, "beta": 0.8}, {"alpha": 0.1, "beta": 0.4}]
-    passed = history(plain("lines", *each, early_percent=50, depth=2))
-    early, last = passed[5], passed[-1]
-    factors = [(0.2, 0.6, 1.0), (0.1, 0.3, 0.5)]  # alpha + beta l / 2 of three layers, each of a weight and a bias
-    expected = []
-    for position, (item, other) in enumerate(zip(early, last, strict=True)):
-        share = torch.tensor([factor[position // 2] for factor in factors], dtype=torch.float64)
-        expected.append(item + share.view(-1, *[1] * (item.ndim - 1)) * (other - item))
-    assert agree(parameters(plain("lines", *each, early_percent=50, depth=2)), expected)
 
 
 def test_a_network_of_one_layer_keeps_alpha_plus_beta_of_its_change() -> None:
