@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -216,7 +216,8 @@ class Benchmark:
             full_part = self.split.part(name)
             return full_part.select(self._owner(name, full_part) == "")
         full_part = self.split.part(source_holdout.part)
-        return full_part.select(self._owner(source_holdout.part, full_part) == name)
+        rows = full_part.select(self._owner(source_holdout.part, full_part) == name)
+        return replace(rows, held_out_as=name)
 
     def load(self, part: str = "train") -> Part:
         """Load a part as this benchmark's protocol uses it, pulled and verified if needed: `train` is what a model may

@@ -67,12 +67,15 @@ class Part:
     row_metadata: dict[str, NDArray[Any]]
     override: np.ma.MaskedArray[Any, Any] | None = None
     label_names: tuple[str, ...] = ()
+    held_out_as: str = ""
+    """The part for which a benchmark holds these rows out of the part `name`."""
 
     def __len__(self) -> int:
         return len(self.source_indices)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.split}, {self.name}: {len(self):,} rows; {', '.join(self.columns)})"
+        name = f"{self.held_out_as}, held out of {self.name}" if self.held_out_as else self.name
+        return f"{type(self).__name__}({self.split}, {name}: {len(self):,} rows; {', '.join(self.columns)})"
 
     @cached_property
     def columns(self) -> tuple[str, ...]:

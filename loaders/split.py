@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,11 @@ from .part import Part
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_HELD_OUT = ("id_val", "id_test")
+"""The parts that a benchmark holds out of `train` if its split does not have them."""
+_logger = logging.getLogger("farshift")
+_announced: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,9 @@ class Split:
         import pyarrow.compute as pc
 
         if name not in self.parts:
-            raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts)
+            held_out = f'(for rows held out by a benchmark: fs.benchmark("{self.manifest.name}").load("{name}"))'
+            hint = held_out if name in _HELD_OUT else ""
+            raise UnknownName(f"part of {self.manifest.full_name}", name, self.parts, hint)
         definition = self.manifest.definition
         part_rows = self.assigned.filter(pc.equal(self.assigned["part"], name))
         row_metadata = {
@@ -140,7 +148,8 @@ def find_row_positions(assigned: pa.Table, rows: pa.Table, what: str) -> np.ndar
 
 def load(name: str, part: str = "train", mirror: Path | str | None = None, verify: Verify | None = None) -> Part:
     """Load one part of a split, verified and memory-mapped: `load("scan/length", part="train")`. A benchmark on it may
-    hold rows of training out for its ID test: `fs.benchmark(NAME).load("train")` gives what its protocol trains on.
+    hold rows of training out for its ID test: `fs.benchmark(NAME).load("train")` gives what its protocol trains on. The
+    logger `farshift` says so once, for a split that lacks `id_val` or `id_test`.
 
     mirror: a folder searched first for the source's files (by sha256). verify: when stored files are compared with
     their checksums: "always", at the first "open" in a process (the default, unless `FARSHIFT_VERIFY` is set), or
@@ -156,4 +165,21 @@ def load(name: str, part: str = "train", mirror: Path | str | None = None, verif
     """
     folders = () if mirror is None else (Path(mirror),)
     with use_verify_mode(verify):
-        return open_split(name, folders).part(part)
+        split = open_split(name, folders)
+        rows = split.part(part)
+    _announce_holdouts(split, part)
+    return rows
+
+
+def _announce_holdouts(split: Split, part: str) -> None:
+    """Log once per split that a benchmark trains on fewer rows than `train` has."""
+    name = split.manifest.name
+    missing = [other for other in _HELD_OUT if other not in split.parts]
+    if part != "train" or not missing or name in _announced:
+        return
+    _announced.add(name)
+    _logger.warning(
+        'train of %s: a benchmark may hold rows of it out for %s; fs.benchmark("%s").load("train") gives the rows that '
+        "its protocol trains on",
+        *(name, " and ".join(missing), name),
+    )

@@ -15,7 +15,7 @@ from ...core.errors import BadDefinition, UnknownName
 from ...loaders.acquire.source import find_source
 from ...loaders.generators.coverage import rows as two_hop_rows
 from ...loaders.part import Part
-from ...loaders.split import load
+from ...loaders.split import open_split
 from ...splits.catalogue import find_manifest
 from ...splits.measures.coverage import count_rows_to_cover, find_covered
 from ...splits.measures.divergence import Divergence, measure_divergence
@@ -53,7 +53,7 @@ def _predict_part(
 
 
 def _load_rows(split: str, part: str, field: str, inputs: list[int]) -> tuple[Matrix, Matrix]:
-    rows = load(split, part)
+    rows = open_split(split).part(part)
     x = np.asarray(rows.numpy()[field], np.float64)
     return (x[:, inputs] if inputs else x), np.asarray(rows.true_labels(), np.float64)
 
@@ -74,24 +74,24 @@ def _fit_logistic(x: Matrix, y: Matrix) -> Predict:
 
 def noise_rate(split: str) -> float:
     """The share of training rows whose observed label is not the true one."""
-    train = load(split, "train")
+    train = open_split(split).part("train")
     return float(np.mean(train.true_labels() != train.observed_labels()))
 
 
 def replaced_rate(split: str) -> float:
     """The share of training rows whose label was drawn at random, even if it is correct by chance."""
-    return float(load(split, "train").corrupted.mean())
+    return float(open_split(split).part("train").corrupted.mean())
 
 
 def rows(split: str, part: str) -> int:
     """The number of rows of a part, duplicates included."""
-    return load(split, part).weighted_rows
+    return open_split(split).part(part).weighted_rows
 
 
 def digest(split: str, part: str, fields: str) -> str:
     """The first 16 hexadecimal digits of sha256 over a part's distinct rows, sorted: the fields named, separated by
     tabs, each row ended by a line break."""
-    texts = _read_texts(load(split, part), fields)
+    texts = _read_texts(open_split(split).part(part), fields)
     return sha256("".join(sorted({"\t".join(row) + "\n" for row in zip(*texts, strict=True)})).encode()).hexdigest()[
         :16
     ]
@@ -99,19 +99,19 @@ def digest(split: str, part: str, fields: str) -> str:
 
 def overlap(split: str, part: str, fields: str) -> float:
     """The share of a part's rows whose combination of fields occurs in the training rows too."""
-    known = set(zip(*_read_texts(load(split, "train"), fields), strict=True))
-    part_rows = list(zip(*_read_texts(load(split, part), fields), strict=True))
+    known = set(zip(*_read_texts(open_split(split).part("train"), fields), strict=True))
+    part_rows = list(zip(*_read_texts(open_split(split).part(part), fields), strict=True))
     return sum(row in known for row in part_rows) / len(part_rows)
 
 
 def longest(split: str, part: str, field: str) -> int:
     """The maximum number of words in a field of a part."""
-    return max(len(text.split()) for text in _read_texts(load(split, part), field)[0])
+    return max(len(text.split()) for text in _read_texts(open_split(split).part(part), field)[0])
 
 
 def shortest(split: str, part: str, field: str) -> int:
     """The minimum number of words in a field of a part."""
-    return min(len(text.split()) for text in _read_texts(load(split, part), field)[0])
+    return min(len(text.split()) for text in _read_texts(open_split(split).part(part), field)[0])
 
 
 def compound_divergence(split: str, part: str, field: str) -> float:
@@ -133,13 +133,15 @@ def coverage(split: str, part: str, state: str, fragment: str, context: str, evi
     """The share of a part's rows within coverage of training (Chang et al. 2025): each a `fragment` of its fields in a
     `context`, and `state` the fields that determine the effect of a fragment."""
     train, part_numbers = (
-        _combine_fields(load(split, part_name), (state, fragment, context)) for part_name in ("train", part)
+        _combine_fields(open_split(split).part(part_name), (state, fragment, context)) for part_name in ("train", part)
     )
     return float(find_covered(train, part_numbers, evidence).mean())
 
 
 def _compute_divergence(split: str, part: str, field: str) -> Divergence:
-    return measure_divergence(*(_read_texts(load(split, part_name), field)[0] for part_name in ("train", part)))
+    return measure_divergence(
+        *(_read_texts(open_split(split).part(part_name), field)[0] for part_name in ("train", part))
+    )
 
 
 def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share: float) -> float:

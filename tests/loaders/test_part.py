@@ -89,3 +89,32 @@ def test_a_slice_of_a_part_is_its_rows():
     assert part[-2:] == [part[len(part) - 2], part[len(part) - 1]]
     assert part[5:5] == []
     assert [row["row_id"] for row in part[::1000]] == part.row_ids[::1000].tolist()
+
+
+def test_loading_train_says_once_that_a_benchmark_holds_rows_out(caplog, capsys):
+    from farshift import benchmark
+    from farshift.loaders import split
+
+    split._announced.clear()
+    load("scan/length", part="ood_test")
+    assert not caplog.records
+    load("scan/length", part="train")
+    load("scan/length", part="train")
+    [record] = caplog.records
+    assert record.getMessage() == (
+        "train of scan/length: a benchmark may hold rows of it out for id_val and id_test; "
+        'fs.benchmark("scan/length").load("train") gives the rows that its protocol trains on'
+    )
+    assert capsys.readouterr().out == ""
+    benchmark("scan/length").load("train")
+    assert len(caplog.records) == 1
+
+
+def test_the_name_of_rows_held_out_leads_to_the_benchmark():
+    from farshift import benchmark
+
+    with pytest.raises(UnknownName, match=r'fs\.benchmark\("scan/length"\)\.load\("id_test"\)'):
+        load("scan/length", part="id_test")
+    assert repr(benchmark("scan/length").load("id_test")).startswith(
+        "Part(scan/length@1, id_test, held out of train: 1,699 rows"
+    )
