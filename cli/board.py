@@ -359,9 +359,9 @@ def build_board(
 
     Raises `UnknownName` for a benchmark or a baseline without a recorded result."""
     from ..baselines.recipe import load_recipes
-    from ..baselines.running.results import digest_result, find_recorded_run, list_results
+    from ..baselines.running.results import find_recorded_run, list_results
     from ..benchmarks.benchmark import load_suite
-    from ..leaderboard.operations.build import Job, build
+    from ..leaderboard.operations.build import build
 
     recorded = list_results()
     known, names = {on for on, _ in recorded}, {name for _, name in recorded}
@@ -373,12 +373,11 @@ def build_board(
     chosen = [(on, name) for on, name in recorded if on in members and (not baselines or name in baselines)]
     if not chosen:
         raise FarshiftError(f"no baseline has a recorded result on {', '.join(sorted(members))}")
-    jobs = [Job(digest_result(on, name), on, name, name) for on, name in chosen]
     plain = {
         on: _choose_plain([name for other, name in chosen if other == on]) for on in sorted({on for on, _ in chosen})
     }
     plain |= {on: recipe.name for recipe in load_recipes().values() for on in plain if recipe.role_on(on) == "plain"}
-    return build(folder, "Farshift baselines", "Farshift", jobs, find_recorded_run, plain, workers)
+    return build(folder, "Farshift baselines", "Farshift", chosen, find_recorded_run, plain, workers)
 
 
 def _choose_plain(recorded: list[str]) -> str:

@@ -9,7 +9,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.cli.board import build_board
 from farshift.core.errors import Unavailable, UnknownName
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.build import Job, build
+from farshift.leaderboard.operations.build import build
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import SHARED
@@ -60,19 +60,12 @@ def test_building_again_changes_nothing_and_more_baselines_are_added(built):
     assert again.page.read_bytes() == built.page.read_bytes()
 
 
-@pytest.mark.slow
-def test_without_what_it_noted_it_asks_again_and_enters_nothing_twice(built):
-    (built.board / "derived" / "built.json").unlink()
-    again = build_board(built.board, benchmarks=ON, baselines=NAMES, workers=1)
-    assert again.entries == len(there())
-
-
 def refused(benchmark: str, model: str):
     raise Unavailable(f"no network for {benchmark}")
 
 
 def test_a_run_whose_data_cannot_be_had_is_left_out_and_named(tmp_path):
-    result = build(tmp_path / "b", "A board", "us", [Job("k", ON[0], "mlp", "mlp")], refused, workers=1)
+    result = build(tmp_path / "b", "A board", "us", [(ON[0], "mlp")], refused, workers=1)
     assert (result.entered, result.entries) == (0, 0)
     assert result.left_out == [f"mlp on {ON[0]}: no network for {ON[0]}"]
 
