@@ -12,7 +12,15 @@ from ..core.errors import UnknownName
 from ..core.listings import Listing, has_words
 from ..core.plugins import find_files_by_name, load_module
 from ..loaders.acquire.source import find_source
-from ..loaders.listing import MODALITIES, STATES, SourceTraits, check_known_name, has_local_rows, list_source_traits
+from ..loaders.listing import (
+    MODALITIES,
+    STATES,
+    UNKNOWN_SOURCE,
+    SourceTraits,
+    check_known_name,
+    has_local_rows,
+    list_source_traits,
+)
 from ..splits.catalogue import get_family
 from ..splits.catalogue import get_state as state_of
 from ..splits.manifest import check_kind
@@ -73,7 +81,8 @@ def benchmarks(
     """List the benchmarks that match all filters, sorted by name. No data are opened or downloaded.
 
     search: words that must all occur in a benchmark's name, kind, task, metrics, modality, tags, suites, source, state,
-    title or licence; `llm` and `prompt` find those with a prompt for language models. The other filters are those of
+    title, licence or the papers that it, its split or its source cites (title, arXiv number); `llm` and `prompt` find
+    those with a prompt for language models. The other filters are those of
     `farshift.splits`; suite: core, full, tabular .. Raises `UnknownName` for an unknown kind, suite, source or
     modality.
 
@@ -94,6 +103,8 @@ def benchmarks(
         entry = _make_entry(benchmark, of_sources)
         texts = [entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence]
         texts += [entry.state, *entry.metrics, *entry.tags, *entry.suites, "llm prompt" if entry.prompt else ""]
+        texts += [*benchmark.manifest.definition.references, of_sources.get(entry.source, UNKNOWN_SOURCE).citation]
+        texts += [reference.source for reference in benchmark.definition.references]
         if (
             source in (None, entry.source)
             and modality in (None, entry.modality)
@@ -108,7 +119,7 @@ def benchmarks(
 
 def _make_entry(benchmark: Benchmark, of_sources: Mapping[str, SourceTraits]) -> BenchmarkEntry:
     definition, split = benchmark.definition, benchmark.manifest.definition
-    traits = of_sources.get(split.source.name, SourceTraits("", False, ""))
+    traits = of_sources.get(split.source.name, UNKNOWN_SOURCE)
     return BenchmarkEntry(
         name=benchmark.name,
         kind=benchmark.kind,

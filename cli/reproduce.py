@@ -40,7 +40,7 @@ def reproduce(
 
     Exit code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction).
 
-    name CLAIM: Claim name, as printed by --list.
+    name CLAIM: Claim name, as printed by --list; with --list, words to search for (a title, an arXiv number).
     --list: List the claims with their recorded verdicts.
     --all: Check as many claims as fit into the time --budget, cheapest first.
     --quick: Check only the direction of the effect, with short training (under a minute per claim).
@@ -52,14 +52,14 @@ def reproduce(
     """
     from ..benchmarks.claims.claim import load_claim
 
-    if (name is not None) + list_ + all_ != 1:
+    if list_ + all_ + (name is not None and not list_) != 1:
         raise FarshiftError("reproduce: name a claim, or give one of --list and --all")
     if rescore and (quick or seeds or keep):
         raise FarshiftError("reproduce: --rescore uses the recorded predictions: leave out --quick, --seeds and --keep")
     if keep is not None and quick:
         raise FarshiftError("reproduce: --keep records full runs: leave out --quick")
     if list_:
-        return _print_claims(kind or "", json)
+        return _print_claims(kind or "", name or "", json)
     if all_:
         minutes = _parse_minutes(budget)
         chosen = _choose_fitting_claims(kind or "", quick, minutes, device)
@@ -69,10 +69,10 @@ def reproduce(
     _check_claims(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
 
 
-def _print_claims(kind: str, json: bool) -> None:
+def _print_claims(kind: str, search: str, json: bool) -> None:
     from ..benchmarks.claims.listing import format_cost, list_claims
 
-    entries = list_claims(kind)
+    entries = list_claims(kind, search)
     if json:
         return emit_json([entry.to_dict() for entry in entries])
     rows = [

@@ -27,7 +27,8 @@ class SplitEntry:
     family: the split with all its versions, or all rates and draws of one rule of label noise (`splits/catalogue.py`).
     state: `frozen`; `pulled` if a definition was frozen in the user's home by its first pull; or `definition`. parts
     and weighted_rows: rows by part, the latter with the copies that a published split repeats. modality: `text`,
-    `image`, `audio`, `tabular` or `array`. generated: whether all rows are made by a generator.
+    `image`, `audio`, `tabular` or `array`. generated: whether all rows are made by a generator. references: the papers
+    of the split; citation: that of its source.
     """
 
     name: str
@@ -41,8 +42,10 @@ class SplitEntry:
     identity: str
     title: str
     licence: str
+    references: list[str]
     modality: str
     generated: bool
+    citation: str
 
     @property
     def full_name(self) -> str:
@@ -66,9 +69,9 @@ def splits(
 ) -> Listing[SplitEntry]:
     """Return the splits that match all criteria, sorted by name and version. Nothing is downloaded.
 
-    search: words that all occur in a split's name, kind, source, modality, title or licence. generated: True for
-    generated rows, False for collected data. licence: a part of its text. Raises `UnknownName` for an unknown kind,
-    source or modality.
+    search: words that all occur in a split's name, kind, source, modality, title, licence, references or citation (a
+    paper's title, its arXiv number). generated: True for generated rows, False for collected data. licence: a part of
+    its text. Raises `UnknownName` for an unknown kind, source or modality.
 
     >>> import farshift as fs
     >>> [split.full_name for split in fs.splits("optdigits writers", kind="domain")]
@@ -82,10 +85,11 @@ def splits(
     check_known_name("state", state, STATES)
     entries = []
     for record in list_split_records(kind):
-        traits = of_sources.get(record["source"], SourceTraits("", False, ""))
+        traits = of_sources.get(record["source"], UNKNOWN_SOURCE)
         record["licence"] = record["licence"] or traits.licence
-        entry = SplitEntry(**record, modality=traits.modality, generated=traits.generated)
-        texts = (entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, entry.licence)
+        entry = SplitEntry(**record, modality=traits.modality, generated=traits.generated, citation=traits.citation)
+        texts = [entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, entry.licence]
+        texts += [*entry.references, entry.citation]
         if (
             source in (None, entry.source)
             and modality in (None, entry.modality)
@@ -112,13 +116,21 @@ class SourceTraits:
     generated: bool
     licence: str
     title: str = ""
+    citation: str = ""
+
+
+UNKNOWN_SOURCE = SourceTraits("", False, "")
 
 
 def list_source_traits() -> dict[str, SourceTraits]:
     """Return the traits of every source, by name."""
     return {
         name: SourceTraits(
-            infer_modality(source.schema), not source.needs_network, source.definition.licence, source.definition.title
+            infer_modality(source.schema),
+            not source.needs_network,
+            source.definition.licence,
+            source.definition.title,
+            source.definition.citation,
         )
         for name, source in load_sources().items()
     }

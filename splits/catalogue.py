@@ -105,6 +105,7 @@ def list_split_records(of_kind: str | None = None) -> list[dict[str, Any]]:
             "identity": manifest.identity,
             "title": manifest.definition.title,
             "licence": manifest.definition.licence,
+            "references": list(manifest.definition.references),
         }
         for manifest in list_manifests()
         if of_kind in (None, manifest.definition.kind)

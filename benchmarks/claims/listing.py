@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.listings import has_words
 from ...core.plugins import PACKAGE
 from .claim import (
     CLAIMS_FOLDER,
@@ -55,9 +56,15 @@ class ClaimEntry:
         }
 
 
-def list_claims(kind: str = "") -> list[ClaimEntry]:
-    """Return every claim, or those of one kind, sorted by kind and name."""
-    return _list_entries(item for item in load_claims().values() if kind in ("", item.kind))
+def list_claims(kind: str = "", search: str = "") -> list[ClaimEntry]:
+    """Return the claims of a kind (empty: all) in whose name, title, citation or published results all words of
+    `search` occur, sorted by kind and name."""
+    return _list_entries(
+        item
+        for item in load_claims().values()
+        if kind in ("", item.kind)
+        and has_words(search, item.name, item.title, item.citation, *(one.where for one in item.published.values()))
+    )
 
 
 def list_shipped_claims() -> list[ClaimEntry]:

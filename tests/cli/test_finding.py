@@ -70,6 +70,24 @@ def test_a_search_that_matches_nothing_says_what_a_search_is():
         assert "every search word must occur in a name, a title or another field" in output
 
 
+@pytest.mark.parametrize(
+    ("command", "search", "name"),
+    [
+        (("splits", "list"), "2310.02541", "xor_clusters/eta10"),
+        (("splits", "list"), "benign overfitting xor", "xor_clusters/eta10"),
+        (("benchmarks", "list"), "2310.02541", "xor_clusters/eta10"),
+        (("benchmarks", "list"), "1910.14599", "anli/last_round"),
+        (("baselines", "list"), "2407.15085", "pego"),
+        (("reproduce", "--list"), "2310.02541", "xor-linear-at-chance"),
+        (("reproduce", "--list"), "to grok", "modadd-two-stages"),
+    ],
+)
+def test_a_paper_is_found_by_its_arxiv_number_and_its_title(command, search, name):
+    found = [item["name"] for item in document(*command, search)]
+    assert name in found
+    assert len(found) < len(document(*command))
+
+
 def test_an_unknown_benchmark_and_a_list_of_benchmarks_say_where_others_are(command):
     error = command("benchmarks", "show", "my/own").stderr
     assert "for a benchmark of your own, add its folder to FARSHIFT_PATH" in error

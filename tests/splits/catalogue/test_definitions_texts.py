@@ -295,14 +295,21 @@ def test_gsm_plus_is_tested_on_perturbed_problems(place, tmp_path):
     assert set(values(split, "ood_test", "perturbation")) == {"critical thinking", "numerical variation"}
 
 
-def test_easy2hard_trains_on_the_easier_half(place, tmp_path):
+@pytest.mark.parametrize(
+    ("split", "file", "field"),
+    [
+        ("easy2hard_gsm8k/easier_half", "E2H-GSM8K-eval.parquet", "question"),
+        ("easy2hard_amc/easier_half", "E2H-AMC-eval.parquet", "problem"),
+    ],
+)
+def test_easy2hard_trains_on_the_easier_half(split, file, field, place, tmp_path):
     content = parquet(
-        question=[f"{n} apples?" for n in range(40)],
+        **{field: [f"{n} apples?" for n in range(40)]},
         answer=[f"so #### {n}" for n in range(40)],
         rating_quantile=[n / 39 for n in range(40)],
         rating=[float(n) for n in range(40)],
     )
-    data = laid(tmp_path / "data", {"E2H-GSM8K-eval.parquet": content})
-    split, parts = pulled(twin("easy2hard_gsm8k/easier_half", place, parameters={"id_test": 5}), data)
+    data = laid(tmp_path / "data", {file: content})
+    frozen, parts = pulled(twin(split, place, parameters={"id_test": 5}), data)
     assert parts == {"train": 15, "id_test": 5, "ood_test": 20}
-    assert min(values(split, "ood_test", "rating_quantile")) > 0.5
+    assert min(values(frozen, "ood_test", "rating_quantile")) > 0.5
