@@ -11,12 +11,13 @@ from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
+from ..tables.snapshot import Snapshot
 from ..tables.table import Table
 from .display import describe_axis, format_interval, format_score
 from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
 from .figures import make_audit_figures, make_table_figures
-from .page import Page, SiteData
+from .page import Page
 from .splits import make_split_path
 
 WHAT = {
@@ -29,14 +30,14 @@ WHAT = {
 """Each kind of shift in a sentence."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot) -> Iterator[Page]:
     """Yield the index and the pages of all benchmarks with a table."""
     views: dict[str, list[Table]] = {}
-    for view in site.snapshot.views:
+    for view in board.views:
         views.setdefault(view.benchmark, []).append(view)
     yield Page("benchmarks/index.html", "benchmarks.html", partial(_make_index_context, views))
     for name in sorted(views):
-        yield Page(_make_path(name), "benchmark.html", partial(_make_context, site, name, views[name]))
+        yield Page(_make_path(name), "benchmark.html", partial(_make_context, board, name, views[name]))
 
 
 def _make_path(benchmark: str) -> str:
@@ -81,7 +82,7 @@ def classify_inputs(benchmark: Benchmark) -> str:
     return "sound" if "audio" in types else "text" if types & {"string", "bytes"} else "tables"
 
 
-def _make_context(site: SiteData, name: str, views: Sequence[Table]) -> dict[str, Any]:
+def _make_context(board: Snapshot, name: str, views: Sequence[Table]) -> dict[str, Any]:
     now = [view for view in views if view.current]
     main = (now or views)[0]
     return {
@@ -91,7 +92,7 @@ def _make_context(site: SiteData, name: str, views: Sequence[Table]) -> dict[str
         "what": WHAT[main.kind],
         "now": now,
         "old": [view for view in views if not view.current],
-        "gone": [entry for entry in site.snapshot.apart if entry.score.benchmark == name],
+        "gone": [entry for entry in board.apart if entry.score.benchmark == name],
         "figures": make_table_figures(main),
         "figured": main.heading if len(views) > 1 else "",
         **_describe_benchmark(load_benchmarks().get(name)),

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,14 @@ from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
 from ...core.errors import FarshiftError, Unavailable, UnknownName
 from ...core.text import drop_version
+from ..board_view import BoardView
 from ..tables.entry_rows import EntryRows
 from ..tables.row_scores import read_entry_rows
+from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
 from .examples import find_benchmark_source, format_credit, is_on_disk, read_row_contents
 from .figures import make_severity_figure
-from .page import Page, SiteData
+from .page import Frame, Page
 
 MOST = 5
 """Maximum number of entries in a comparison."""
@@ -41,16 +43,16 @@ GROUPS, EXAMPLES = 20, 10
 """Numbers of groups (those that differ most) and of rows per category that are shown."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot, view: BoardView | None) -> Iterator[Page]:
     """Yield the list of tables and, for each table, the page to choose entries and the pages of pairs."""
-    views = [view for view in site.snapshot.views if view.current and len(view.rows) > 1]
-    yield Page("compare/index.html", "compare_list.html", lambda: {"views": views})
-    for view in views:
-        pairs = [(left, right, make_pair_path(left, right)) for left, right in list_pairs(view)]
-        context = {"view": view, "pairs": pairs, "most": MOST, "first": FIRST, "against": AGAINST}
-        yield Page(f"compare/{view.anchor}.html", "compare_choose.html", partial(dict, context))
+    tables = [table for table in board.views if table.current and len(table.rows) > 1]
+    yield Page("compare/index.html", "compare_list.html", lambda: {"views": tables})
+    for table in tables:
+        pairs = [(left, right, make_pair_path(left, right)) for left, right in list_pairs(table)]
+        context = {"view": table, "pairs": pairs, "most": MOST, "first": FIRST, "against": AGAINST}
+        yield Page(f"compare/{table.anchor}.html", "compare_choose.html", partial(dict, context))
         for left, right, path in pairs:
-            yield Page(path, "compare.html", partial(_make_context, site, view, (left, right)))
+            yield Page(path, "compare.html", partial(_make_context, view, table, (left, right)))
 
 
 def list_pairs(view: Table) -> list[tuple[Row, Row]]:
@@ -69,7 +71,18 @@ def make_pair_path(left: Row, right: Row) -> str:
     return f"compare/{left.standing.entry}-{right.standing.entry}.html"
 
 
-def make_compare_page(site: SiteData, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
+class ComparableSite(Protocol):
+    """What a comparison needs of a `Site` (site.py)."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+    @property
+    def view(self) -> BoardView | None: ...
+    @property
+    def frame(self) -> Frame | None: ...
+
+
+def make_compare_page(site: ComparableSite, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
     """Return the page at `path` that compares two to five entries of one table, given by name. Raises `FarshiftError`
     if they cannot be compared."""
     names = list(dict.fromkeys(entries))
@@ -85,14 +98,14 @@ def make_compare_page(site: SiteData, entries: Sequence[str], path: str = "compa
         raise FarshiftError(f"choose entries of one table; these belong to {tables}")
     (view,) = views.values()
     rows = tuple(row for row in view.rows if row.standing.entry in names)
-    return Page(path, "compare.html", partial(_make_context, site, view, rows), site.frame)
+    return Page(path, "compare.html", partial(_make_context, site.view, view, rows), site.frame)
 
 
-def _make_context(site: SiteData, view: Table, entries: Sequence[Row]) -> dict[str, Any]:
+def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) -> dict[str, Any]:
     rows: dict[str, EntryRows] = {}
     benchmark, view_rows = view.benchmark, None
-    if site.view is not None and view.current:
-        rows, _ = read_entry_rows(site.view, [item.standing for item in entries])
+    if board is not None and view.current:
+        rows, _ = read_entry_rows(board, [item.standing for item in entries])
         view_rows = read_view_rows(benchmark, find_benchmark(benchmark).manifest.identity)
     comparison = compare_entries(view, entries, rows, view_rows)
     row_ids = sorted({row_id for category in comparison.rows for row_id in category["rows"]})

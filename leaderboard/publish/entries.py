@@ -16,6 +16,7 @@ from ...core.documents import parse_toml
 from ...core.plugins import PACKAGE
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
 from ..exports._table import make_slug
+from ..ledger import Record
 from ..sealed.window import read_windows
 from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
@@ -24,7 +25,7 @@ from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
 from .display import link_papers
 from .figures import make_severity_figure
-from .page import Page, SiteData
+from .page import Page
 from .splits import find_benchmark_manifest, make_split_path
 
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
@@ -37,21 +38,21 @@ Placed = tuple[Table, Row]
 """An entry with its table."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot, records: Sequence[Record]) -> Iterator[Page]:
     """Yield the pages of all entries, models and teams."""
     models: dict[str, list[Placed]] = {}
-    for view in site.snapshot.views:
+    for view in board.views:
         for row in view.rows:
             models.setdefault(make_model_path(row.standing), []).append((view, row))
     for path, rows in sorted(models.items()):
         yield Page(path, "model.html", partial(_make_model_context, rows))
-    in_tables: list[tuple[Row, Table | None]] = [(row, view) for view in site.snapshot.views for row in view.rows]
-    apart: list[tuple[Row, Table | None]] = [(Row(standing=entry), None) for entry in site.snapshot.apart]
+    in_tables: list[tuple[Row, Table | None]] = [(row, view) for view in board.views for row in view.rows]
+    apart: list[tuple[Row, Table | None]] = [(Row(standing=entry), None) for entry in board.apart]
     for row, table in in_tables + apart:
         yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, table))
-    for identity, record in sorted(_collect_teams(site).items()):
+    for identity, record in sorted(_collect_teams(board, records).items()):
         if slug := make_team_slug(identity):
-            yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, site.snapshot, record))
+            yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, board, record))
 
 
 def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
@@ -191,7 +192,7 @@ def make_team_slug(identity: str) -> str:
     return f"name-{sha256(value.encode()).hexdigest()[:16]}" if value else ""
 
 
-def _collect_teams(site: SiteData) -> dict[str, TeamRecord]:
+def _collect_teams(board: Snapshot, ledger: Sequence[Record]) -> dict[str, TeamRecord]:
     """Return the data of all teams by identity."""
     records: dict[str, TeamRecord] = {}
 
@@ -201,12 +202,12 @@ def _collect_teams(site: SiteData) -> dict[str, TeamRecord]:
             record.names.add(team)
         return record
 
-    for table_view in site.snapshot.views:
+    for table_view in board.views:
         for row in table_view.rows:
             get_record(row.standing.team, row.standing.team_key).rows.append((table_view, row))
-    for standing in site.snapshot.apart:
+    for standing in board.apart:
         get_record(standing.team, standing.team_key).apart.append(standing)
-    for window in read_windows(site.records).values():
+    for window in read_windows(ledger).values():
         for digest, body in window.answers.items():
             answer = {"window": window.name, "submission": digest, "model": str(body["model"])}
             record = get_record(str(body["team"]), str(body.get("signed_by", "")))

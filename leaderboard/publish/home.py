@@ -33,7 +33,7 @@ from ..validation.card import UNKNOWN
 from .benchmarks import WHAT, classify_inputs
 from .display import SHARE, format_score
 from .entries import is_naive, make_model_path
-from .page import Page, SiteData
+from .page import Page
 from .svg import Figure, Plot
 
 PUBLISHED = "as published"
@@ -43,9 +43,9 @@ MOST = 200
 """Maximum number of models in the chart."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot) -> Iterator[Page]:
     """Yield the home page."""
-    yield Page("index.html", "index.html", lambda: _make_context(site.snapshot))
+    yield Page("index.html", "index.html", lambda: _make_context(board))
 
 
 def _make_context(board: Snapshot) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +13,10 @@ from typing import Any
 from ...core.text import escape_untrusted_json, format_count
 from ..ledger import Record
 from ..sealed.window import Window, read_windows
+from ..tables.snapshot import Snapshot
 from ..teams import make_team_identity
 from .entries import make_team_slug
-from .page import Page, SiteData
+from .page import Page
 
 SIZE = 200
 """Number of records on a page."""
@@ -30,45 +31,46 @@ MOST_LINKS, LONGEST = 20, 4_000
 """Maximum numbers of entries named in a record's line, and of characters of its JSON on a page."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot, records: Sequence[Record], key: str) -> Iterator[Page]:
     """Yield the page of windows, also if there are none, because it explains what they are; the ledger's first page and
     a page for each range. The page after the last full range always exists, so that the link on a full page works."""
-    yield Page("windows.html", "sealed_windows.html", partial(_make_windows_context, site))
-    if not site.records:
+    yield Page("windows.html", "sealed_windows.html", partial(_make_windows_context, board, records))
+    if not records:
         return
-    yield Page("ledger.html", "ledger.html", partial(_make_head_context, site))
-    for number in range(len(site.records) // SIZE + 1):
-        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_make_range_context, site, number))
+    entries = [*(row.standing for table in board.views for row in table.rows), *board.apart]
+    models = {entry.entry: f"{entry.model} on {entry.benchmark}" for entry in entries}
+    yield Page("ledger.html", "ledger.html", partial(_make_head_context, records, key, models))
+    for number in range(len(records) // SIZE + 1):
+        yield Page(f"ledger/{number}.html", "ledger_range.html", partial(_make_range_context, records, models, number))
 
 
-def _make_head_context(site: SiteData) -> dict[str, Any]:
-    records = site.records
+def _make_head_context(records: Sequence[Record], key: str, models: Mapping[str, str]) -> dict[str, Any]:
     gone = [record for record in reversed(records) if record.kind in BY]
     ranges = [(first // SIZE, first, min(len(records), first + SIZE) - 1) for first in range(0, len(records), SIZE)]
     return {
         "by": BY,
-        "key": site.key,
+        "key": key,
         "head": records[-1],
         "size": len(records),
         "ranges": ranges[::-1],
         "gone": [
-            (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", format_record(record, site.models))
+            (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", format_record(record, models))
             for record in gone[:MOST_GONE]
         ],
         "more_gone": max(0, len(gone) - MOST_GONE),
-        "newest": [format_record(record, site.models) for record in reversed(records[-10:])],
+        "newest": [format_record(record, models) for record in reversed(records[-10:])],
     }
 
 
-def _make_range_context(site: SiteData, number: int) -> dict[str, Any]:
+def _make_range_context(ledger: Sequence[Record], models: Mapping[str, str], number: int) -> dict[str, Any]:
     first = number * SIZE
-    records = site.records[first : first + SIZE]
+    records = ledger[first : first + SIZE]
     return {
         "number": number,
         "first": first,
         "last": first + SIZE - 1,
         "full": len(records) == SIZE,
-        "lines": [format_record(record, site.models) for record in reversed(records)],
+        "lines": [format_record(record, models) for record in reversed(records)],
     }
 
 
@@ -147,9 +149,9 @@ _STEPS = {
 }
 
 
-def _make_windows_context(site: SiteData) -> dict[str, Any]:
-    known = read_windows(site.records)
-    results = reversed(site.snapshot.windows)
+def _make_windows_context(board: Snapshot, records: Sequence[Record]) -> dict[str, Any]:
+    known = read_windows(records)
+    results = reversed(board.windows)
     return {"windows": [_describe_window(item, known.get(item["terms"]["window"])) for item in results]}
 
 

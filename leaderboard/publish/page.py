@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...benchmarks.scoring.trained_check import MARK
 from ...core.errors import MissingExtra
 from ...core.settings import get_version
 from ...core.text import LINES, escape_untrusted
-from ..board_view import BoardView
-from ..ledger import Record
 from ..tables.snapshot import Snapshot
 from . import display
 from .svg import draw_legend_key
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+INDEX = "index.html"
 
 LINKS = (
     ("Home", "index.html"),
@@ -32,28 +32,6 @@ LINKS = (
     ("About", "about.html"),
 )
 """The main pages; those that a site has are linked from every page."""
-
-
-class SiteData(Protocol):
-    """What pages are made of: the data of a `Site` (`site.py`)."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
-    @property
-    def view(self) -> BoardView | None: ...
-
-    @property
-    def records(self) -> list[Record]: ...
-
-    @property
-    def key(self) -> str: ...
-
-    @property
-    def models(self) -> dict[str, str]: ...
-
-    @property
-    def frame(self) -> Frame | None: ...
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,7 @@ from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
 from . import benchmarks, compare, entries, home, ledger, splits
-from .page import Asset, Frame, Page, get_environment
-
-INDEX = "index.html"
+from .page import INDEX, Asset, Frame, Page, get_environment
 
 SITE = "site"
 """The folder of a board's site, inside the board's folder."""
@@ -69,20 +67,20 @@ class Site:
         return "" if self.view is None else str(self.view.card["key"])
 
     @cached_property
-    def models(self) -> dict[str, str]:
-        """The model of each entry that has a page, by the entry's name."""
-        rows = [row.standing for table_view in self.snapshot.views for row in table_view.rows]
-        return {entry.entry: f"{entry.model} on {entry.benchmark}" for entry in [*rows, *self.snapshot.apart]}
-
-    @cached_property
     def pages(self) -> dict[str, Page | Asset]:
         """All files of the site by path, sorted and not yet rendered."""
-        pages: list[Page] = [*_list_plain_pages(self)]
-        for kind in (home, benchmarks, splits, entries, compare, ledger):
-            pages += kind.list_pages(self)
-        assets = [*_list_assets(), *_list_downloads(self.snapshot)]
-        paths = {page.path for page in pages} | {asset.path for asset in assets}
-        frame = Frame(self.snapshot, frozenset(paths))
+        board = self.snapshot
+        pages = [
+            *_list_plain_pages(self),
+            *home.list_pages(board),
+            *benchmarks.list_pages(board),
+            *splits.list_pages(board),
+            *entries.list_pages(board, self.records),
+            *compare.list_pages(board, self.view),
+            *ledger.list_pages(board, self.records, self.key),
+        ]
+        assets = [*_list_assets(), *_list_downloads(board)]
+        frame = Frame(board, frozenset(item.path for item in (*pages, *assets)))
         files: list[Page | Asset] = [*assets, *(replace(page, frame=frame) for page in pages)]
         return {item.path: item for item in sorted(files, key=lambda item: item.path)}
 

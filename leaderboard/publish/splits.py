@@ -11,8 +11,9 @@ from ...core.errors import FarshiftError
 from ...loaders.acquire.source import find_source
 from ...splits.catalogue import find_manifests
 from ...splits.manifest import Manifest
+from ..tables.snapshot import Snapshot
 from ..tables.table import Table
-from .page import Page, SiteData
+from .page import Page
 
 MOST_NUMBERS, LONGEST = 80, 300
 """Maximum numbers of an audit's numbers, and of characters of a parameter, on a page."""
@@ -21,10 +22,10 @@ _LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", 
 """Parts of an audit that are shown elsewhere or are too long for the list of numbers."""
 
 
-def list_pages(site: SiteData) -> Iterator[Page]:
+def list_pages(board: Snapshot) -> Iterator[Page]:
     """Yield the pages of all splits of the board's tables, by name and version, and their list."""
     used: dict[str, tuple[Manifest, list[Table]]] = {}
-    for table in site.snapshot.views:
+    for table in board.views:
         manifest = find_benchmark_manifest(table.benchmark)
         if manifest is not None:
             used.setdefault(manifest.full_name, (manifest, []))[1].append(table)

@@ -41,9 +41,8 @@ MOST, LONGEST = 20, 200
 class EntryRows:
     """An entry's rows by the primary metric: those of the ID and the OOD view. worst: its worst OOD group, with a
     selection-adjusted interval; None without two groups of at least two rows each. declared: the training data that its
-    model card declares, compared with the benchmark (contamination/declared.py). floor: the score of the best constant
-    prediction on the ID rows, None if undefined; odd: its protocol violations; card: the content of its cards; key: a
-    unique key of all of this, empty if there is none."""
+    model card declares, compared with the benchmark (contamination/probing.py). floor: the score of the best constant
+    prediction on the ID rows, None if undefined; odd: its protocol violations; card: the content of its cards."""
 
     id: Sample
     ood: Sample
@@ -52,10 +51,9 @@ class EntryRows:
     floor: float | None = None
     odd: tuple[str, ...] = ()
     card: Mapping[str, Any] = field(default_factory=dict)
-    key: str = ""
 
 
-def compute_entry_rows(entry: ValidRun, model: ModelCard, key: str = "") -> EntryRows:
+def compute_entry_rows(entry: ValidRun, model: ModelCard) -> EntryRows:
     """Compute the rows of a validated run. Opens the benchmark's data. model: the model card of its team."""
     benchmark = entry.benchmark
     scored = RunPredictions(benchmark, entry.predictions, entry)
@@ -72,7 +70,6 @@ def compute_entry_rows(entry: ValidRun, model: ModelCard, key: str = "") -> Entr
         _compute_constant_baseline(id_rows, metric),
         (*_list_data_violations(entry), *_list_budget_violations(entry)),
         make_entry_card(entry.card, model),
-        key,
     )
 
 

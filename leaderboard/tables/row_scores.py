@@ -33,7 +33,7 @@ from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .table import find_outdated
 
-CACHE_VERSION = 11
+CACHE_VERSION = 12
 """Version of the cache format: raise it with every change of the content."""
 
 MANY = 12
@@ -44,17 +44,15 @@ def read_entry_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> tuple
     """Return the rows of entries by name, and the reason for each entry that has none here: it is of an older identity,
     of a benchmark that is unknown here, or its data are unavailable. Rows that are not cached are computed."""
     without = find_outdated(standings)
-    current = [standing for standing in standings if standing.entry not in without]
     rows: dict[str, EntryRows] = {}
     lacking: dict[str, list[ScoredEntry]] = {}
-    for number, standing in enumerate(current):
-        report_progress("reading rows", number, len(current))
-        entry_rows = _read_cached_rows(board, standing)
-        if entry_rows is None:
-            lacking.setdefault(standing.submission, []).append(standing)
-        else:
-            rows[standing.entry] = entry_rows
-    report_progress("reading rows", len(current), len(current))
+    for standing in standings:
+        if standing.entry not in without:
+            entry_rows = _read_cached_rows(board, standing)
+            if entry_rows is None:
+                lacking.setdefault(standing.submission, []).append(standing)
+            else:
+                rows[standing.entry] = entry_rows
     failed = _make_missing_rows(board, lacking)
     for standing in (standing for group in lacking.values() for standing in group):
         entry_rows = _read_cached_rows(board, standing)
@@ -109,11 +107,9 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
     return ""
 
 
-def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> bytes:
-    """Compute and cache the rows of a run, with the model card of its team. Returns the file's bytes."""
-    content = serialise_rows(compute_entry_rows(entry, model, path.stem))
-    write_atomically(path, content, ADVICE)
-    return content
+def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> None:
+    """Compute and cache the rows of a run, with the model card of its team."""
+    write_atomically(path, serialise_rows(compute_entry_rows(entry, model)), ADVICE)
 
 
 def serialise_rows(rows: EntryRows) -> bytes:
@@ -137,7 +133,6 @@ def serialise_rows(rows: EntryRows) -> bytes:
         "worst": rows.worst,
         "declared": list(rows.declared),
         "card": dict(rows.card),
-        "key": rows.key,
         "clustering": {view: getattr(rows, view).clustering.to_dict() for view in VIEWS},
     }
     arrays["said"] = np.frombuffer(to_canonical_json(header), np.uint8)
@@ -159,7 +154,7 @@ def deserialise_rows(content: bytes) -> EntryRows:
         header = parse_json(arrays["said"].tobytes())
         on_id, on_ood = (_deserialise_sample(arrays, view, header["clustering"][view]) for view in VIEWS)
         declared, odd = tuple(header["declared"]), tuple(header["odd"])
-        return EntryRows(on_id, on_ood, header["worst"], declared, header["floor"], odd, header["card"], header["key"])
+        return EntryRows(on_id, on_ood, header["worst"], declared, header["floor"], odd, header["card"])
 
 
 def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
@@ -174,13 +169,12 @@ def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clusterin
 
 
 def _read_cached_rows(board: BoardView, standing: ScoredEntry) -> EntryRows | None:
-    """The cached rows of an entry; None if there are none, or they are another entry's or do not match its score."""
-    path = _get_rows_path(board, standing)
+    """The cached rows of an entry; None if there are none, or they do not match its score."""
     try:
-        rows = deserialise_rows(path.read_bytes())
+        rows = deserialise_rows(_get_rows_path(board, standing).read_bytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-    fits = rows.key == path.stem and all(
+    fits = all(
         estimate_mean(getattr(rows, view)).to_dict() == getattr(standing.score, view).to_dict() for view in VIEWS
     )
     return rows if fits else None

@@ -144,18 +144,6 @@ def test_kept_rows_that_are_not_those_of_the_score_are_made_again(board):
         )
 
 
-def test_kept_rows_of_another_entry_with_the_same_score_are_not_taken_for_an_entrys_own(board):
-    """Two runs of one model: their rows are alike, what is said of their models need not be."""
-    standings = {item.score.model: item for item in board.standings()}
-    first, second = standings["quick one"], standings["short one"]
-    assert (first.score.id, first.score.ood) == (second.score.id, second.score.ood)
-    (own,), (other,) = (list((board.path / "derived" / "rows").glob(f"{item.entry}-*")) for item in (first, second))
-    before = own.read_bytes()
-    own.write_bytes(other.read_bytes())
-    read_entry_rows(board, [first])
-    assert hold_the_same(own.read_bytes(), before)
-
-
 def test_rows_are_read_back_as_they_were_kept(board):
     for path in (board.path / "derived" / "rows").iterdir():
         assert serialise_rows(deserialise_rows(path.read_bytes())) == path.read_bytes()
