@@ -15,7 +15,7 @@ from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...benchmarks.scoring.record import Score
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import compute_identity
-from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
+from ...core.errors import FarshiftError, SubmissionRejected
 from ...core.files import compute_file_sha256
 from ...core.progress import report_progress
 from ..entries import Entry, get_score_path, get_submission_path, read_valid_entries
@@ -23,6 +23,7 @@ from ..ledger.book import Event
 from ..storage.board_files import compute_digests
 from ..submission.validate import Allowed, Submission, ValidRun, validate_submission
 from ..tables.row_scores import make_rows_path, store_rows
+from ..tables.table import explain_outdated
 from ..teams import require_free_name
 
 if TYPE_CHECKING:
@@ -173,13 +174,12 @@ def rescore_entries(board: Board) -> RescoreReport:
     report = RescoreReport()
     known, todo = load_benchmarks(), dict[str, list[Entry]]()
     for entered in read_valid_entries(board.committed_records()).values():
-        try:
-            old = _is_old(known, entered)
-        except FarshiftError as error:
-            report.left.append(f"{entered}: {error}")
-        else:
-            if old:
+        if entered.scores:
+            why, scorer = explain_outdated(known, entered, entered.scores[-1].entry_identity)
+            if scorer is not None:
                 todo.setdefault(entered.submission, []).append(entered)
+            elif why:
+                report.left.append(f"{entered}: {why}")
     for number, (submission, old_entries) in enumerate(todo.items()):
         try:
             read = validate_submission(board.submission_file(submission), {old_entry.run for old_entry in old_entries})
@@ -190,22 +190,6 @@ def rescore_entries(board: Board) -> RescoreReport:
             report.rescored += _commit_scores(board, old_entries, scores)
         report_progress("rescoring", number + 1, len(todo))
     return report
-
-
-def _is_old(known: dict[str, Benchmark], entered: Entry) -> bool:
-    """Whether an entry's newest score is by an older scorer than this version's. Raises `FarshiftError` if it has
-    another protocol or manifest than this version, which rescoring cannot change."""
-    if not entered.scores:
-        return False
-    identity = entered.scores[-1].entry_identity
-    if entered.benchmark not in known:
-        raise UnknownName("benchmark", entered.benchmark, known)
-    benchmark = known[entered.benchmark]
-    if benchmark.identity(entered.budget, entered.steps, entered.selection) == identity:
-        return False
-    if benchmark.made_under(identity, entered.budget, entered.steps, entered.selection) is None:
-        raise FarshiftError("made for another protocol or manifest than this version's: run it again")
-    return True
 
 
 def _commit_scores(board: Board, old_entries: list[Entry], scores: list[Score]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.scoring.record import Score
 from ...core.canonical import compute_identity
 from ...core.documents import read_json
@@ -39,7 +39,7 @@ from ..storage.board_files import (
 from ..storage.object_store import ObjectStore
 from ..storage.readers import BoardReader
 from ..submission.validate import Submission, ValidRun, validate_submission
-from ..tables.table import OWN, explain_unknown
+from ..tables.table import explain_outdated
 from ..validation.limits import SUBMISSION_BYTES
 from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
 
@@ -171,7 +171,11 @@ def _verify_files(copy: BoardReader, records: list[Record], result: Verification
 def _verify_entries(entries: Sequence[Entry], files: dict[str, Path], workers: int, result: Verification) -> None:
     """Compare every entry with its recomputed score."""
     known = load_benchmarks()
-    older = {entry.entry: _explain_older(known, entry) for entry in entries if entry.scores}
+    older = {
+        entry.entry: explain_outdated(known, entry, entry.scores[-1].entry_identity)[0]
+        for entry in entries
+        if entry.scores
+    }
     submissions: dict[str, list[Entry]] = {}
     for entry in entries:
         path = get_submission_path(entry.submission)
@@ -239,23 +243,6 @@ def _find_differences(entry: Entry, submission: Submission, run: ValidRun) -> li
     if compute_identity(score.to_dict()) != newest.digest:
         problems.append("its recomputed score differs from the ledger")
     return problems
-
-
-def _explain_older(known: Mapping[str, Benchmark], entry: Entry) -> str:
-    """Why this version of Farshift cannot recompute an entry's newest score; empty if it can."""
-    newest = entry.scores[-1]
-    try:
-        if entry.benchmark not in known:
-            return explain_unknown(entry.benchmark)
-        benchmark = known[entry.benchmark]
-        if benchmark.identity(entry.budget, entry.steps, entry.selection) == newest.entry_identity:
-            return ""
-        scorer = benchmark.made_under(newest.entry_identity, entry.budget, entry.steps, entry.selection)
-    except FarshiftError as error:
-        return f"{error} ({OWN})"
-    if scorer is not None:
-        return f"scored by scorer {scorer}: run farshift board rescore for this version's"
-    return "it has an older identity, which this version does not score"
 
 
 def _find_inconsistencies(entry: Entry, files: Mapping[str, Path]) -> list[str]:

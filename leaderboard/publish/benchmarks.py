@@ -16,7 +16,7 @@ from ..tables.table import Table
 from .display import describe_axis, format_interval, format_score
 from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
-from .figures import make_audit_figures, make_table_figures
+from .figures import make_audit_figure, make_table_figures
 from .page import Page
 from .splits import make_split_path
 
@@ -104,8 +104,9 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     if benchmark is None:
         return {
             **dict.fromkeys(("credit", "split", "split_page", "notes", "summary"), ""),
-            **dict.fromkeys(("facts", "audit", "references", "papers"), ()),
+            **dict.fromkeys(("facts", "references", "papers"), ()),
             "examples": None,
+            "audit": None,
             "no_examples": "This version of Farshift does not know the benchmark.",
         }
     manifest = benchmark.manifest
@@ -116,7 +117,7 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
         "split_page": make_split_path(manifest),
         "notes": " ".join(note for note in (benchmark.definition.notes, definition.notes) if note),
         "facts": _list_facts(benchmark),
-        "audit": make_audit_figures(manifest.audit(), benchmark.definition.task.names),
+        "audit": make_audit_figure(manifest.audit()),
         "summary": manifest.audit_summary(),
         "references": benchmark.definition.references,
         "papers": definition.references,

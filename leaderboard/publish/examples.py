@@ -159,7 +159,7 @@ def _make_examples(name: str, identity: str) -> Examples:
         test, side, chosen = benchmark.view("id")[0], "Test", [*wrong[: ROWS - 1], *right[:1]]
     else:
         note = "Rows of the shifted test part, and of the training part."
-        test, side, chosen = benchmark.view("ood")[0], "Test (OOD)", range(min(ROWS, len(train)))
+        test, side, chosen = benchmark.view("ood")[0], "Test (OOD)", list(range(min(ROWS, len(train))))
     return Examples(
         note,
         {

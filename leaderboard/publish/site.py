@@ -80,7 +80,7 @@ class Site:
             *ledger.list_pages(board, self.records, self.key),
         ]
         assets = [*_list_assets(), *_list_downloads(board)]
-        frame = Frame(board, frozenset(item.path for item in (*pages, *assets)))
+        frame = Frame(board, frozenset([page.path for page in pages] + [asset.path for asset in assets]))
         files: list[Page | Asset] = [*assets, *(replace(page, frame=frame) for page in pages)]
         return {item.path: item for item in sorted(files, key=lambda item: item.path)}
 

@@ -18,7 +18,7 @@ from .page import Page
 MOST_NUMBERS, LONGEST = 80, 300
 """Maximum numbers of an audit's numbers, and of characters of a parameter, on a page."""
 
-_LONG = ("shares", "severity_histogram", "transition", "severity", "quantiles", "rows", "split", "kind", "holds", "why")
+_LONG = ("severity_histogram", "transition", "severity", "quantiles", "rows", "split", "kind", "holds", "why")
 """Parts of an audit that are shown elsewhere or are too long for the list of numbers."""
 
 
@@ -79,7 +79,7 @@ def _iterate_audit_numbers(audit: Mapping[str, Any], before: str = "") -> Iterat
     """Yield the scalar values of an audit as (name, value), in the audit's order."""
     for name, value in audit.items():
         label = f"{before}, {name.replace('_', ' ')}" if before else name.replace("_", " ")
-        if (not before and name in _LONG) or name in ("shares", "quantiles"):
+        if (not before and name in _LONG) or name == "quantiles":
             continue
         if isinstance(value, Mapping):
             yield from _iterate_audit_numbers(value, label)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.statistics.clusters import Clustering
 from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
@@ -31,7 +32,7 @@ from ..entries import ScoredEntry
 from ..submission.validate import ValidRun, validate_submission
 from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
-from .table import find_outdated
+from .table import explain_outdated
 
 CACHE_VERSION = 12
 """Version of the cache format: raise it with every change of the content."""
@@ -43,7 +44,9 @@ MANY = 12
 def read_entry_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> tuple[dict[str, EntryRows], dict[str, str]]:
     """Return the rows of entries by name, and the reason for each entry that has none here: it is of an older identity,
     of a benchmark that is unknown here, or its data are unavailable. Rows that are not cached are computed."""
-    without = find_outdated(standings)
+    known = load_benchmarks()
+    reasons = {item.entry: explain_outdated(known, item.score, item.score.entry_identity)[0] for item in standings}
+    without = {entry: reason for entry, reason in reasons.items() if reason}
     rows: dict[str, EntryRows] = {}
     lacking: dict[str, list[ScoredEntry]] = {}
     for standing in standings:

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
+from ...benchmarks.scoring.record import Score
 from ...benchmarks.scoring.trained_check import MARK, TrainedCheck
 from ...benchmarks.statistics.detectable import Detectable, measure_detectable
 from ...benchmarks.statistics.ranks import Better
 from ...core.errors import FarshiftError
 from ...splits.manifest import KINDS
-from ..entries import ScoredEntry
+from ..entries import Entry, ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
 from .ranking import ONE_A_TEAM, Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
@@ -191,13 +192,13 @@ def make_table(
             )
         )
     detectable = measure_detectable({entry: rows[entry].ood for entry in ranking.places})
-    known = load_benchmarks().get(first.benchmark)
+    known = load_benchmarks()
     return Table(
         **{name: getattr(first, name) for name in ("benchmark", "kind", "budget", "steps", "selection", "metric")},
-        title=first.benchmark if known is None else known.definition.title,
+        title=known[first.benchmark].definition.title if first.benchmark in known else first.benchmark,
         better=better,
         identity=first.entry_identity,
-        current=known is not None and _is_current(known, standings[0]),
+        current=not explain_outdated(known, first, first.entry_identity)[0],
         rows=tuple(view_rows),
         ranked=len(ranking.places),
         baseline=baseline,
@@ -276,33 +277,18 @@ def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | Non
 OWN = "if it is your own, set FARSHIFT_PATH to the folder that defines it"
 
 
-def explain_unknown(benchmark: str) -> str:
-    """Why nothing can be computed of entries on a benchmark that this installation does not know."""
-    return f"benchmark {benchmark} is not defined here ({OWN})"
-
-
-def find_outdated(standings: Sequence[ScoredEntry]) -> dict[str, str]:
-    """The entries whose identity this version of Farshift does not score, each with the reason."""
-    known = load_benchmarks()
-    of_identity: dict[tuple[str, str], str] = {}  # entries of one identity have one benchmark, budget and rule
-    for standing in standings:
-        name, identity = standing.score.benchmark, standing.score.entry_identity
-        if (name, identity) in of_identity:
-            continue
-        if name not in known:
-            of_identity[name, identity] = explain_unknown(name)
-        elif not _is_current(known[name], standing):
-            of_identity[name, identity] = "it has an older identity, which this version does not score"
-        else:
-            of_identity[name, identity] = ""
-    reasons = {item.entry: of_identity[item.score.benchmark, item.score.entry_identity] for item in standings}
-    return {entry: reason for entry, reason in reasons.items() if reason}
-
-
-def _is_current(benchmark: Benchmark, standing: ScoredEntry) -> bool:
-    """Whether an entry's identity is the benchmark's present one."""
-    score = standing.score
+def explain_outdated(known: Mapping[str, Benchmark], of: Entry | Score, identity: str) -> tuple[str, int | None]:
+    """Why this version of Farshift does not score the identity of an entry, or of its score; empty if it does. Also the
+    version of the scorer that the identity belongs to, if that is all that is older."""
+    if of.benchmark not in known:
+        return f"benchmark {of.benchmark} is not defined here ({OWN})", None
+    benchmark, protocol = known[of.benchmark], (of.budget, of.steps, of.selection)
     try:
-        return benchmark.identity(score.budget, score.steps, score.selection) == score.entry_identity
-    except FarshiftError:  # its split or selection rule is unknown here
-        return False
+        if benchmark.identity(*protocol) == identity:
+            return "", None
+        scorer = benchmark.made_under(identity, *protocol)
+    except FarshiftError as error:  # its split or selection rule is unknown here
+        return f"{error} ({OWN})", None
+    if scorer is None:
+        return "it has an older identity, which this version does not score", None
+    return f"scored by scorer {scorer}: run farshift board rescore for this version's", scorer

@@ -89,7 +89,7 @@ def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeyp
         checked = verify_board(entered)
     assert result.rescored == []
     assert len(result.left) == 3
-    assert all("made for another protocol or manifest" in why for why in result.left)
+    assert all("it has an older identity" in why for why in result.left)
     assert all("it has an older identity" in why for why in checked.not_recomputed)
 
 

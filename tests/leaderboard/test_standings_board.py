@@ -188,7 +188,8 @@ def test_an_entry_of_a_benchmark_that_is_not_known_here_is_shown_without_rank(bo
     from farshift.benchmarks.benchmark import find_benchmark
 
     known = {"scan/length": find_benchmark("scan/length")}
-    monkeypatch.setattr("farshift.leaderboard.tables.table.load_benchmarks", lambda: known)
+    for module in ("table", "row_scores"):
+        monkeypatch.setattr(f"farshift.leaderboard.tables.{module}.load_benchmarks", lambda: known)
     result = take_snapshot(board)
     ranks = {table_view.benchmark: {row.rank for row in table_view.rows} for table_view in result.views}
     assert ranks == {"scan/length": {(1, 1)}, ON: {None}}
