@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -44,22 +43,18 @@ def probe(on: str, data: Path | str | None = None, card: Path | str | None = Non
     benchmark = find_benchmark(on)
     records: list[Record] = []
     if card is not None:
-        records += _probe_card(Path(card), benchmark)
+        problems = Problems()
+        contents = parse_team_and_model(read_toml(Path(card)), str(card), problems)
+        problems.refuse_if_any("probe")
+        records += list_declared_overlaps(contents.model, benchmark)
     if data is not None:
-        corpus = Corpus.at(data)
-        records.append(search_texts(benchmark, (text for piece in corpus.pieces() for text in piece)))
-        records.append(count_duplicate_rows(corpus, benchmark))
+        files = list_text_files(data)
+        records.append(search_texts(benchmark, (text for piece in iterate_pieces(files) for text in piece)))
+        records.append(count_duplicate_rows(files, benchmark))
     if model is not None:
         schema = benchmark.split.source.schema
         records.append(probe_continuation(benchmark, schema, make_factory(model, benchmark.task)(0, {})))
     return records
-
-
-def _probe_card(card: Path, benchmark: Benchmark) -> list[Record]:
-    problems = Problems()
-    contents = parse_team_and_model(read_toml(card), str(card), problems)
-    problems.refuse_if_any("probe")
-    return list_declared_overlaps(contents.model, benchmark)
 
 
 def has_findings(records: list[Record]) -> bool:
@@ -143,13 +138,13 @@ def list_declared_overlaps(card: ModelCard, benchmark: Benchmark) -> list[dict[s
     benchmark, "source" if it names the source of the test rows, "related" if it names a source made from the same files
     or the same seed, "training" for the benchmark's own training rows, "none" for anything else, known or unknown, and
     "unknown" if the card says so. `why` explains it."""
-    return [_make_declared_record(benchmark, field, name) for field in FIELDS for name in getattr(card, field)]
-
-
-def _make_declared_record(benchmark: Benchmark, field: str, name: str) -> dict[str, Any]:
-    overlap, why, rows = _find_overlap(benchmark, name)
-    record = {"probe": "declared training data", "benchmark": benchmark.name, "field": field, "declared": name}
-    return record | {"overlap": overlap, "rows": rows, "why": why}
+    records = []
+    for field in FIELDS:
+        for name in getattr(card, field):
+            overlap, why, rows = _find_overlap(benchmark, name)
+            record = {"probe": "declared training data", "benchmark": benchmark.name, "field": field, "declared": name}
+            records.append(record | {"overlap": overlap, "rows": rows, "why": why})
+    return records
 
 
 def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None]:
@@ -159,11 +154,8 @@ def _find_overlap(benchmark: Benchmark, name: str) -> tuple[str, str, int | None
     plain_name = normalise_name(name)
     if plain_name in (normalise_name(own.name), normalise_name(own.definition.title)):
         return "source", f"declares training on {own.name}, which contains the split's test rows", None
-    if plain_name in (
-        normalise_name(benchmark.name),
-        normalise_name(benchmark.manifest.name),
-        normalise_name(benchmark.manifest.full_name),
-    ):
+    own_names = (benchmark.name, benchmark.manifest.name, benchmark.manifest.full_name)
+    if plain_name in map(normalise_name, own_names):
         return "training", f"declares {benchmark.name} itself: its training rows are what every entry may train on", 0
     split = _find_split(plain_name)
     if split is not None:
@@ -242,29 +234,36 @@ _NAMED = 5
 Flags = NDArray[np.bool_]
 
 
-def count_duplicate_rows(corpus: Corpus, benchmark: Benchmark) -> dict[str, Any]:
-    """Count the rows of each test view with exact or near duplicates in the corpus, list the first few by row id, and
-    count those with near duplicates in the benchmark's own training rows. Raises `FarshiftError` if the benchmark's
+def count_duplicate_rows(files: Sequence[Path], benchmark: Benchmark) -> dict[str, Any]:
+    """Count the rows of each test view with exact or near duplicates in files of texts, list the first few by row id,
+    and count those with near duplicates in the benchmark's own training rows. Raises `FarshiftError` if the benchmark's
     inputs are not text and no Parquet file has columns of their names."""
     views = {name: benchmark.view(name)[0] for name in _VIEWS}
     texts = {name: join_row_texts(part, benchmark) for name, part in views.items()}
     exact = {name: np.zeros(len(part), bool) for name, part in views.items()}
     near = {name: np.zeros(len(part), bool) for name, part in views.items()}
-    rows = _mark_column_matches(corpus, benchmark, views, exact)
+    rows = _mark_column_matches(files, benchmark, views, exact)
     if not rows and not all(texts.values()):
         needed = ", ".join(benchmark.task.inputs)
         raise FarshiftError(f"{benchmark.name} is not a text task: give Parquet with its inputs as columns ({needed})")
+    texts = {name: view_texts for name, view_texts in texts.items() if view_texts}
     count = 0
-    for piece in corpus.pieces():
+    for piece in iterate_pieces(files):
         count += len(piece)
         known = {compute_fingerprint(text) for text in piece}
         for name, view_texts in texts.items():
-            exact[name] |= (
-                np.array([compute_fingerprint(text) in known for text in view_texts], bool) if view_texts else False
-            )
-            near[name] |= _find_resembling(view_texts, piece) if view_texts else False
-    base = {name: _count_training_matches(benchmark, view_texts) for name, view_texts in texts.items()}
-    counts = {name: _make_counts(views[name], exact[name], near[name], base[name]) for name in _VIEWS}
+            exact[name] |= np.array([compute_fingerprint(text) in known for text in view_texts], bool)
+            near[name] |= _find_resembling(view_texts, piece)
+    counts = {}
+    for name, part in views.items():
+        first = part.row_ids[exact[name] | near[name]][:_NAMED].tolist()
+        counts[name] = {
+            "rows": len(part),
+            "exact": int(exact[name].sum()),
+            "near": int((near[name] & ~exact[name]).sum()),
+            "near_own_training": _count_training_matches(benchmark, texts[name]) if name in texts else 0,
+            "first": [f"{row:016x}" for row in first],
+        }
     return {"probe": "duplicates", "benchmark": benchmark.name, "texts": count, "rows": rows, "views": counts}
 
 
@@ -283,26 +282,29 @@ def compute_fingerprint(text: str) -> bytes:
     return blake2b(" ".join(text.casefold().split()).encode("utf-8", "replace"), digest_size=16).digest()
 
 
-def _mark_column_matches(corpus: Corpus, benchmark: Benchmark, views: dict[str, Part], exact: dict[str, Flags]) -> int:
-    """Mark the rows whose inputs occur in columns of their names; return how many corpus rows were compared."""
-    schema = benchmark.split.source.schema
-    fields = schema.of_role("input")
-    compared = 0
-    for table in corpus.tables(tuple(field.name for field in fields)):
-        try:
-            ids = compute_first_ids(table.cast(_to_arrow(fields)), schema)
-        except (ValueError, BadData):  # columns of the same names with other content
-            continue
-        compared += len(ids)
-        for name, part in views.items():
-            exact[name] |= np.isin(compute_first_ids(part.arrow([field.name for field in fields]), schema), ids)
-    return compared
-
-
-def _to_arrow(fields: Any) -> Any:
+def _mark_column_matches(
+    files: Sequence[Path], benchmark: Benchmark, views: dict[str, Part], exact: dict[str, Flags]
+) -> int:
+    """Mark the rows whose inputs occur in Parquet columns of their names; return how many file rows were compared."""
     import pyarrow as pa
 
-    return pa.schema([(field.name, field.arrow()) for field in fields])
+    schema = benchmark.split.source.schema
+    fields = schema.of_role("input")
+    names = [field.name for field in fields]
+    types = pa.schema([(field.name, field.arrow()) for field in fields])
+    compared = 0
+    for path in files:
+        if path.suffix.lower() not in _PARQUET:
+            continue
+        for table in _read_parquet(path, lambda columns: names if set(names) <= set(columns.names) else ()):
+            try:
+                ids = compute_first_ids(table.cast(types), schema)
+            except (ValueError, BadData):  # columns of the same names with other content
+                continue
+            compared += len(ids)
+            for name, part in views.items():
+                exact[name] |= np.isin(compute_first_ids(part.arrow(names), schema), ids)
+    return compared
 
 
 def _find_resembling(rows: list[str], texts: list[str]) -> Flags:
@@ -315,21 +317,9 @@ def _find_resembling(rows: list[str], texts: list[str]) -> Flags:
 
 def _count_training_matches(benchmark: Benchmark, rows: list[str]) -> int:
     """Count the rows that are near duplicates of the benchmark's own training rows (the first 100,000)."""
-    if not rows:
-        return 0
     train = benchmark.part("train")
-    return int(_find_resembling(rows, join_row_texts(train.select(np.arange(min(len(train), PIECE))), benchmark)).sum())
-
-
-def _make_counts(part: Part, exact: Flags, near: Flags, base: int) -> dict[str, Any]:
-    matches = exact | near
-    return {
-        "rows": len(part),
-        "exact": int(exact.sum()),
-        "near": int((near & ~exact).sum()),
-        "near_own_training": base,
-        "first": [f"{row:016x}" for row in part.row_ids[matches][:_NAMED].tolist()],
-    }
+    own = join_row_texts(train.select(np.arange(min(len(train), PIECE))), benchmark)
+    return int(_find_resembling(rows, own).sum())
 
 
 _LINES = (".txt", ".md", ".csv", ".tsv", ".text")
@@ -339,39 +329,23 @@ PIECE = 100_000
 """Number of texts in memory at once."""
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """Files of training texts, sorted."""
+def list_text_files(location: Path | str) -> list[Path]:
+    """The files of training texts at a path, sorted. Raises `FarshiftError` if there are none that can be read."""
+    location = Path(location)
+    known = (*_LINES, *_JSON, *_PARQUET)
+    candidates = sorted(location.rglob("*")) if location.is_dir() else [location]
+    files = [path for path in candidates if path.is_file() and path.suffix.lower() in known]
+    if not files:
+        raise FarshiftError(f"{location}: no texts found; give a folder, or a file that ends with {', '.join(known)}")
+    return files
 
-    files: tuple[Path, ...]
 
-    @classmethod
-    def at(cls, location: Path | str) -> Corpus:
-        """The texts at a path; `FarshiftError` if there are none that can be read."""
-        location = Path(location)
-        known = (*_LINES, *_JSON, *_PARQUET)
-        if location.is_dir():
-            files = sorted(path for path in location.rglob("*") if path.is_file() and path.suffix.lower() in known)
-        else:
-            files = [location] if location.is_file() and location.suffix.lower() in known else []
-        if not files:
-            raise FarshiftError(
-                f"{location}: no texts found; give a folder, or a file that ends with {', '.join(known)}"
-            )
-        return cls(tuple(files))
-
-    def pieces(self) -> Iterator[list[str]]:
-        """Yield the texts in lists of at most 100,000: every line, every string in a JSON line, every value of a text
-        column."""
-        texts = (text for path in self.files for text in _iterate_texts(path))
-        while piece := list(islice(texts, PIECE)):
-            yield piece
-
-    def tables(self, columns: tuple[str, ...]) -> Iterator[pa.Table]:
-        """Yield the given columns of every Parquet file that has all of them, in pieces."""
-        for path in self.files:
-            if path.suffix.lower() in _PARQUET:
-                yield from _read_parquet(path, lambda schema: columns if set(columns) <= set(schema.names) else ())
+def iterate_pieces(files: Sequence[Path]) -> Iterator[list[str]]:
+    """Yield the texts of files in lists of at most 100,000: every line, every string in a JSON line, every value of a
+    text column."""
+    texts = (text for path in files for text in _iterate_texts(path))
+    while piece := list(islice(texts, PIECE)):
+        yield piece
 
 
 def _read_parquet(path: Path, choose: Callable[[pa.Schema], Sequence[str]]) -> Iterator[pa.Table]:

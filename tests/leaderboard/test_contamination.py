@@ -15,11 +15,12 @@ from farshift.benchmarks.canary import make_canary, make_guid
 from farshift.core.errors import BadData
 from farshift.leaderboard.contamination import probing as corpus_module
 from farshift.leaderboard.contamination.probing import (
-    Corpus,
     count_duplicate_rows,
     describe_record,
     has_findings,
+    iterate_pieces,
     list_declared_overlaps,
+    list_text_files,
     probe,
     probe_continuation,
     search_texts,
@@ -135,7 +136,7 @@ def test_exact_duplicates_are_found_in_lines_json_and_parquet(benchmark, asked_t
     (tmp_path / "a.txt").write_text("\n".join(["other", *asked_texts[:3]]))
     (tmp_path / "b.jsonl").write_text(json.dumps({"deep": [{"text": f"  {asked_texts[3]} "}]}) + "\n")
     pq.write_table(pa.table({"anything": asked_texts[4:6]}), tmp_path / "c.parquet")
-    record = count_duplicate_rows(Corpus.at(tmp_path), benchmark)
+    record = count_duplicate_rows(list_text_files(tmp_path), benchmark)
     assert record["views"]["ood"]["exact"] == 6
     assert record["views"]["id"]["exact"] == 0
     ids = {f"{row:016x}" for row in benchmark.view("ood")[0].row_ids[:6]}
@@ -148,21 +149,21 @@ def test_inputs_in_columns_of_their_names_are_found_by_row_id(tmp_path):
     part = digits.view("ood")[0]
     table = part.select(np.arange(7)).arrow(["inputs"])
     pq.write_table(table, tmp_path / "mine.parquet")
-    record = count_duplicate_rows(Corpus.at(tmp_path / "mine.parquet"), digits)
+    record = count_duplicate_rows(list_text_files(tmp_path / "mine.parquet"), digits)
     assert (record["rows"], record["views"]["ood"]["exact"], record["views"]["id"]["exact"]) == (7, 7, 0)
 
 
 def test_a_benchmark_of_numbers_needs_columns(tmp_path):
     (tmp_path / "a.txt").write_text("a line\n")
     with pytest.raises(FarshiftError, match="give Parquet with its inputs as columns"):
-        count_duplicate_rows(Corpus.at(tmp_path / "a.txt"), find_benchmark("slabs_5/shuffled"))
+        count_duplicate_rows(list_text_files(tmp_path / "a.txt"), find_benchmark("slabs_5/shuffled"))
 
 
 def test_near_duplicates_are_found_and_the_benchmarks_own_likeness_is_told(tmp_path):
     questions = find_benchmark("gcog/productive")
     rows = questions.view("ood")[0].numpy(["question"])["question"].tolist()
     (tmp_path / "a.txt").write_text("\n".join(f"{text} indeed" for text in rows[:20]))
-    view = count_duplicate_rows(Corpus.at(tmp_path), questions)["views"]["ood"]
+    view = count_duplicate_rows(list_text_files(tmp_path), questions)["views"]["ood"]
     assert (view["exact"], view["near"]) == (0, 20)
     assert view["near_own_training"] == 0
 
@@ -170,8 +171,8 @@ def test_near_duplicates_are_found_and_the_benchmarks_own_likeness_is_told(tmp_p
 def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatch):
     monkeypatch.setattr(corpus_module, "PIECE", 4)
     (tmp_path / "a.txt").write_text("\n".join([*map(str, range(9)), asked_texts[0]]))
-    result = Corpus.at(tmp_path)
-    assert [len(piece) for piece in result.pieces()] == [4, 4, 2]
+    result = list_text_files(tmp_path)
+    assert [len(piece) for piece in iterate_pieces(result)] == [4, 4, 2]
     assert count_duplicate_rows(result, benchmark)["views"]["ood"]["exact"] == 1
 
 
@@ -182,13 +183,13 @@ def test_a_corpus_is_read_in_pieces(benchmark, asked_texts, tmp_path, monkeypatc
 def test_files_that_cannot_be_read_are_named(tmp_path, name, content, why, benchmark):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadData, match=why):
-        count_duplicate_rows(Corpus.at(tmp_path), benchmark)
+        count_duplicate_rows(list_text_files(tmp_path), benchmark)
 
 
 def test_a_folder_without_texts_is_refused(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\0")
     with pytest.raises(FarshiftError, match="no texts found"):
-        Corpus.at(tmp_path)
+        list_text_files(tmp_path)
 
 
 def test_probe_runs_all_that_it_is_given_and_says_what_it_found(tmp_path, asked_texts):
