@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, BinaryIO
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Header, Path, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
@@ -100,27 +100,37 @@ def _require_state(request: Request) -> State:
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 408, 413, 415, 422, 429, 503, 507)
+    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
-async def hand_in(request: Request, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
+async def hand_in(
+    request: Request,
+    bearer: Authorisation = "",
+    content_digest: Digest = "",
+    window: Annotated[str, Query(description="The sealed window that it answers, signed by the team's key.")] = "",
+) -> Response:
     """Submit the zip in the request's body. Returns 202 with the address of its state: `queued`, `running`, `entered`,
-    `refused`, or `failed`. The same bytes are the same submission."""
+    `refused`, or `failed`. The same bytes are the same submission. What arrives before a sealed window closes counts,
+    also if it is checked later."""
 
     async def accept(state: State) -> Response:
         sender = await run_in_threadpool(_identify, state, request, bearer)
-        async with _receive_body(request, state, sender, sender.owner, content_digest) as (id, digest, size):
-            await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
-            job, new = await run_in_threadpool(_enqueue_submission, state, sender, id, digest, size)
+        if window:
+            name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
+            sender = replace(sender, owner=make_answers_owner(name, sender.owner))
+        async with _receive_body(request, state, sender, content_digest) as (id, digest, size):
+            arrived, given = get_utc_time(), (state, sender, id, digest, size)
+            if not window:
+                await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
+            await run_in_threadpool(state.files.finish, id)
+            if window:
+                job, new = await to_thread.run_sync(_enqueue_answers, *given, name, arrived, limiter=state.locking)
+            else:
+                job, new = await run_in_threadpool(_enqueue, *given)
         return _make_response(202 if new else 200, job.record(), {"Location": f"submissions/{job.id}"})
 
     return await _drain_if_refused(request, accept)
-
-
-def _enqueue_submission(state: State, sender: Sender, id: str, digest: str, size: int) -> tuple[Job, bool]:
-    state.files.finish(id)
-    return _enqueue(state, sender, id, digest, size)
 
 
 def _enqueue(
@@ -136,6 +146,24 @@ def _enqueue(
     if not new:
         state.files.drop(id)
     return job, new
+
+
+def _enqueue_answers(
+    state: State, sender: Sender, id: str, digest: str, size: int, window: str, arrived: datetime
+) -> tuple[Job, bool]:
+    """Queue answers to a window, which is not closed meanwhile. The time of arrival counts, that of the first arrival
+    if the board failed to check the same bytes before."""
+    with state.board.locked():
+        known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
+        if known is not None and known.state == FAILED:
+            created = min(created, known.created)
+        if known is None or known.state in (REFUSED, FAILED):
+            try:
+                require_open(find_window(state.board.ledger.records(), window), datetime.fromtimestamp(created, UTC))
+            except SubmissionRejected as error:
+                state.files.drop(id)
+                raise HTTPProblem.make(409, str(error)) from error
+        return _enqueue(state, sender, id, digest, size, created)
 
 
 def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
@@ -163,63 +191,17 @@ def state_of(request: Request, id: Annotated[str, Path(description="As returned 
     return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
 
 
-@router.post(
-    "/windows/{window}/answers",
-    status_code=202,
-    response_class=Response,
-    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 429, 503, 507)
-    | {200: {"description": "Already known."}},
-    openapi_extra=_BODY,
-)
-async def answers(request: Request, window: str, bearer: Authorisation = "", content_digest: Digest = "") -> Response:
-    """Submit answers to an open sealed window, signed by the team's key. Returns 202 with the address of their state,
-    or 200 if these answers were submitted before. What arrives before the window closes counts, also if it is checked
-    later. No score is available before the window closes."""
-
-    async def accept(state: State) -> Response:
-        sender = await run_in_threadpool(_identify, state, request, bearer)
-        name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
-        owned = replace(sender, owner=make_answers_owner(name, sender.owner))
-        async with _receive_body(request, state, owned, owned.owner, content_digest) as (id, digest, size):
-            given = (state, owned, name, id, digest, size, get_utc_time())
-            job, new = await to_thread.run_sync(_enqueue_answers, *given, limiter=state.locking)
-        location = {"Location": f"../../submissions/{job.id}"}
-        return _make_response(202 if new else 200, job.record(), location)
-
-    return await _drain_if_refused(request, accept)
-
-
-def _enqueue_answers(
-    state: State, sender: Sender, window: str, id: str, digest: str, size: int, arrived: datetime
-) -> tuple[Job, bool]:
-    """Queue answers to a window, which is not closed meanwhile. The time of arrival counts, that of the first arrival
-    if the board failed to check the same bytes before."""
-    state.files.finish(id)
-    try:
-        with state.board.locked():
-            known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
-            if known is not None and known.state == FAILED:
-                created = min(created, known.created)
-            if known is None or known.state in (REFUSED, FAILED):
-                opened = find_window(state.board.ledger.records(), window)
-                require_open(opened, datetime.fromtimestamp(created, UTC))
-            return _enqueue(state, sender, id, digest, size, created)
-    except SubmissionRejected as error:
-        state.files.drop(id)
-        raise HTTPProblem.make(409, str(error)) from error
-
-
-def _reserve(state: State, sender: Sender, owner: str, size: int, id: str) -> None:
+def _reserve(state: State, sender: Sender, size: int, id: str) -> None:
     """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, if the disk may
     become full when all that is arriving has arrived, or if its owner would use more than half of the free disk."""
     measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
     try:
-        state.queue.reserve(owner, size, id)
+        state.queue.reserve(sender.owner, size, id)
     except QuotaExceeded as error:
         _record_refusal(state, sender, error)
         raise
     coming = measure_arriving(state.queue, state.files)
-    half_of_free = coming[owner] + state.queue.measure_owned(owner)  # of what is free without its files
+    half_of_free = coming[sender.owner] + state.queue.measure_owned(sender.owner)  # of what is free without its files
     if not state.files.has_room(max(coming.total(), half_of_free)):
         raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
 
@@ -240,9 +222,9 @@ def _read_content_length(request: Request, state: State) -> int:
 
 @asynccontextmanager
 async def _receive_body(
-    request: Request, state: State, sender: Sender, owner: str, content_digest: str
+    request: Request, state: State, sender: Sender, content_digest: str
 ) -> AsyncIterator[tuple[str, str, int]]:
-    """Receive the body of a request into a new file, and count it for `owner` meanwhile. Gives the file's id, its
+    """Receive the body of a request into a new file, and count it for its sender meanwhile. Gives the file's id, its
     sha256 and its size; if it is refused within the context, nothing is left. Raises `HTTPProblem` if the body is not
     accepted, is incomplete, or does not have the stated digest."""
     stated, most = parse_digest_header(content_digest), _read_content_length(request, state)
@@ -251,7 +233,7 @@ async def _receive_body(
     try:
         with translate_os_errors(path, ADVICE), path.open("r+b") as file:
             lock_arriving(file)
-            await run_in_threadpool(_reserve, state, sender, owner, most, id)
+            await run_in_threadpool(_reserve, state, sender, most, id)
             digest, size = await _write_body(request, file, state.settings)
             if not size:
                 raise HTTPProblem.make(400, "the body is empty, or was cut off")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ...core.documents import parse_toml
 from ...core.durable import read_private
@@ -48,8 +48,9 @@ class RemoteBoard:
     given: str = field(default="", repr=False)
     sleep: Callable[[float], object] = field(default=time.sleep, repr=False)
 
-    def _post(self, path: str, file: Path, digest: str) -> Answer:
-        url, token = f"{self._api}/{path}", find_token(self.url, self.given)
+    def _post(self, file: Path, digest: str, window: str = "") -> Answer:
+        url, token = f"{self._api}/submissions", find_token(self.url, self.given)
+        url += f"?window={quote(window, safe='')}" if window else ""
         headers = {
             "Content-Type": "application/zip",
             "Content-Length": str(file.stat().st_size),
@@ -75,7 +76,7 @@ class RemoteBoard:
         """Validate a submission and send it. It is on the board's disk when this returns."""
         file = Path(file)
         digest = validate_submission(file).digest
-        answer = self._post("submissions", file, digest)
+        answer = self._post(file, digest)
         state = _parse_state(answer)
         return QueuedSubmission(state["id"], answer.status == 202, state)
 
@@ -120,7 +121,7 @@ class RemoteBoard:
         """Submit to a sealed window and wait until the board has checked the answers. Returns the file's sha256, when
         the board `received` it, and whether it is `new`."""
         digest = compute_file_sha256(file)
-        answer = self._post(f"windows/{window}/answers", file, digest)
+        answer = self._post(file, digest, window)
         state = _parse_state(answer)
         self._wait(QueuedSubmission(state["id"], answer.status == 202, state))
         received = format_untrusted(str(state.get("received")), 40)

@@ -52,7 +52,7 @@ def intake(opened, clock) -> Iterator[Intake]:
 
 def post(intake: Intake, content: bytes, token: str = "") -> httpx2.Response:
     headers = {"Content-Type": "application/zip", "Authorization": f"Bearer {token or intake.token}"}
-    return httpx2.post(f"{intake.url}/api/v1/windows/{WINDOW}/answers", content=content, headers=headers, timeout=60)
+    return httpx2.post(f"{intake.url}/api/v1/submissions?window={WINDOW}", content=content, headers=headers, timeout=60)
 
 
 def state_of(intake: Intake, answer: httpx2.Response) -> dict[str, Any]:
