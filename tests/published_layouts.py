@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.core.errors import Unavailable
-from farshift.loaders.acquire.expected import find_differences
 from farshift.loaders.acquire.piecewise import add_schema
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import load_reader
@@ -35,13 +33,3 @@ def check_layout(name: str, layout: tuple[dict[str, str | bytes], dict[str, list
     assert result == {
         field: pytest.approx(values) if isinstance(values[0], float) else values for field, values in some.items()
     }
-
-
-def check_counts(name: str) -> None:
-    """The real rows, where this machine can have them, have the counts that were published."""
-    source = find_source(name)
-    assert source.definition.expected
-    try:
-        assert find_differences(source.definition.expected, source.table()) == []
-    except Unavailable as error:
-        pytest.skip(str(error))

@@ -143,13 +143,6 @@ def test_a_way_that_is_none_is_refused(monkeypatch):
         fs.load(ON)
 
 
-def test_a_marker_of_an_older_version_with_checksums_of_blocks_is_believed_by_its_sha256(table):
-    marker = table.with_name("a.arrow.ok")
-    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"block": 4194304, "crc32": [1]}))
-    load_or_build_table(table, lambda: pytest.fail("built again"))
-    assert [item.state for item in verify_cache()] == ["intact"]
-
-
 def test_a_damaged_marker_costs_a_rebuild_and_no_more(table):
     marker = table.with_name("a.arrow.ok")
     marker.write_bytes(marker.read_bytes()[:-9])

@@ -7,7 +7,6 @@ from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.image_sets import cue_conflict
-from published_layouts import check_counts
 from twins import laid, picture
 
 FILES = {
@@ -48,7 +47,3 @@ def test_a_picture_has_the_label_of_its_shape_and_the_name_of_its_texture(tmp_pa
 def test_a_picture_of_nothing_that_is_known_is_named(tmp_path, name):
     with pytest.raises(BadData, match=f"{name.partition('/')[2]} is not an image of one of airplane"):
         rows(tmp_path, FILES | {name: picture(5)})
-
-
-def test_the_real_pictures_have_the_published_counts():
-    check_counts("texture_shape")

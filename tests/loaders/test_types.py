@@ -426,60 +426,54 @@ def pin(folder: Path, columns: list[pa.Array], name: str = "it", **said: Any) ->
     return pin_source(data, name, folder, folder)
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, tmp_path, name, types):
+def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, tmp_path, name):
     case = REFUSED[name]
     with pytest.raises(FarshiftError, match=case.said.replace(": x", "(, row 1)?: x")) as refused:
-        pin(tmp_path, case.columns, types=types)
+        pin(tmp_path, case.columns)
     assert 'types = { x = "string" }' in str(refused.value)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "loaders").exists()
     for number, (kind, values) in enumerate(case.remedies.items()):
         output = Heard()
         with report_to(output):
-            built = pin(tmp_path, case.columns, f"it{number}", types=types | {"x": kind})
+            built = pin(tmp_path, case.columns, f"it{number}", types={"x": kind})
         table = built.table()
         assert built.schema["x"].type == kind
         assert sorted(table["x"].to_pylist()) == sorted(values)
         assert any("rounded" in line for line in output.lines) == (kind == "float64" and name in ROUNDED)
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
-def test_a_column_without_values_is_left_out(cache, tmp_path, types):
+def test_a_column_without_values_is_left_out(cache, tmp_path):
     with pytest.raises(FarshiftError, match="a.parquet.* has (no values|no row with .*): remove "):
-        pin(tmp_path, [pa.nulls(10)], types=types)
+        pin(tmp_path, [pa.nulls(10)])
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
-def test_times_with_a_zone_and_without_are_not_of_one_column(cache, tmp_path, types):
+def test_times_with_a_zone_and_without_are_not_of_one_column(cache, tmp_path):
     columns = [pa.array(TIMES[:10]), pa.array(TIMES[:10], pa.timestamp("us", "UTC"))]
     with pytest.raises(FarshiftError, match="a.parquet: column 'x' has times without a zone, but b.parquet with one"):
-        pin(tmp_path, columns, inputs=["row"], meta=["x"], types=types)
+        pin(tmp_path, columns, inputs=["row"], meta=["x"])
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
-def test_parts_of_a_microsecond_are_not_lost_in_silence(cache, tmp_path, types):
+def test_parts_of_a_microsecond_are_not_lost_in_silence(cache, tmp_path):
     column = [pa.array([*range(0, 9000, 1000), 1], pa.timestamp("ns"))]
     with pytest.raises(FarshiftError, match=r"a.parquet.*: x is 1970-01-01 00:00:00.000000001 .timestamp.ns.., which"):
-        pin(tmp_path, column, inputs=["row"], meta=["x"], types=types)
+        pin(tmp_path, column, inputs=["row"], meta=["x"])
     built = pin(tmp_path, column, inputs=["row"], meta=["x"], types={"x": "string"})
     assert "1970-01-01 00:00:00.000000001" in built.table()["x"].to_pylist()
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
-def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_path, types):
+def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_path):
     halves = [row / 2 for row in range(10)]
-    built = pin(tmp_path, [pa.array(range(10)), pa.array(halves, pa.float32()), pa.array(halves)], types=types)
+    built = pin(tmp_path, [pa.array(range(10)), pa.array(halves, pa.float32()), pa.array(halves)])
     assert built.schema["x"].type == "float64"
     assert sorted(built.table()["x"].to_pylist()) == sorted([*range(10), *halves, *halves])
 
 
-@pytest.mark.parametrize("types", [{}, {"y": "int64"}], ids=["parquet", "table"])
-def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path, types):
+def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path):
     output = Heard()
     with report_to(output):
-        built = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)], types=types)
+        built = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)])
     assert built.schema["x"].type == "float32[2]"
     assert "[data] x: the numbers of its lists are rounded to float32" in output.lines
 

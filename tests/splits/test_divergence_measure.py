@@ -7,16 +7,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
-from xml.etree import ElementTree
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError
+from farshift.loaders.readers.parses import parse_funql
 from farshift.splits.measures.divergence import chernoff_coefficient, find_runs, measure_divergence, split_words
 from hypothesis import given
 from hypothesis import strategies as st
-from support import SHARED
+from published_files import published_file, published_rows
 
 COUNTS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12).filter(
     lambda pairs: any(p for p, _ in pairs) and any(q for _, q in pairs)
@@ -94,11 +94,15 @@ def _runs(tokens: list[str], length: int) -> Iterator[tuple[str, ...]]:
     return zip(*(tokens[k:] for k in range(length)), strict=False)
 
 
-ENTITIES = {"cityid", "stateid", "riverid", "placeid", "countryid"}
-TYPES = {"capital", "city", "lake", "major", "mountain", "place", "river", "state"}
-NESTED = {"largest_one": 1, "smallest_one": 1, "most": 2, "fewest": 2}
+def _applications(query: str) -> list[tuple[str, int, int, str]]:
+    """A function, its number of arguments, and what stands at one of them: a compound of Shaw et al. 2021."""
 
-Tree = tuple[str, tuple["Tree", ...]]
+    def walk(term):
+        for position, argument in enumerate(term.arguments):
+            yield term.symbol, len(term.arguments), position, argument.symbol
+            yield from walk(argument)
+
+    return list(walk(parse_funql(query)))
 
 
 @pytest.mark.parametrize(
@@ -106,87 +110,23 @@ Tree = tuple[str, tuple["Tree", ...]]
     [("standard", 0.027, 3), ("template_1", 0.075, 6), ("length_1", 0.170, 11), ("tmcd_1", 0.190, 0)],
 )
 def test_compound_divergences_of_geoquery_are_the_published_ones(split, published, unseen):
-    """Shaw et al. 2021, table 2: FunQL programs with entities made anonymous; a compound is a function, its number of
-    arguments, and what stands at one of them."""
-    folder = SHARED / "geoquery"
-    if not folder.exists():
-        pytest.skip("the files of GeoQuery are not on this machine")
-    programs = {
-        int(example.get("id")): _anonymous(_arguments_of_their_own(_parsed(mrl.text)))
-        for example in ElementTree.parse(folder / "geography-multilingual.xml").getroot()
-        for mrl in example.iter("mrl")
-        if mrl.get("lang") == "geo-funql"
-    }
-    ids = json.loads((folder / "splits" / f"{split}.json").read_text("utf-8"))
-    train, test = ([programs[k] for k in ids[part]] for part in ("train", "test"))
-    result = measure_divergence(train, test, atoms=_symbols, compounds=_applications)
+    """Shaw et al. 2021, table 2."""
+    lists, rows = json.loads(published_file(f"geoquery/splits/{split}.json").read_text()), published_rows("geoquery")
+    queries = dict(zip(rows["number"].to_pylist(), rows["funql"].to_pylist(), strict=True))
+    train, test = ([queries[number] for number in lists[part]] for part in ("train", "test"))
+    result = measure_divergence(train, test, atoms=lambda text: re.findall(r"[^(), ]+", text), compounds=_applications)
     assert round(result.compounds, 3) == published
     assert result.unseen_atoms == unseen
-
-
-def _parsed(text: str) -> Tree:
-    tokens = re.findall(r"'[^']*'|[^(),\s]+|[(),]", text)
-
-    def node() -> Tree:
-        name, children = tokens.pop(0), []
-        if tokens and tokens[0] == "(":
-            while tokens.pop(0) != ")":
-                children.append(node())
-        return name, tuple(children)
-
-    return node()
-
-
-def _arguments_of_their_own(tree: Tree) -> Tree:
-    """Shaw et al.'s normal form: an entity is one symbol, a type of things an intersection, and what a superlative
-    compares is an argument of its own."""
-    name, children = tree
-    if name in ENTITIES:
-        return f"{name}({','.join(child.strip(chr(39)) for child, _ in children)})", ()
-    if name in TYPES:
-        inner = children[0]
-        return (name, ()) if inner == ("all", ()) else ("intersection", ((name, ()), _arguments_of_their_own(inner)))
-    before = []
-    for _ in range(NESTED.get(name, 0)):
-        before.append((children[0][0], ()))
-        children = children[0][1]
-    return name, (*before, *map(_arguments_of_their_own, children))
-
-
-def _anonymous(tree: Tree) -> Tree:
-    result = {symbol for symbol in _symbols(tree) if symbol.split("(")[0] in ENTITIES}
-    names = {symbol: f"m{k}" for k, symbol in enumerate(sorted(result, key=lambda symbol: (-len(symbol), symbol)))}
-
-    def renamed(node: Tree) -> Tree:
-        return names.get(node[0], node[0]), tuple(map(renamed, node[1]))
-
-    return renamed(tree)
-
-
-def _symbols(tree: Tree) -> Iterator[str]:
-    yield tree[0]
-    for child in tree[1]:
-        yield from _symbols(child)
-
-
-def _applications(tree: Tree) -> Iterator[tuple[str, int, int, str]]:
-    name, children = tree
-    for position, child in enumerate(children):
-        yield name, len(children), position, child[0]
-        yield from _applications(child)
 
 
 @pytest.mark.parametrize(
     ("split", "pairs", "triples"), [("mcd1", 0.050, 0.341), ("mcd2", 0.020, 0.314), ("mcd3", 0.051, 0.347)]
 )
 def test_scan_mcd_diverges_in_its_triples_of_words_while_its_atoms_hardly_do(split, pairs, triples):
-    folder = SHARED / "scan" / "mcd_split"
-    if not folder.exists():
-        pytest.skip("the files of SCAN are not on this machine")
     commands = [
         [
             line.split(" OUT: ")[0].removeprefix("IN: ")
-            for line in (folder / f"tasks_{part}_{split}.txt").read_text("utf-8").splitlines()
+            for line in published_file(f"scan/mcd_split/tasks_{part}_{split}.txt").read_text("utf-8").splitlines()
         ]
         for part in ("train", "test")
     ]

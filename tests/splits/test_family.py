@@ -99,14 +99,6 @@ def test_every_member_is_frozen_as_if_it_stood_alone(farshift, tmp_path):
     assert freeze(alone, tmp_path / "again")[0].identity == frozen[1]["identity"]
 
 
-def test_a_member_that_is_refused_does_not_stop_the_others(farshift, tmp_path):
-    done = farshift("splits", "build", family(tmp_path, "[99, 12]"), "--out", tmp_path / "out")
-    assert done.returncode == 1
-    assert "scan/short_99@1 does not have the shift that it declares" in done.stderr
-    assert (tmp_path / "out/scan/short_12/v1/split.toml").exists()
-    assert not (tmp_path / "out/scan/short_99").exists()
-
-
 def test_a_split_read_from_published_files_must_ship_its_rows(tmp_path):
     path = family(tmp_path, "[10]")
     pin = f'[[files]]\nname = "list.txt"\nsha256 = "{"0" * 64}"\nbytes = 3\n'

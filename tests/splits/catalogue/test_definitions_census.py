@@ -11,15 +11,6 @@ INCOME = "COW ENG FER HINS1 HINS2 HINS3 HINS4 NWLA NWLK OCCP POBP RELP WKHP WKW 
 UNEMPLOYED = "ENG POBP RELP WKHP WKW WRK OCCP DIS ESP MIG MIL ANC NATIVITY DEAR DEYE DREM DPHY FER AGEP SEX ST MAR CIT RAC1P SCHL"
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    return folder
-
-
 def states(source, rows):
     """A zip for each state of the source's files, with `rows` for the number of the state."""
     (distribution,) = find_source(source).definition.distributions

@@ -9,15 +9,8 @@ import pytest
 from farshift.core.errors import BadData
 from twins import csv, laid, picture, pulled, tar, twin, values, zipped
 
-
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0, Clothing1M (research only)")
-    return folder
+ACCEPTED = "CC BY-NC 4.0, Clothing1M (research only)"
+"""The licences that `place` agrees to."""
 
 
 def records(rows, labels, start=0):

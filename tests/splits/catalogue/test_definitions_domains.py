@@ -8,16 +8,8 @@ import pytest
 from farshift.core.errors import BadData, Unavailable
 from twins import laid, picture, pulled, tar, twin, values, zipped
 
-
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    accepted = "OfficeHome (non-commercial research), DomainNet (non-commercial research), CC BY-NC-SA 4.0"
-    monkeypatch.setenv("FARSHIFT_ACCEPT", accepted)
-    return folder
+ACCEPTED = "OfficeHome (non-commercial research), DomainNet (non-commercial research), CC BY-NC-SA 4.0"
+"""The licences that `place` agrees to."""
 
 
 def folders(domains, categories, rows=10):

@@ -9,15 +9,8 @@ from farshift.core.errors import BadData
 from servers import web
 from twins import csv, laid, picture, pulled, tar, twin, values, zipped
 
-
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "Waterbirds (non-commercial research), CelebA (non-commercial research)")
-    return folder
+ACCEPTED = "Waterbirds (non-commercial research), CelebA (non-commercial research)"
+"""The licences that `place` agrees to."""
 
 
 def waterbirds():

@@ -37,14 +37,8 @@ FIFTEEN = [
 FOUR = ["speckle_noise", "gaussian_blur", "spatter", "saturate"]
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "ImageNet (non-commercial research)")
-    return folder
+ACCEPTED = "ImageNet (non-commercial research)"
+"""The licences that `place` agrees to."""
 
 
 def pixels(number, shape=(3, 32, 32)):

@@ -16,14 +16,8 @@ GROUPS, TEXTS, WILDS = (
 """What the tests of the layouts lay."""
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "Waterbirds (non-commercial research)")
-    return folder
+ACCEPTED = "Waterbirds (non-commercial research)"
+"""The licences that `place` agrees to."""
 
 
 def ones(batch):

@@ -12,15 +12,8 @@ from farshift.core.errors import BadData
 from farshift.loaders.readers.mathematics import extract_boxed
 from twins import laid, pulled, tar, twin, values, zipped
 
-
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "CC BY-NC 4.0")
-    return folder
+ACCEPTED = "CC BY-NC 4.0"
+"""The licences that `place` agrees to."""
 
 
 def jsonl(records):

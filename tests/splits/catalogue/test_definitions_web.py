@@ -8,15 +8,8 @@ import pytest
 from farshift.core.errors import BadData
 from twins import laid, picture, pulled, tar, twin, values, zipped
 
-
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FARSHIFT_ACCEPT", "ANIMAL-10N (research only), ImageNet (non-commercial research)")
-    return folder
+ACCEPTED = "ANIMAL-10N (research only), ImageNet (non-commercial research)"
+"""The licences that `place` agrees to."""
 
 
 def test_animals_are_labelled_by_the_names_of_their_files(place, tmp_path):

@@ -17,16 +17,6 @@ from hub_server import serving as hub_serving
 from twins import csv, gz, laid, npy, picture, pulled, tar, twin, values, zipped
 
 
-@pytest.fixture
-def place(tmp_path, monkeypatch, cache):
-    """A home of definitions, and a home of nobody's yet."""
-    folder = tmp_path / "definitions"
-    folder.mkdir()
-    monkeypatch.setenv("FARSHIFT_PATH", str(folder))
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / "home"))
-    return folder
-
-
 def camelyon17():
     files, rows = {}, []
     for number in range(30):

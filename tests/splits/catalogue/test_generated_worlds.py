@@ -19,6 +19,7 @@ from farshift.loaders.generators import (
     shapes,
     shifted_gaussians,
     slabs,
+    xor_clusters,
 )
 from farshift.loaders.generators.scan import list_commands
 from scipy.integrate import solve_ivp
@@ -331,3 +332,11 @@ def test_the_best_penalty_is_the_noises_variance_wherever_inputs_lie(inputs):
 def test_options_that_cannot_be_are_refused(generate, options, complaint):
     with pytest.raises(BadDefinition, match=complaint):
         generate(seed="t", **options)
+
+
+@pytest.mark.parametrize(
+    "change", [{"dimension": 201}, {"dimension": 0}, {"shift": 0.1}, {"shift": 0.0}, {"shift": 20.0}]
+)
+def test_means_that_are_not_exact_or_not_orthogonal_are_refused(change):
+    with pytest.raises(BadDefinition, match="xor_clusters: dimension = "):
+        xor_clusters.rows(**{"seed": "test", "count": 3000, "dimension": 200, "shift": 0.5} | change)

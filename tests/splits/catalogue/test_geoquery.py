@@ -1,22 +1,17 @@
-"""GeoQuery: anonymised as its published splits were made, and the splits as the lists have them."""
+"""GeoQuery, anonymised as its published splits were made, and the rule that takes published lists."""
 
 from __future__ import annotations
 
 import json
 import re
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.parses import geoquery, iterate_entities, normalise_term, parse_funql
-from farshift.splits.catalogue import find_manifest
-from farshift.splits.measures.divergence import measure_divergence
 from farshift.splits.rules import published
 from hypothesis import given
 from hypothesis import strategies as st
-from published_files import published_file, published_rows
 
 NORMAL = {
     "answer(city(loc_2(stateid('virginia'))))": "answer ( intersection ( city , loc_2 ( stateid ( virginia ) ) ) )",
@@ -98,83 +93,6 @@ def test_a_corpus_that_cannot_be_read_is_refused(tmp_path):
     files["corpus.xml"].write_text("<examples>")
     with pytest.raises(BadData, match=r"corpus\.xml is not well-formed XML"):
         geoquery(files, questions=1)
-
-
-def test_the_880_questions_have_289_queries_without_a_name_in_them():
-    rows = published_rows("geoquery")
-    assert rows.num_rows == 880
-    assert len(rows["funql"].unique()) == 289
-    assert not any(re.search(r"\b(city|state|river|place|country)id\b", query) for query in rows["funql"].to_pylist())
-
-
-def published_list(name):
-    return json.loads(published_file(f"geoquery/splits/{name}_1.json").read_text())
-
-
-@pytest.mark.parametrize("split", ["template", "tmcd", "length"])
-def test_parts_are_the_published_lists(split):
-    lists, rows = published_list(split), published_rows("geoquery")
-    assigned = find_manifest(f"geoquery/{split}").rows(rows, find_source("geoquery").schema)
-    number = dict(zip(rows["row_id"].to_pylist(), rows["number"].to_pylist(), strict=True))
-    words = dict(zip(rows["number"].to_pylist(), rows["words"].to_pylist(), strict=True))
-    parts: dict[str, set[int]] = {"train": set(), "ood_test": set()}
-    for row_id, part in zip(assigned["row_id"].to_pylist(), assigned["part"].to_pylist(), strict=True):
-        parts[part].add(number[row_id])
-    assert parts["train"] == set(lists["train"])
-    stored = {item for item in lists["test"] if split != "length" or words[item] > 7}
-    assert parts["ood_test"] == stored
-    assert len(stored) == (339 if split == "length" else len(lists["test"]))
-
-
-def marked(name):
-    """The rows of GeoQuery, and which of them a published list puts into training and test."""
-    rows, lists = published_rows("geoquery"), published_list(name)
-    return rows, *(np.isin(rows["number"].to_numpy(), lists[part]) for part in ("train", "test"))
-
-
-def test_no_query_of_the_template_list_stands_on_both_sides():
-    rows, train, test = marked("template")
-    queries = np.asarray(rows["funql"].to_pylist())
-    assert not set(queries[train]) & set(queries[test])
-
-
-def test_the_published_cut_by_length_goes_through_the_questions_of_seven_words():
-    rows, train, test = marked("length")
-    words = rows["words"].to_numpy()
-    assert words[train].max() == words[test].min() == 7
-
-
-def compounds(query):
-    """Each symbol with the place it has under another, as the lists' authors count compounds of two."""
-    return [
-        (term.symbol, len(term.arguments), position, argument.symbol)
-        for term in subterms(parse_funql(query))
-        for position, argument in enumerate(term.arguments)
-    ]
-
-
-def subterms(term):
-    yield term
-    for argument in term.arguments:
-        yield from subterms(argument)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("standard", 0.027), ("template", 0.075), ("length", 0.170), ("tmcd", 0.190)]
-)
-def test_compound_divergence_is_what_the_lists_have(name, expected):
-    rows = published_rows("geoquery")
-    lists = json.loads(published_file(f"geoquery/splits/{name}{'' if name == 'standard' else '_1'}.json").read_text())
-    queries = dict(zip(rows["number"].to_pylist(), rows["funql"].to_pylist(), strict=True))
-    train, test = ([queries[number] for number in lists[part]] for part in ("train", "test"))
-    result = measure_divergence(train, test, atoms=symbols, compounds=compounds)
-    assert result.compounds == pytest.approx(expected, abs=0.002)
-    if name == "tmcd":
-        assert result.unseen_atoms == 0
-
-
-def symbols(query):
-    return [token for token in query.split() if token not in "(),"]
 
 
 TABLE = pa.table({"number": [0, 1, 2, 3], "words": [4, 5, 5, 9]})

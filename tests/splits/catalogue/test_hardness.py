@@ -1,4 +1,4 @@
-"""Hardness annotated by people or measured on models: Winogrande sentences and ARC questions."""
+"""Hardness annotated by people or measured on models, as it is read: Winogrande sentences and ARC questions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,9 @@ import gzip
 import json
 import re
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers.questions import arc_annotated, winogrande_hardness
-from farshift.splits.catalogue import find_manifest
-from farshift.splits.rules import published
-from published_files import published_file, published_rows
 
 SENTENCE = ("The cup did not fit in the bag because the _ was small.", "cup", "bag", "bag", "agree", "If X ..")
 
@@ -42,26 +37,6 @@ def test_sentences_of_another_form_are_refused(sentences):
         winogrande_hardness(sentences(SENTENCE, (*SENTENCE[:3], "box", "agree", "")), parts={"rows.tsv": "hard_test"})
     with pytest.raises(BadDefinition, match=r"the part of rows\.tsv must begin with easy, medium, hard"):
         winogrande_hardness(sentences(SENTENCE), parts={"rows.tsv": "simple_test"})
-
-
-@pytest.mark.parametrize(
-    ("part", "files"),
-    [
-        ("train", ["easy/pool_400.tsv"]),
-        ("id_test", ["easy/test_100.tsv"]),
-        ("ood_val", ["medium/test_100.tsv"]),
-        ("ood_test", ["hard/pool_400.tsv", "hard/test_100.tsv"]),
-    ],
-)
-def test_winogrande_parts_are_the_published_files_without_doubted_answers(part, files):
-    paths = [published_file(f"winogrande-hardness/{name}") for name in files]
-    lines = [line.split("\t") for path in paths for line in path.read_text().splitlines()]
-    trusted = sorted((cells[0], cells[3]) for cells in lines if cells[4] == "agree")
-    rows = published_rows("winogrande_hardness")
-    outcome = published.parts(rows, **find_manifest("winogrande_hardness/easy_to_hard").definition.parameters)
-    accepted = rows.filter(pa.array(outcome.part == part)).to_pylist()
-    assert sorted((row["sentence"], row[f"option{row['answer'] + 1}"]) for row in accepted) == trusted
-    assert len(lines) - len(accepted) == (57 if part == "ood_test" else 0)
 
 
 QUERY = "Question: Which of these\nis warm?\n A. ice\n B. the sun\n C. snow\n D. rain\nAnswer:"
@@ -134,17 +109,3 @@ def test_files_that_cannot_be_read_are_refused(arc):
         read(files)
     with pytest.raises(BadDefinition, match="unknown set hard: use challenge or easy"):
         read(files, "hard")
-
-
-def test_arc_levels_are_the_published_annotations():
-    annotations = json.loads(published_file("arc-annotations/arc-challenge-easy-annotations.json").read_text())
-    rows = published_rows("arc_annotated").to_pydict()
-    assert len(rows["answer"]) == 2969 <= len(annotations) == 5120
-    counts = {field: np.bincount(rows[field]).tolist() for field in ("difficulty", "depth_of_knowledge", "bloom")}
-    assert counts == {
-        "difficulty": [0, 653, 1925, 391],
-        "depth_of_knowledge": [0, 1484, 1337, 148],
-        "bloom": [0, 674, 814, 845, 490, 146],
-    }
-    assert set(rows["answer"]) == {0, 1, 2, 3}
-    assert all(len(options.splitlines()) == 4 for options in rows["options"])

@@ -5,12 +5,9 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from collections import Counter
 
 import pytest
-from farshift import load
-from farshift.core.errors import BadData, BadDefinition, Unavailable
-from farshift.loaders.acquire.source import find_source
+from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers.mail_archive import find_arrival_month, read
 
 OPTIONS = {"folder": "package/data", "spam": ["spam-1"], "hard": ["hard-ham-1"], "years": [2001, 2003], "longest": 40}
@@ -84,28 +81,3 @@ def test_an_archive_that_cannot_be_read_or_lacks_a_collection_is_refused(tmp_pat
     item = archive(tmp_path, {"package/data/spam-1/1.json": mail("a", "b")})
     with pytest.raises(BadDefinition, match=r"mails\.tgz has no mails of hard-ham-1"):
         read(item, **OPTIONS)
-
-
-def pulled(name: str):
-    try:
-        return find_source(name).table()
-    except Unavailable as error:
-        pytest.skip(str(error))
-
-
-def test_the_corpus_has_the_published_collections_less_the_mails_that_stand_twice():
-    table = pulled("spam_assassin")
-    published = {"easy-ham-1": 2500, "easy-ham-2": 1400, "hard-ham-1": 250, "spam-1": 500, "spam-2": 1396}
-    result = Counter(table["collection"].to_pylist())
-    assert result.keys() == published.keys()
-    assert all(published[name] * 0.9 < count <= published[name] for name, count in result.items())
-    texts = [" ".join(text.lower().split()) for text in table["mail"].to_pylist()]
-    assert len(set(texts)) == len(texts)
-
-
-def test_the_time_split_has_both_kinds_of_mail_on_both_sides_and_the_hard_split_no_spam_in_its_test():
-    pulled("spam_assassin")
-    for part in ("train", "id_test", "ood_test"):
-        rows = load("spam_assassin/time", part=part).numpy(["spam"])["spam"]
-        assert 0.1 < rows.mean() < 0.6, part
-    assert load("spam_assassin/hard_ham", part="ood_test").numpy(["spam"])["spam"].sum() == 0

@@ -6,8 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from farshift import load
-from farshift.core.errors import BadDefinition, Unavailable
+from farshift.core.errors import BadDefinition
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.digits import coloured_digits, dominoes, rotate_images, rotated_digits
 from hypothesis import given
@@ -74,20 +73,6 @@ def test_no_image_is_dealt_out_twice_and_a_smaller_take_is_part_of_a_larger_one(
 def test_places_beyond_the_images_are_refused(tmp_path):
     with pytest.raises(BadDefinition, match="there are 100 images"):
         coloured(tmp_path, 100, deals=[{"rows": [0, 101], "environments": {"a": 0.5}}])
-
-
-def test_a_classifier_by_colour_is_right_for_85_percent_of_training_and_10_of_the_test_and_by_shape_for_75():
-    """The published rates (Arjovsky et al. 2019, section 5.2), within four standard errors."""
-    try:
-        find_source("colored_mnist_irm").table()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    for part, rows, rate in (("train", 50_000, 0.85), ("ood_test", 10_000, 0.10)):
-        table = load("colored_mnist_irm/color", part=part).arrow()
-        label = np.array(table["label"]) == 1
-        assert len(label) == rows
-        assert abs(((np.array(table["colour"]) == "green") == label).mean() - rate) < 0.015
-        assert abs(((np.array(table["digit"]) < 5) == label).mean() - 0.75) < 0.02
 
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (2, 28, 28), dtype=np.uint8)

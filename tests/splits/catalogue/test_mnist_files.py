@@ -1,4 +1,4 @@
-"""MNIST and Fashion-MNIST as published, and the format they come in."""
+"""The format of MNIST and Fashion-MNIST."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from farshift.core.errors import BadData, BadDefinition, Unavailable
-from farshift.loaders.acquire.source import find_source
+from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers.digits import idx as read
 from farshift.loaders.readers.digits import read_idx
 from idx_files import digits, idx
@@ -49,21 +48,3 @@ def test_images_without_their_labels_are_refused(tmp_path):
         read(files, **OPTIONS, parts={"train": ["a-images", "b-labels"]})
     with pytest.raises(BadDefinition, match="no file c-labels"):
         read(files, **OPTIONS, parts={"train": ["a-images", "c-labels"]})
-
-
-TRAIN = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-TEST = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-
-
-@pytest.mark.parametrize(
-    ("name", "label", "train", "test"),
-    [("mnist", "digit", TRAIN, TEST), ("fashion_mnist", "clothing", [6000] * 10, [1000] * 10)],
-)
-def test_the_source_has_the_published_counts_of_each_class(name, label, train, test):
-    try:
-        table = find_source(name).table()
-    except Unavailable as error:
-        pytest.skip(str(error))
-    result = Counter(zip(table["published"].to_pylist(), table[label].to_pylist(), strict=True))
-    assert [result["train", number] for number in range(10)] == train
-    assert [result["test", number] for number in range(10)] == test

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -159,3 +162,22 @@ def test_a_definition_that_cannot_be_says_why_in_one_line(rule, change, complain
     with pytest.raises((BadDefinition, UnknownName), match=complaint) as refused:
         getattr(instance, rule)(TABLE, **parameters)
     assert "\n" not in str(refused.value)
+
+
+def test_other_processes_give_the_same_labels():
+    """Another hash seed, another number of threads: the rules give the same bytes."""
+    code = (
+        "from hashlib import sha256; from noise_tables import *; from farshift.splits.rules import noise, noise_instance;"
+        "t = labelled(); c = dict(label='digit', classes=10, train=5000, seed='s', draw=1, rate=.4);"
+        "rules = [(noise.symmetric_exclusive, {}), (noise.symmetric_inclusive, {}), (noise.pair_flip, {}),"
+        " (noise_instance.instance_dependent, dict(image='image', brightest=255)),"
+        " (noise_instance.harder_noisier, dict(image='image'))];"
+        "print(*(sha256(given(t, rule(t, **c, **more)).tobytes()).hexdigest() for rule, more in rules))"
+    )
+    result = set()
+    for seed, threads in (("0", "1"), ("4242", "2")):
+        environment = os.environ | {"PYTHONHASHSEED": seed, "OMP_NUM_THREADS": threads, "PYTHONPATH": "tests"}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        result.add(done.stdout)
+    assert len(result) == 1
+    assert len(set(result.pop().split())) == 5

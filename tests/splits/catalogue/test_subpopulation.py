@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadDefinition, UnknownName
-from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules.subpopulation import cells
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,26 +66,3 @@ def test_of_rows_that_are_alike_only_the_first_is_used():
 def test_cells_that_there_are_not_enough_of_are_refused(train, more, error, complaint):
     with pytest.raises(error, match=complaint):
         drawn(table(), train, {}, **more)
-
-
-SHIFTS = {
-    "spurious_correlation": (0.8, 0.5, 0.5),
-    "attribute_imbalance": (0.5, 0.1, 0.5),
-    "class_imbalance": (0.5, 0.5, 0.1),
-}
-
-
-@pytest.mark.parametrize("shift", SHIFTS)
-def test_each_of_the_four_shifts_is_one_shift_alone(shift):
-    train = find_manifest(f"colored_mnist_even/{shift}").definition.parameters["train"]
-    total = sum(train.values())
-    aligned = (train["0/red"] + train["1/green"]) / total
-    green = (train["0/green"] + train["1/green"]) / total
-    positive = (train["1/red"] + train["1/green"]) / total
-    assert (aligned, green, positive) == SHIFTS[shift]
-
-
-def test_attribute_generalisation_trains_on_one_colour_and_tests_on_the_other():
-    parameters = find_manifest("colored_mnist_even/attribute_generalisation").definition.parameters
-    assert parameters["train"].keys() == {"0/red", "1/red"}
-    assert parameters["ood_test"].keys() == {"0/green", "1/green"}

@@ -9,7 +9,6 @@ from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import FolderFiles
 from farshift.loaders.readers.lines import conll, labelled_lines, labelled_texts
 from farshift.splits.rules import noise_published
-from published_files import published_rows
 
 REVIEWS = 'Sentiment\tText\nNegative\tDull.\x85 Long.\nPositive\t"A ""must"" see."\n'
 
@@ -206,14 +205,6 @@ def test_published_noise_is_a_label_of_the_same_kind():
         noise_published.relabelled(
             noisy_table(["O"] * 4, ["O"] * 4), label="tags", given="crowd", field="origin", parts=PARTS
         )
-
-
-@pytest.mark.parametrize(("source", "wrong", "of"), [("hausa_news", 1030, 2045), ("yoruba_news", 446, 1340)])
-def test_distant_labels_of_headlines_are_wrong_as_often_as_published(source, wrong, of):
-    rows = published_rows(source)
-    trained = np.array(rows["origin"].to_pylist()) == "train"
-    differ = np.array(rows["topic"].to_pylist()) != np.array(rows["distant"].to_pylist())
-    assert (int((trained & differ).sum()), int(trained.sum())) == (wrong, of)
 
 
 def test_lines_of_texts_and_of_labels_belong_together(laid):

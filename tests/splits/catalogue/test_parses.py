@@ -1,68 +1,16 @@
-"""COGS: its four published files, the categories of its paper, and depths of recursion read from logical forms."""
+"""COGS and SLOG: depths of recursion read from logical forms, members of zips, and the rule that takes published parts."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+import zipfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.loaders.readers.parses import semantic_parses
-from farshift.splits.catalogue import find_manifest
 from farshift.splits.rules import published
-from published_files import published_file, published_rows
-
-CATEGORIES = {
-    "roles": 9,
-    "subject_modifiers": 1,
-    "cp_recursion": 1,
-    "pp_recursion": 1,
-    "alternations": 6,
-    "verb_classes": 3,
-}
-"""The five categories of Kim and Linzen 2020 (the two recursions apart), and how many types each has."""
-
-
-def types(split: str) -> list[str]:
-    result = find_manifest(f"cogs/{split}").definition.parameters["only"]["gen"]["type"]
-    assert len(set(result)) == len(result)
-    return list(result)
-
-
-@pytest.mark.parametrize(
-    ("name", "part"), [("train", "train"), ("dev", "id_val"), ("test", "id_test"), ("gen", "ood_test")]
-)
-def test_each_part_is_a_published_file(name, part):
-    lines = published_file(f"cogs/{name}.tsv").read_text().splitlines()
-    rows = published_rows("cogs")
-    outcome = published.parts(rows, **find_manifest("cogs/gen").definition.parameters)
-    accepted = rows.filter(pa.array(outcome.part == part))
-    columns = (accepted[field].to_pylist() for field in ("sentence", "logical_form", "type"))
-    assert Counter("\t".join(row) for row in zip(*columns, strict=True)) == Counter(lines)
-
-
-def test_the_categories_share_out_the_21_types():
-    assert {split: len(types(split)) for split in CATEGORIES} == CATEGORIES
-    every = [name for split in CATEGORIES for name in types(split)]
-    assert sorted(every) == sorted(types("gen")) == sorted(types("lexical") + types("structural"))
-    assert len(every) == 21
-
-
-def test_depth_is_the_recursion_that_the_sentence_shows():
-    rows = published_rows("cogs").filter(pa.compute.field("origin") == "gen")
-    seen = {"cp": 0, "pp": 0}
-    for row in rows.to_pylist():
-        if row["type"] == "cp_recursion":
-            assert row["cp_depth"] == row["sentence"].split().count("that") == row["depth"]
-            seen["cp"] += 1
-        if row["type"] == "pp_recursion":
-            chains = re.findall(r"(?: (?:in|on|beside) (?:a|the) \w+)+", row["sentence"])
-            assert row["pp_depth"] == max(len(re.findall(r" (?:in|on|beside) ", chain)) for chain in chains)
-            seen["pp"] += 1
-    assert seen == {"cp": 1000, "pp": 1000}
-
 
 INDEXED = {
     "walk . agent ( x _ 1 , Emma )": (0, 0),
@@ -150,3 +98,56 @@ def test_parts_that_the_rows_do_not_have_are_refused(change, complaint):
 def test_a_misspelt_field_is_refused_with_what_there_is():
     with pytest.raises(UnknownName, match="no field named 'orign': did you mean origin"):
         published.parts(TABLE, field="orign", parts=PARTS)  # codespell:ignore orign
+
+
+FORMS = {
+    "run ( agent = * dog )": (0, 0, 0),
+    "see ( theme = cake ( nmod . on = plate ) )": (0, 1, 0),
+    "see ( theme = * cake ( nmod . on = plate ( nmod . in = * room ) ) , agent = box ( nmod . in = car ) )": (0, 2, 0),
+    "say ( agent = Ava , ccomp = hope ( agent = * cat , ccomp = run ( agent = ? ) ) )": (2, 0, 0),
+    "see ( agent = dog ( nmod = eat ( agent = dog , theme = cat ( nmod = run ( agent = cat ) ) ) ) )": (0, 0, 2),
+    "say ( agent = dog ( nmod = run ( agent = dog ) ) , ccomp = go ( agent = box ( nmod . on = bed ) ) )": (1, 1, 1),
+    "want ( agent = dog , xcomp = run ( agent = dog ) )": (0, 0, 0),
+}
+"""Forms, and how deep complements, prepositional phrases and relative clauses nest in them."""
+
+
+def test_a_line_that_is_repeated_is_one_row_of_two_copies(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("like\tlike\tprimitive\nrun\trun\tprimitive\nlike\tlike\tprimitive\n")
+    files = {"train": path, "dev": path}
+    rows = semantic_parses(files, parts={"train": "train", "dev": "dev"}, notation="variable_free").to_pylist()
+    assert [(row["sentence"], row["origin"], row["copies"]) for row in rows] == [
+        ("like", "train", 2),
+        ("run", "train", 1),
+        ("like", "dev", 2),
+        ("run", "dev", 1),
+    ]
+
+
+@pytest.fixture
+def parses(tmp_path):
+    path = tmp_path / "rows.tsv"
+    path.write_text("".join(f"sentence {k}\t{form}\ttype\n" for k, form in enumerate(FORMS)))
+    return path
+
+
+def test_depths_of_a_variable_free_form_are_those_of_its_nesting(parses):
+    rows = semantic_parses({"rows.tsv": parses}, parts={"rows.tsv": "gen"}, notation="variable_free").to_pylist()
+    assert [(row["cp_depth"], row["pp_depth"], row["rc_depth"]) for row in rows] == list(FORMS.values())
+    assert [row["depth"] for row in rows] == [max(depths) for depths in FORMS.values()]
+
+
+def test_a_member_of_a_zip_reads_as_the_file_would(parses, tmp_path):
+    with zipfile.ZipFile(tmp_path / "rows.zip", "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.write(parses, "inside/rows.tsv")
+    arguments = {"parts": {"rows.zip": "gen"}, "notation": "variable_free"}
+    archives = {"rows.zip": {"member": "inside/rows.tsv"}}
+    zipped = semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
+    plain = semantic_parses({"rows.zip": parses}, **arguments)
+    assert zipped.equals(plain)
+    with pytest.raises(BadData, match=r"rows\.zip: There is no item named 'rows\.tsv' in the archive"):
+        semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives={"rows.zip": {"member": "rows.tsv"}}, **arguments)
+    (tmp_path / "rows.zip").write_bytes(b"no zip at all")
+    with pytest.raises(BadData, match=r"rows\.zip cannot be unpacked"):
+        semantic_parses({"rows.zip": tmp_path / "rows.zip"}, archives=archives, **arguments)
