@@ -56,7 +56,7 @@ def full(cache: Path) -> Path:
     write_marker(cache / "pictures" / f"{digest}.npy", "f" * 64)
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
-    stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
+    stored(cache, "tokens/bert-0123456789abcdef.arrow", days=21)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
     return cache
 
