@@ -25,7 +25,7 @@ from ...core.files import get_cache_root
 from ...core.progress import log_message, report_progress
 from ..cache.entries import read_cache_limit
 from ..cache.store import load_or_build_table
-from .columns import Column, cut_batches
+from .columns import Column, cut_batches, join_chunks
 from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
     except FarshiftError as error:
         log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
         table = _tokenise(texts, by)
-    lists = table["ids"].chunk(0)
+    lists = join_chunks(table["ids"])
     return Tokens(lists.offsets.to_numpy(), lists.values.to_numpy(), key, by.digest, by.words)
 
 
@@ -241,7 +241,7 @@ def iterate_token_batches(
     """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
     the longest row of the share, and `tokens.lengths` (rows,)."""
     for positions, bounds in cut.positions(order, steps):
-        batches = cut_batches(columns, positions, bounds, raw_text=False)
+        batches = cut_batches(columns, positions, bounds)
         for (start, stop), batch in zip(pairwise(bounds), batches, strict=True):
             rows = positions[start:stop]
             yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}
