@@ -9,16 +9,17 @@ import multiprocessing
 import os
 import signal
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
+from itertools import islice
 from multiprocessing.connection import wait as wait_for
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .errors import FarshiftError, MissingExtra, UnknownName
 
@@ -49,24 +50,23 @@ class Outcome(NamedTuple):
     error: FarshiftError | None
 
 
-class Engine(Protocol):
-    """Runs jobs. What `start` gives stands for a job that was started, and is passed to the other methods."""
+class Engine(ABC):
+    """Runs jobs, of which `workers` run side by side, and `ahead` may be started and not yet taken."""
 
-    @property
-    def workers(self) -> int:
-        """How many jobs run side by side."""
+    workers = 1
+    ahead = 1
 
-    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
+    @abstractmethod
+    def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
         """Begin `function(job)`."""
 
-    def first_done(self, started: Sequence[Any]) -> Any:
-        """Wait until one of the started jobs is done, and say which."""
-
-    def result(self, handle: Any) -> Any:
-        """Wait for a job; its result. Raises what the job raised, or `FarshiftError` where its worker was lost."""
-
-    def stop(self, started: Sequence[Any]) -> None:
+    @abstractmethod
+    def stop(self) -> None:
         """End jobs at once. The engine starts none after that."""
+
+    def take(self, job: Future[Any]) -> Any:
+        """Wait for a job; its result. Raises what the job raised, or `FarshiftError` where its worker was lost."""
+        return job.result()
 
 
 def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Needs | None = None) -> Iterator[R]:
@@ -89,45 +89,42 @@ def map_in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
         return list(pool.map(function, pieces))
 
 
-def run_in_order(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[R]:
-    """The results of jobs in their order, of which at most two for each worker are started and not yet taken. What is
-    under way ends when the caller stops early."""
-    started: deque[Any] = deque()
-    try:
-        for job in jobs:
-            if len(started) == 2 * engine.workers:
-                yield engine.result(started.popleft())
-            started.append(engine.start(function, job))
-        while started:
-            yield engine.result(started.popleft())
-    finally:
-        if started:
-            engine.stop(started)
-
-
-def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Sequence[J]) -> Iterator[Outcome]:
-    """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
-    the other jobs; any other error does. What is under way ends when the caller stops early."""
-    started: list[tuple[int, Any]] = []
-    remaining = iter(enumerate(jobs))
+def run_in_order(engine: Engine, function: Callable[[J], R], jobs: Iterable[J]) -> Iterator[R]:
+    """The results of jobs in their order. What is under way ends when the caller stops early."""
+    started, remaining = deque[Future[Any]](), iter(jobs)
     try:
         while True:
-            while len(started) < 2 * engine.workers and (following := next(remaining, None)) is not None:
-                position, job = following
-                started.append((position, engine.start(function, job)))
+            started.extend(engine.start(function, job) for job in islice(remaining, engine.ahead - len(started)))
             if not started:
                 return
-            done = engine.first_done([handle for _, handle in started])
-            position = next(position for position, handle in started if handle is done)
+            yield engine.take(started.popleft())
+    finally:
+        if started:
+            engine.stop()
+
+
+def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Iterable[J]) -> Iterator[Outcome]:
+    """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
+    the other jobs; any other error does. What is under way ends when the caller stops early."""
+    started: dict[Future[Any], int] = {}
+    remaining = enumerate(jobs)
+    try:
+        while True:
+            for position, job in islice(remaining, engine.ahead - len(started)):
+                started[engine.start(function, job)] = position
+            if not started:
+                return
+            done, _ = wait(started, return_when=FIRST_COMPLETED)
+            first = next(future for future in started if future in done)
             try:
-                outcome = Outcome(position, engine.result(done), None)
+                outcome = Outcome(started[first], engine.take(first), None)
             except FarshiftError as error:
-                outcome = Outcome(position, None, error)
-            started.remove((position, done))
+                outcome = Outcome(started[first], None, error)
+            del started[first]
             yield outcome
     finally:
         if started:
-            engine.stop([handle for _, handle in started])
+            engine.stop()
 
 
 def check_engine(name: str) -> None:
@@ -152,7 +149,7 @@ def open_engine(name: str, needs: Needs | None = None) -> Iterator[Engine]:
         try:
             yield engine
         except BaseException:  # Ctrl-C too
-            engine.stop(())
+            engine.stop()
             raise
         engine.close()
 
@@ -162,32 +159,27 @@ def count_usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-class Local:
-    """One job after the other, in this process, with all the threads that its libraries take. A job runs when its
-    result is taken."""
+class Local(Engine):
+    """One job after the other, in this process, with all the threads that its libraries take."""
 
-    workers = 1
+    def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(job))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
-    def start(self, function: Callable[[Any], Any], job: Any) -> Callable[[], Any]:
-        return partial(function, job)
-
-    def first_done(self, started: Sequence[Callable[[], Any]]) -> Callable[[], Any]:
-        return started[0]
-
-    def result(self, handle: Callable[[], Any]) -> Any:
-        return handle()
-
-    def stop(self, started: Sequence[Callable[[], Any]]) -> None:
+    def stop(self) -> None:
         """No job is under way."""
 
 
-class Processes:
+class Processes(Engine):
     """A pool of processes, each begun when a job needs it. Spawned, not forked: a fork of a process with threads
     (pyarrow has some) can hang."""
 
     def __init__(self, workers: int, threads: int) -> None:
-        self.workers = workers
-        self.threads = threads
+        self.workers, self.ahead, self.threads = workers, 2 * workers, threads
         self._pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
 
     def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
@@ -199,17 +191,13 @@ class Processes:
             refused.set_exception(error)
             return refused
 
-    def first_done(self, started: Sequence[Future[Any]]) -> Future[Any]:
-        done, _ = wait(started, return_when=FIRST_COMPLETED)
-        return next(future for future in started if future in done)
-
-    def result(self, handle: Future[Any]) -> Any:
+    def take(self, job: Future[Any]) -> Any:
         try:
-            return handle.result()
+            return job.result()
         except BrokenProcessPool as error:
             raise FarshiftError("a worker process died (killed, or out of memory): repeat the command") from error
 
-    def stop(self, started: Sequence[Future[Any]]) -> None:
+    def stop(self) -> None:
         for process in list((self._pool._processes or {}).values()):
             process.terminate()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -260,42 +248,41 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-@dataclass(frozen=True)
-class Ray:
+class Ray(Engine):
     """A Ray cluster that is connected: one job a core; on `cuda`, one a GPU. The workers need the package and the jobs'
     files at the same paths (a disk that all of them see, or files on the Hub). A job whose worker is killed is started
     again by Ray, three times at most: one that keeps checkpoints goes on from its last. task: `_call_job` there."""
 
-    workers: int
-    task: Any
+    def __init__(self, workers: int, task: Any) -> None:
+        self.workers, self.ahead, self._task = workers, 2 * workers, task
+        self._started: dict[Future[Any], Any] = {}
 
-    def start(self, function: Callable[[Any], Any], job: Any) -> Any:
-        return self.task.remote(function, job)
+    def start(self, function: Callable[[Any], Any], job: Any) -> Future[Any]:
+        reference = self._task.remote(function, job)
+        future: Future[Any] = reference.future()
+        self._started[future] = reference
+        return future
 
-    def first_done(self, started: Sequence[Any]) -> Any:
-        import ray
-
-        (done,), _ = ray.wait(list(started), num_returns=1)
-        return done
-
-    def result(self, handle: Any) -> Any:
+    def take(self, job: Future[Any]) -> Any:
         import ray
 
         try:
-            result, error = ray.get(handle)
+            result, error = job.result()
         except ray.exceptions.RayTaskError as failed:
             raise failed.cause from failed
         except ray.exceptions.RayError as lost:
             raise FarshiftError("a Ray worker was lost repeatedly: repeat the command") from lost
+        finally:
+            self._started.pop(job, None)
         if error is not None:
             raise error
         return result
 
-    def stop(self, started: Sequence[Any]) -> None:
+    def stop(self) -> None:
         import ray
 
-        for handle in started:
-            ray.cancel(handle, force=True)
+        for reference in self._started.values():
+            ray.cancel(reference, force=True)
 
 
 @contextmanager

@@ -17,17 +17,16 @@ _SAMPLE = 0.25
 
 
 def measure_busy_cores() -> float:
-    """The mean number of this process's cores that are in use, observed for a moment in which it waits. Where the
-    system does not say, it is estimated from the load of the last minute."""
+    """The mean number of this process's cores that are in use, observed for a moment in which it waits; 0 where the
+    system does not say."""
     try:
         before = _read_processor_times()
         time.sleep(_SAMPLE)
         after = _read_processor_times()
-        busy, total = after[0] - before[0], after[1] - before[1]
-        share = busy / total if total else 0.0
     except OSError:
-        share = min(1.0, os.getloadavg()[0] / (os.cpu_count() or 1)) if hasattr(os, "getloadavg") else 0.0
-    return share * count_usable_cores()
+        return 0.0
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return count_usable_cores() * busy / total if total else 0.0
 
 
 def _read_processor_times() -> tuple[int, int]:

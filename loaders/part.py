@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,9 +188,7 @@ class Part:
         interrupted before batch t resumes with start=t, with any `world` and `workers`.
 
         Texts are objects of `str`. Texts of role meta (a domain, a date) are int32 codes into `categories(name)`, or
-        `str` with `text="str"`. `text="bytes"` returns a text column as two arrays: `<name>`, its concatenated UTF-8
-        bytes (uint8), and `<name>.offsets` (int64), where row i is bytes[offsets[i]:offsets[i + 1]]. The caller owns
-        every array.
+        `str` with `text="str"`. The caller owns every array.
 
         Raises `FarshiftError` if these numbers are inconsistent, `UnknownName` for an unknown column.
 
@@ -210,7 +208,7 @@ class Part:
     ) -> Iterator[dict[str, NDArray[Any]]]:
         columns = {name: self.column(name, text) for name in names}
         for positions, bounds in cut.positions(order, steps):
-            yield from cut_batches(columns, positions, bounds, text == "bytes", isinstance(order, AsStored))
+            yield from cut_batches(columns, positions, bounds, in_order=isinstance(order, AsStored))
 
     def order(self, seed: int | None, epoch: int) -> Order:
         """Return the order of an epoch; the stored order without a seed.
@@ -253,12 +251,10 @@ class Part:
 
         return TorchStream(self, batch_size, seed, epoch, drop_last, columns, text, rank, world, images, audio)
 
-    def on_device(
-        self, device: Device | str, columns: Sequence[str] | None = None, text: Literal["bytes"] | None = None
-    ) -> DevicePart:
+    def on_device(self, device: Device | str, columns: Sequence[str] | None = None) -> DevicePart:
         """Copy the whole part to a device as tensors, for batches in the same order as `batches`.
 
-        Raises `FarshiftError` for a text column, unless `text="bytes"` selects its bytes and offsets.
+        Raises `FarshiftError` for a column of texts or files.
 
         >>> import farshift as fs
         >>> there = fs.load("modadd97/xi35").on_device("cpu", ["a", "b", "sum"])
@@ -268,7 +264,7 @@ class Part:
         _require_torch("a part on a device")
         from .batching.on_device import DevicePart
 
-        return DevicePart.load(self, device, columns, text)
+        return DevicePart.load(self, device, columns)
 
     def tokens(self, tokenizer: Any, column: str | None = None, most: int | None = None) -> Tokens:
         """Tokenise a text column to ragged token ids: once into the cache, then memory-mapped.
@@ -434,8 +430,7 @@ class Part:
         return to_object_array(encode_categories(self.source, name)[1])
 
     def column(self, name: str, text: Text = "str") -> Column:
-        """Return a reader of a column by position. Texts that are not Arrow data are objects, unless `text` is
-        "bytes"."""
+        """Return a reader of a column by position."""
         if name == self.label:
             refuse_labels(f"{self.split}, {self.name}")
         if (name, text) not in self._opened:
@@ -452,12 +447,8 @@ class Part:
         return {}
 
     def _open(self, name: str, text: Text) -> Column:
-        import pyarrow as pa
-
         if name in self.row_metadata or name == "corrupted":
-            values = self.corrupted if name == "corrupted" else self.row_metadata[name]
-            is_text = values.dtype == object and text == "bytes"
-            return TextColumn(pa.array(values, pa.large_string())) if is_text else FixedColumn(values)
+            return FixedColumn(self.corrupted if name == "corrupted" else self.row_metadata[name])
         if text == "codes" and name in self.coded:
             return FixedColumn(encode_categories(self.source, name)[0], self.source_indices)
         column = self._source_column(name)

@@ -55,15 +55,10 @@ class TokenRows(Rows):
     @classmethod
     def of(cls, tokens: Tokens) -> TokenRows:
         """The rows of tokenised texts, in memory."""
-        offsets = np.concatenate([[0], np.cumsum(tokens.lengths)]).astype(np.int64)
-        ids: NDArray[np.int32] = np.zeros(int(offsets[-1]) + 1, np.int32)
-        start = 0
-        for block in tokens.blocks:
-            some = block.ids[block.offsets[0] : block.offsets[-1]]
-            np.add(some, 1, out=ids[start : start + len(some)], casting="unsafe")
-            start += len(some)
+        ids: NDArray[np.int32] = np.zeros(len(tokens.ids) + 1, np.int32)
+        np.add(tokens.ids, 1, out=ids[:-1], casting="unsafe")
         longest = max(1, int(tokens.lengths.max(initial=1)))
-        return cls(torch.from_numpy(ids), torch.from_numpy(offsets), longest)
+        return cls(torch.from_numpy(ids), torch.from_numpy(tokens.offsets.copy()), longest)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or name in ("ids", "offsets", "longest"):

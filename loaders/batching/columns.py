@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.int64]
 
-Text = Literal["codes", "str", "bytes"]
-"""How texts are returned: "str" as objects, "bytes" as bytes and offsets, "codes" as objects except for columns of role
-meta, which are returned as codes into their categories."""
+Text = Literal["codes", "str"]
+"""How texts are returned: "str" as objects, "codes" as objects except for columns of role meta, which are returned as
+codes into their categories."""
 
 _NARROW = 16
 """Columns of at most this many bytes a row are gathered for many batches at once."""
@@ -30,7 +29,7 @@ _NARROW = 16
 
 def check_text(text: str) -> None:
     if text not in get_args(Text):
-        raise FarshiftError(f"text must be 'codes', 'str' or 'bytes', not {text!r}")
+        raise FarshiftError(f"text must be 'codes' or 'str', not {text!r}")
 
 
 @dataclass(frozen=True)
@@ -86,21 +85,6 @@ class TextColumn:
         """Select rows by indices or a mask; nothing is read."""
         return TextColumn(self.stored, (np.arange(len(self)) if self.places is None else self.places)[rows])
 
-    @property
-    def lies_in_order(self) -> bool:
-        """Whether the rows are in order in memory, so that `raw` and a slice do not gather them."""
-        return self.places is None
-
-    def raw(self, start: int, stop: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-        """`copy_bytes_and_offsets` of rows [start, stop) of a column that is in order."""
-        content, bounds = self._buffers
-        first, last = bounds[start], bounds[stop]
-        return content[first:last].copy(), np.subtract(bounds[start : stop + 1], first, dtype=np.int64)
-
-    @cached_property
-    def _buffers(self) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        return _read_buffers(self.stored)
-
 
 Column = FixedColumn | TextColumn
 
@@ -128,31 +112,11 @@ def join_chunks(column: pa.ChunkedArray) -> pa.Array:
     return column.cast(wide).combine_chunks()
 
 
-def copy_bytes_and_offsets(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return copies of the concatenated bytes of texts, and of their offsets, shape (texts + 1,)."""
-    content, bounds = _read_buffers(texts)
-    return content[bounds[0] : bounds[-1]].copy(), np.subtract(bounds, bounds[0], dtype=np.int64)
-
-
-def _read_buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-    """The buffer of texts and their offsets in it, shape (texts + 1,); not copied."""
-    import pyarrow as pa
-
-    _, offsets, content = texts.buffers()
-    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    bounds: NDArray[Any] = np.zeros(1, np.int64)
-    if len(texts):
-        stored = np.frombuffer(offsets, np.int64 if wide else np.int32)
-        bounds = stored[texts.offset : texts.offset + len(texts) + 1]
-    return (np.zeros(0, np.uint8) if content is None else np.frombuffer(content, np.uint8)), bounds
-
-
 def cut_batches(
-    columns: Mapping[str, Column], positions: Rows, bounds: list[int], raw_text: bool, in_order: bool = False
+    columns: Mapping[str, Column], positions: Rows, bounds: list[int], in_order: bool = False
 ) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield batches, in which batch i has the rows positions[bounds[i]:bounds[i + 1]] of each column: a text column is
-    an array of objects, with `raw_text` two arrays, `<name>` and `<name>.offsets`. in_order: the positions of each
-    batch are consecutive numbers. The caller owns every array."""
+    """Yield batches, in which batch i has the rows positions[bounds[i]:bounds[i + 1]] of each column; texts are arrays
+    of objects. in_order: the positions of each batch are consecutive numbers. The caller owns every array."""
     gathered = {
         name: column.take(positions)
         for name, column in columns.items()
@@ -161,19 +125,15 @@ def cut_batches(
     for start, stop in pairwise(bounds):
         batch: dict[str, NDArray[Any]] = {}
         rows = positions[start:stop]
-        first = int(rows[0]) if len(rows) else 0
         for name, column in columns.items():
             if name in gathered:
                 batch[name] = gathered[name][start:stop]
-            elif isinstance(column, FixedColumn):
-                is_adjacent = in_order and column.lies_in_order
-                batch[name] = column.stored[first : first + len(rows)].copy() if is_adjacent else column.take(rows)
-            elif raw_text:
-                is_adjacent = in_order and column.lies_in_order
-                raw = column.raw(first, first + len(rows)) if is_adjacent else copy_bytes_and_offsets(column.take(rows))
-                batch[name], batch[f"{name}.offsets"] = raw
-            else:
+            elif isinstance(column, TextColumn):
                 batch[name] = to_object_array(column.take(rows))
+            elif in_order and column.lies_in_order and len(rows):
+                batch[name] = column.stored[rows[0] : rows[-1] + 1].copy()
+            else:
+                batch[name] = column.take(rows)
         yield batch
 
 

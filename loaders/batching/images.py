@@ -47,49 +47,36 @@ def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np
     """Yield the pixels of images in order, in pieces (m, side, side, 3). Threads decode the next piece while one is
     used. A piece is valid until the next one is requested."""
     rows = max(1, _PIECE_BYTES // (side * side * 3))
-    starts = range(0, len(files), rows)
-    buffers = [np.empty((min(rows, len(files)), side, side, 3), np.uint8) for _ in starts[:2]]
+    buffers = [np.empty((min(rows, len(files)), side, side, 3), np.uint8) for _ in range(2)]
 
-    def decode(first: int, start: int, stop: int, pixels: NDArray[np.uint8]) -> None:
-        for index in range(start, stop):
-            pixels[index - first] = _decode_file(files, index, side, by)
-
-    def decode_contents(
-        contents: Sequence[bytes | memoryview], first_index: int, start: int, pixels: NDArray[np.uint8]
-    ) -> None:
+    def decode(contents: Sequence[bytes | memoryview], first: int, pixels: NDArray[np.uint8]) -> None:
         for number, content in enumerate(contents):
-            pixels[start + number] = _decode_content(content, first_index + number, len(files), side, by)
+            pixels[number] = _decode_content(content, first + number, len(files), side, by)
 
-    def begin(pool: ThreadPoolExecutor, number: int) -> list[Future[None]]:
-        first = starts[number]
-        last = min(first + rows, len(files))
-        if isinstance(files, EncodedFiles) and files.key:  # not in memory: read several at once
-            contents = files.contents(np.arange(first, last))
-            some = range(0, last - first, _AT_ONCE)
-            return [
-                pool.submit(
-                    decode_contents, contents[start : start + _AT_ONCE], first + start, start, buffers[number % 2]
-                )
-                for start in some
-            ]
-        jobs = range(first, last, _AT_ONCE)
-        pixels = buffers[number % 2]
-        return [pool.submit(decode, first, start, min(start + _AT_ONCE, last), pixels) for start in jobs]
+    def begin(number: int) -> tuple[NDArray[np.uint8], list[Future[None]]]:
+        first = number * rows
+        contents = read_contents(files, np.arange(first, min(first + rows, len(files))))
+        pixels = buffers[number % 2][: len(contents)]
+        return pixels, [
+            pool.submit(decode, contents[start : start + _AT_ONCE], first + start, pixels[start:])
+            for start in range(0, len(contents), _AT_ONCE)
+        ]
 
-    if len(files) <= _AT_ONCE:  # starting threads would take longer
-        for number, first in enumerate(starts):
-            decode(first, first, min(first + rows, len(files)), buffers[number % 2])
-            yield buffers[number % 2][: len(files) - first]
+    if len(files) <= min(_AT_ONCE, rows):  # starting threads would take longer
+        if len(files):
+            decode(read_contents(files, np.arange(len(files))), 0, buffers[0])
+            yield buffers[0]
         return
     pool = ThreadPoolExecutor(os.cpu_count() or 1)  # decoders release the GIL
     try:
-        next_jobs = begin(pool, 0)
-        for number, first in enumerate(starts):
-            running_jobs = next_jobs
-            next_jobs = begin(pool, number + 1) if number + 1 < len(starts) else []
-            for job in running_jobs:
+        following = begin(0)
+        for number in range(-(-len(files) // rows)):
+            pixels, jobs = following
+            if (number + 1) * rows < len(files):
+                following = begin(number + 1)
+            for job in jobs:
                 job.result()
-            yield buffers[number % 2][: min(rows, len(files) - first)]
+            yield pixels
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -99,7 +86,7 @@ def find_readable_images(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]
     by, is_readable = load_decoder(name), np.ones(len(files), bool)
     for index in range(len(files)):
         try:
-            _decode_file(files, index, 1, by)
+            _decode_content(read_content(files, index), index, len(files), 1, by)
         except BadImage:
             is_readable[index] = False
     return is_readable
@@ -113,8 +100,9 @@ def read_content(files: Files, index: int) -> bytes | memoryview:
     return value if isinstance(value, bytes) else memoryview(value.as_buffer())
 
 
-def _decode_file(files: Files, index: int, side: int, by: Decoder) -> NDArray[np.uint8]:
-    return _decode_content(read_content(files, index), index, len(files), side, by)
+def read_contents(files: Files, rows: NDArray[np.int64]) -> list[bytes | memoryview]:
+    """Return several files' contents, which a stream reads at once."""
+    return files.contents(rows) if isinstance(files, EncodedFiles) else [read_content(files, int(i)) for i in rows]
 
 
 def _decode_content(content: bytes | memoryview, index: int, count: int, side: int, by: Decoder) -> NDArray[np.uint8]:

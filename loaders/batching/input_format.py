@@ -67,11 +67,8 @@ def parse_audio_format(spec: AudioSpec) -> Convert | None:
     return lambda given: _decode_audio(given, spec)
 
 
-def _get_request(model: Any, name: str, former: str) -> Any:
-    """Return a model's attribute `name`; "bytes" if there is none, or if it is a submodule or method of that name.
-    Raises `FarshiftError` for the attribute's former name, which would otherwise be ignored in silence."""
-    if isinstance(getattr(model, former, None), str | int):
-        raise FarshiftError(f"a model's attribute `{former}` is called `{name}` now: rename it")
+def _get_request(model: Any, name: str) -> Any:
+    """A model's attribute `name`; "bytes" if there is none, or if it is a submodule or method of that name."""
     request = getattr(model, name, "bytes")
     return "bytes" if callable(request) and not isinstance(request, ImageTransform) else request
 
@@ -119,7 +116,7 @@ class InputFormat:
         own_format = getattr(model, "forms", None)
         if isinstance(own_format, InputFormat):
             return own_format
-        return cls(_get_request(model, "images", "pictures"), _get_request(model, "audio", "sounds"))
+        return cls(_get_request(model, "images"), _get_request(model, "audio"))
 
     def checked(self) -> InputFormat:
         """Return self. Raises `FarshiftError` if a format is invalid."""

@@ -26,7 +26,7 @@ from ..cache.entries import format_size, read_cache_limit
 from ..cache.store import load_or_write
 from ..decoders import DEFAULT, Decoder, load_decoder
 from .encoded import BadImage, EncodedFiles, digest_contents
-from .images import Files, decode_images, iterate_decoded, read_content
+from .images import Files, decode_images, iterate_decoded, read_content, read_contents
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,19 +145,14 @@ class EncodedPixels:
 
     def take(self, rows: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
         try:
-            pixels = decode_images(_read_contents(self.files, rows), self.side, self.by.name)
+            contents = [bytes(content) for content in read_contents(self.files, rows)]
+            pixels = decode_images(contents, self.side, self.by.name)
         except BadImage as error:
             raise BadImage.at(int(rows[error.position]), len(self.files), error.why) from error
         if out is None:
             return pixels
         out[:] = pixels
         return out
-
-
-def _read_contents(files: Files, rows: Rows) -> list[bytes]:
-    if isinstance(files, EncodedFiles):
-        return [bytes(content) for content in files.contents(rows)]
-    return [bytes(read_content(files, int(row))) for row in rows]
 
 
 def iterate_pieces(pixels: Pixels) -> Iterator[NDArray[np.uint8]]:

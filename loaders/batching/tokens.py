@@ -1,14 +1,11 @@
 """Texts as token ids: tokenised once into the cache, then memory-mapped.
 
-A cache entry (`tokens/<tokenizer>-<key>/`) has the ids of some texts in order, as ragged rows: blocks of offsets and
-ids, each written completely, flushed and renamed. Its key is made from a digest of the texts and of the tokenizer.
-A killed build resumes after the last complete block. One process builds at a time, and waiting
-processes use its result.
+A cache entry (`tokens/<tokenizer>-<key>.arrow`) has the ids of some texts in order, as ragged rows. Its key is made
+from a digest of the texts and of the tokenizer. One process builds at a time, and waiting processes use its result.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +21,11 @@ from numpy.typing import NDArray
 from ...core.canonical import compute_identity
 from ...core.draws import draw_bits
 from ...core.errors import FarshiftError, MissingExtra, get_first_line
-from ...core.files import get_cache_root, hold_lock, translate_os_errors
+from ...core.files import get_cache_root
 from ...core.progress import log_message, report_progress
-from ..cache.entries import keep_within_limit, read_cache_limit
-from ..cache.store import is_intact, map_table, move_into_cache, write_arrow
-from .columns import Column, cut_batches
+from ..cache.entries import read_cache_limit
+from ..cache.store import load_or_build_table
+from .columns import Column, cut_batches, join_chunks
 from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
@@ -37,44 +34,34 @@ if TYPE_CHECKING:
 Texts: TypeAlias = "Sequence[str] | NDArray[Any] | pa.Array"
 """Texts in a list, an object array or an Arrow array."""
 
-BLOCK = 8192
-"""Number of rows between two writes: at most this many are lost if a process is killed."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """The ids of row i are ids[offsets[i]:offsets[i + 1]]."""
-
-    offsets: NDArray[np.int64]
-    ids: NDArray[Any]
+_AT_ONCE = 8192
+"""The number of texts that are tokenised at once."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token ids of texts, n rows of variable length. `key` identifies their content; `tokenizer` is the digest of the
-    tokenizer."""
+    """Token ids of texts, n rows of variable length: those of row i are ids[offsets[i]:offsets[i + 1]], less than
+    `words`. `key` identifies their content; `tokenizer` is the digest of the tokenizer."""
 
-    blocks: tuple[Block, ...]
+    offsets: NDArray[np.int64]
+    ids: NDArray[Any]
     key: str
     tokenizer: str
     words: int
-    """Ids are less than this."""
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """The number of ids of each row, shape (n,)."""
-        each = [np.diff(block.offsets) for block in self.blocks]
-        return np.concatenate(each) if each else np.zeros(0, np.int64)
+        return np.diff(self.offsets)
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> NDArray[Any]:
         """The ids of one row, not copied."""
         if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)} texts")
-        block, position = self.blocks[row // BLOCK], row % BLOCK
-        return block.ids[block.offsets[position] : block.offsets[position + 1]]
+        return self.ids[self.offsets[row] : self.offsets[row + 1]]
 
     def take(self, rows: NDArray[np.int64], pad: int = 0, add: int = 0) -> NDArray[np.int64]:
         """Return the ids of some rows, each plus `add`, right-padded with `pad`: (rows, T), where T is the length of
@@ -92,82 +79,43 @@ def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
     """Tokenise texts (n,): memory-mapped from the cache, into which they are tokenised first if needed.
 
     If they do not fit into the cache, a message says so, and they are tokenised into memory."""
-    key = _compute_key(texts, by)
-    read_cache_limit()  # raises an error for an invalid limit before any work
-    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
-    folder = get_cache_root() / "tokens" / f"{plain}-{key[:16]}"
-    paths = [folder / f"{start // BLOCK:06d}.arrow" for start in range(0, len(texts), BLOCK)]
-    blocks: list[Block]
-    try:
-        built = False
-        if not all(map(is_intact, paths)):
-            with hold_lock(folder, f"tokens of {by.name}"):
-                built = _build_blocks(paths, texts, by)
-        blocks = [_map_block(path) for path in paths]
-        keep_within_limit(built)
-    except FarshiftError as error:
-        log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
-        blocks = [_tokenise_block(texts, block_index * BLOCK, by) for block_index in range(len(paths))]
-    return Tokens(tuple(blocks), key, by.digest, by.words)
-
-
-def _compute_key(texts: Texts, by: PinnedTokenizer) -> str:
     hasher = sha256()
-    for start in range(0, len(texts), BLOCK):
-        for text in _read_block_texts(texts, start):
+    for block in _iterate_blocks(texts):
+        for text in block:
             content = text.encode()
             hasher.update(len(content).to_bytes(8, "little"))
             hasher.update(content)
-    return compute_identity({"format": 1, "texts": hasher.hexdigest(), "block": BLOCK, "tokenizer": by.digest})
+    key = compute_identity({"format": 2, "texts": hasher.hexdigest(), "tokenizer": by.digest})
+    read_cache_limit()  # raises an error for an invalid limit before any work
+    plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
+    path = get_cache_root() / "tokens" / f"{plain}-{key[:16]}.arrow"
+    try:
+        table = load_or_build_table(path, lambda: _tokenise(texts, by))
+    except FarshiftError as error:
+        log_message(f"{len(texts):,} texts are tokenised into memory: {error}")
+        table = _tokenise(texts, by)
+    lists = join_chunks(table["ids"])
+    return Tokens(lists.offsets.to_numpy(), lists.values.to_numpy(), key, by.digest, by.words)
 
 
-def _read_block_texts(texts: Texts, start: int) -> list[str]:
-    """The texts of a block."""
-    block: Any = texts[start : start + BLOCK]
-    strings: list[str] = block.to_pylist() if hasattr(block, "to_pylist") else list(block)
-    return strings
+def _iterate_blocks(texts: Texts) -> Iterator[list[str]]:
+    for start in range(0, len(texts), _AT_ONCE):
+        block: Any = texts[start : start + _AT_ONCE]
+        yield block.to_pylist() if hasattr(block, "to_pylist") else list(block)
 
 
-def _build_blocks(paths: Sequence[Path], texts: Texts, by: PinnedTokenizer) -> bool:
-    """Write the blocks that are missing or damaged, and return whether there were any. The lock is held."""
-    missing = [block_index for block_index, path in enumerate(paths) if not is_intact(path)]
-    with translate_os_errors(paths[0]):
-        folder = paths[0].parent
-        folder.mkdir(parents=True, exist_ok=True)
-        for leftover in folder.glob(".*.tmp"):  # from a killed process
-            leftover.unlink(missing_ok=True)
-        for done, block_index in enumerate(missing, start=1):
-            _write_block(paths[block_index], _tokenise_block(texts, block_index * BLOCK, by))
-            if len(missing) > 1:
-                report_progress(f"tokenising by {by.name}", min(len(texts), done * BLOCK), len(texts))
-    return bool(missing)
-
-
-def _tokenise_block(texts: Texts, start: int, by: PinnedTokenizer) -> Block:
-    """A block's texts as ids."""
-    each = by.ids(_read_block_texts(texts, start))
-    offsets = np.zeros(len(each) + 1, np.int64)
-    np.cumsum([len(ids) for ids in each], out=offsets[1:])
-    ids = np.fromiter((number for text_ids in each for number in text_ids), by.dtype, count=int(offsets[-1]))
-    return Block(offsets, ids)
-
-
-def _write_block(path: Path, block: Block) -> None:
+def _tokenise(texts: Texts, by: PinnedTokenizer) -> pa.Table:
     import pyarrow as pa
 
-    lists = pa.LargeListArray.from_arrays(pa.array(block.offsets), pa.array(block.ids))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        write_arrow(pa.table({"ids": lists}), temporary)
-        move_into_cache(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _map_block(path: Path) -> Block:
-    lists = map_table(path)["ids"].combine_chunks()
-    lists = lists.chunk(0) if hasattr(lists, "chunk") else lists
-    return Block(lists.offsets.to_numpy(), lists.values.to_numpy())
+    lengths, ids = [0], [np.zeros(0, by.dtype)]
+    for block in _iterate_blocks(texts):
+        for row in by.ids(block):
+            lengths.append(len(row))
+            ids.append(np.array(row, by.dtype))
+        if len(texts) > _AT_ONCE:
+            report_progress(f"tokenising by {by.name}", len(lengths) - 1, len(texts))
+    offsets = np.cumsum(lengths, dtype=np.int64)
+    return pa.table({"ids": pa.LargeListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(ids)))})
 
 
 @dataclass(frozen=True)
@@ -293,7 +241,7 @@ def iterate_token_batches(
     """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
     the longest row of the share, and `tokens.lengths` (rows,)."""
     for positions, bounds in cut.positions(order, steps):
-        batches = cut_batches(columns, positions, bounds, raw_text=False)
+        batches = cut_batches(columns, positions, bounds)
         for (start, stop), batch in zip(pairwise(bounds), batches, strict=True):
             rows = positions[start:stop]
             yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}

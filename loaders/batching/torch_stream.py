@@ -27,9 +27,8 @@ _READERS = 4097  # up to 4096 workers, and last the process that owns the stream
 
 class TorchStream(IterableDataset[Batch]):
     """Each pass yields one epoch in batches: dictionaries of tensors (this rank's share of the global batch, first axis
-    the row). Text is a list of `str`, or with `text="bytes"` two tensors, `<name>` and `<name>.offsets`. `images` and
-    `audio` set the format of images and audio (`input_format.py`); a file that cannot be decoded raises `BadData` with
-    its row id.
+    the row). Text is a list of `str`. `images` and `audio` set the format of images and audio (`input_format.py`); a
+    file that cannot be decoded raises `BadData` with its row id.
 
     For `DataLoader(stream, batch_size=None)`: its workers read the global batches in turn, so the loader yields them in
     the order of the epoch. Rank and world are the arguments, else those of `torch.distributed` if it is initialised,
@@ -61,8 +60,6 @@ class TorchStream(IterableDataset[Batch]):
             raise FarshiftError("rank and world go together: give both, or neither to detect them")
         check_text(text)
         self.forms = InputFormat(images, audio).checked()
-        if text == "bytes" and (images, audio) != ("bytes", "bytes"):
-            raise FarshiftError('text="bytes" returns files as bytes too: omit it, or omit images and audio')
         self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
         self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)

@@ -33,7 +33,7 @@ _NAMES = {
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
     "features": _KEY,
-    "tokens": _KEY,
+    "tokens": r"\.?(.+-[0-9a-f]{16}\.arrow)(?:\..+)?",
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
 }
 """By kind, the pattern of file names of an entry; its group is the entry's name."""
@@ -44,7 +44,7 @@ LABELS = {kind: {"pictures": "images"}.get(kind, kind) for kind in KINDS}
 REMADE = tuple(kind for kind in KINDS if kind != "responses")
 """The kinds that can be rebuilt at no cost, unlike responses."""
 
-_FOLDERS = ("features", "tokens")
+_FOLDERS = ("features",)
 """The kinds whose entries are folders."""
 
 _IN_SUBFOLDERS = ("files", "responses")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 FORMAT = "farshift-webdataset-2"
 SHARD_BYTES = 256 * 2**20
+NPY_ITEMS = {"uint8": "|u1", "int64": "<i8", "float32": "<f4"}
+"""The element types of tensors in npy files."""
 _ADVICE = "choose another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
@@ -120,11 +122,16 @@ def _encode_column(column: pa.ChunkedArray, field: Field) -> Iterator[bytes]:
         yield from (bytes(value.as_buffer()) for value in column)
         return
     values = pc.list_flatten(column).to_numpy().reshape(-1, *field.shape)
-    values = np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+    values, header = np.ascontiguousarray(values, NPY_ITEMS[field.item]), make_npy_header(field)
+    yield from (header + value.tobytes() for value in values)
+
+
+def make_npy_header(field: Field) -> bytes:
+    """Return the head of the npy file of a row's tensor, up to its elements."""
     header = io.BytesIO()
-    described: dict[str, Any] = {"descr": values.dtype.str, "fortran_order": False, "shape": field.shape}
+    described: dict[str, Any] = {"descr": NPY_ITEMS[field.item], "fortran_order": False, "shape": field.shape}
     np.lib.format.write_array_header_1_0(header, described)
-    yield from (header.getvalue() + value.tobytes() for value in values)
+    return header.getvalue()
 
 
 class _ShardWriter:

@@ -7,7 +7,6 @@ digest is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +29,11 @@ from ..cache.store import is_intact, load_or_build_table
 from ..export.content import make_manifest_rows
 from ..part import Part
 from ..split import Split, make_assignment_path
-from .files import File, cache_in_memory
+from .files import cache_in_memory
 from .parquet import ParquetFiles, ParquetStore
 from .part import Store, StreamedPart, Verify, check_verify
-from .shards import RowIterator, ShardStore, read_export, scan_shards
-from .sources import ExportFolder, Source, find_format, resolve_location
+from .shards import ShardStore, read_export
+from .sources import ExportFolder, Source, resolve_location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,12 +46,12 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
-    `hf://datasets/owner/name@revision/path`), or Parquet or WebDataset files of the data set (paths, addresses or
-    patterns, one or several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
+    `hf://datasets/owner/name@revision/path`), or Parquet files of the data set (paths, addresses or patterns, one or
+    several). A Hub revision is resolved to its commit once, here. An iterator has at most `memory`
     bytes of rows in memory; remote files that take at most three quarters of it are cached in memory and fetched once.
 
-    With the index of an export, only the byte ranges of the needed rows are read. Files without an index are read once
-    completely to find the part's rows; the positions are cached as long as the files are unchanged.
+    Of an export, only the byte ranges of the needed rows are read. Parquet files are read once completely to find the
+    part's rows; the positions are cached as long as the files are unchanged.
 
     `verify="epoch"` recomputes the id and check of every row that is read from its content; `"open"` only the first
     time that this process reads it; `"never"` checks only lengths and types, and reads only the requested columns.
@@ -90,14 +89,10 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
         return StreamedPart.of(known, store, positions, memory, verify)
     files, memory = cache_in_memory(location, memory)
     known = _make_known_part(manifest, data, part, None)
-    if find_format(files[0].name) == "parquet":
-        tables = ParquetFiles.open(files, data.schema)
-        index = _locate_rows(known, files, most, lambda: _scan_parquet(tables, data.schema, memory))
-        sizes, occurrences, numbers = (index[name].to_numpy() for name in ("size", "occurrence", "number"))
-        store = ParquetStore(files, sizes, occurrences, tables, numbers)
-    else:
-        index = _locate_rows(known, files, most, lambda: scan_shards(files, data.schema))
-        store = ShardStore.open(index, files, data.schema, label)
+    tables = ParquetFiles.open(files, data.schema)
+    index = _locate_rows(known, tables, data.schema, most, memory)
+    sizes, occurrences, numbers = (index[name].to_numpy() for name in ("size", "occurrence", "number"))
+    store = ParquetStore(files, sizes, occurrences, tables, numbers)
     return StreamedPart.of(known, store, np.arange(len(known)), memory, verify)
 
 
@@ -129,16 +124,17 @@ def _check_complete(known: Part, missing: NDArray[np.intp], where: str) -> None:
         )
 
 
-def _locate_rows(known: Part, files: Sequence[File], most: int, scan: Callable[[], RowIterator]) -> pa.Table:
-    """Find a part's rows, of a source of `most` rows, in files: their `number`, `occurrence` and columns of `scan`.
+def _locate_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, memory: int) -> pa.Table:
+    """Find a part's rows, of a source of `most` rows, in files: their `number`, `occurrence` and mean decoded `size` in
+    bytes.
 
     The files are read until all rows are found; the result is cached by the files' identities. Raises `BadData` if some
     are absent."""
 
     def find() -> pa.Table:
-        return _scan_for_rows(known, most, scan(), f"{files[0].name}{' ..' if len(files) > 1 else ''}")
+        return _scan_for_rows(known, files, schema, most, memory)
 
-    identities = [file.identity for file in files]
+    identities = [file.identity for file in files.files]
     if None in identities:
         return find()
     of = {"of": known.identity, "part": known.name, "files": identities, "fields": known.schema.records()}
@@ -147,35 +143,25 @@ def _locate_rows(known: Part, files: Sequence[File], most: int, scan: Callable[[
     return load_or_build_table(path, find)
 
 
-def _scan_for_rows(known: Part, most: int, scan: RowIterator, where: str) -> pa.Table:
+def _scan_for_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, memory: int) -> pa.Table:
     import pyarrow as pa
 
-    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), known.schema, most)
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), schema, most)
     label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
-    matched_rows, pieces = [np.zeros(0, np.int64)], list[pa.Table]()
-    with closing(scan):
-        for first, table, columns in scan:
+    sizes = np.zeros(len(known), np.int64)
+    with closing(files.scan([field.name for field in schema.fields], memory)) as scan:
+        for first, batch in scan:
+            table = files.convert(first, batch, schema.fields)
             rows = matching.match(table, first)
-            matched_rows.append(rows)
-            pieces.append(columns.take(matching.where[rows] - first))
+            # A footer has only encoded sizes, which can be far smaller than the rows in memory.
+            sizes[rows] = table.nbytes // max(1, table.num_rows) + 1
             remaining -= len(rows)
             report_progress(label, len(known) - remaining, len(known))
             if not remaining:
                 break
+    where = f"{files.files[0].name}{' ..' if len(files.files) > 1 else ''}"
     _check_complete(known, np.flatnonzero(matching.where < 0), where)
-    index = pa.concat_tables(pieces).take(np.argsort(np.concatenate(matched_rows)))
-    return index.append_column("number", [matching.where]).append_column("occurrence", [matching.occurrence])
-
-
-def _scan_parquet(files: ParquetFiles, schema: Schema, memory: int) -> RowIterator:
-    """All rows, with their mean decoded `size` in bytes."""
-    import pyarrow as pa
-
-    for first, batch in files.scan([field.name for field in schema.fields], memory):
-        table = files.convert(first, batch, schema.fields)
-        # A footer has only encoded sizes, which can be far smaller than the rows in memory.
-        mean = table.nbytes // max(1, table.num_rows) + 1
-        yield first, table, pa.table({"size": np.full(table.num_rows, mean)})
+    return pa.table({"size": sizes, "number": matching.where, "occurrence": matching.occurrence})
 
 
 class RowMatcher:

@@ -205,13 +205,12 @@ class StreamedPart(Part):
         """Yield the batches in order; a few threads read ahead, and end with the iterator. Raises `BadData` for a row
         that differs from the manifest (with its id, file and offset), `Unavailable` for bytes that are not
         available."""
-        text = "str" if text == "codes" else text  # codes need all rows of a column
         try:
             with closing(prefetch_tasks(self._make_tasks(names, order, cut, steps), self.memory)) as blocks:
                 for block, sizes in blocks:
-                    columns = {name: block.column(name, text) for name in names}
+                    columns = {name: block.column(name) for name in names}  # codes need all rows of a column
                     bounds = list(accumulate(sizes, initial=0))
-                    yield from cut_batches(columns, np.arange(bounds[-1]), bounds, text == "bytes", in_order=True)
+                    yield from cut_batches(columns, np.arange(bounds[-1]), bounds, in_order=True)
         except BadData:
             forget_files(self.store.files)
             raise

@@ -1,20 +1,14 @@
-"""Rows in WebDataset shards: the manifest and the index of each row's byte range that `export/webdataset.py` wrote, or
-the index that a scan of other shards gives, and the samples. Pickles are never read."""
+"""Rows in WebDataset shards: the manifest and the index of each row's byte range that `export/webdataset.py` wrote, and
+the samples. Pickles are never read."""
 
 from __future__ import annotations
 
-import io
 import math
-import tarfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from threading import Event
-from tokenize import TokenError
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -27,8 +21,8 @@ from ...core.files import get_cache_root
 from ...splits.schema import Field, Schema
 from ..cache.store import load_or_write
 from ..export.content import TYPES
-from ..export.webdataset import FORMAT, name_member_extension
-from .files import LONGEST, File, RangeFile, coalesce_ranges, read_whole_file
+from ..export.webdataset import FORMAT, NPY_ITEMS, make_npy_header, name_member_extension
+from .files import File, coalesce_ranges, read_whole_file
 from .part import Store
 from .sources import MANIFEST, ExportFolder
 
@@ -37,23 +31,11 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.int64]
 
-RowIterator = Generator[tuple[int, "pa.Table", "pa.Table"], None, None]
-"""All rows of some files in order, in pieces: the number of the first, the source's fields, and further columns of each
-row, such as its location."""
-
 _LONGEST_MANIFEST = 1 << 26
 """In bytes: a record of a shard takes about 150."""
 
-_DECODED = 1 << 20
-"""The number of bytes of a shard whose samples are decoded at once."""
-
 _OPTIONAL = ("weight", "group", "severity", "label", "true_label", "source_check")
 _MAY_BE_NULL = ("label", "true_label", "source_check")
-
-_ITEMS = {"uint8": "u1", "int64": "<i8", "float32": "<f4"}
-
-_NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, LookupError, RecursionError, MemoryError)
-"""The exceptions that NumPy raises for an invalid header, which it parses as Python."""
 
 
 @dataclass(frozen=True)
@@ -225,67 +207,6 @@ class ShardStore(Store):
         return contents
 
 
-def scan_shards(files: Sequence[File], schema: Schema) -> RowIterator:
-    """Yield all samples of shards without an index, with the columns of an index.
-
-    A sample is a run of members with the same key; the key ends at the first dot of the last name of the path
-    (https://github.com/webdataset/webdataset). Only members with fields are read."""
-    import pyarrow as pa
-
-    members = sorted({name_member_extension(field) for field in schema.fields})
-    first = 0
-    for shard, file in enumerate(files):
-        samples = _iterate_samples(file, members)
-        for _, some in groupby(samples, lambda sample: sample[0]["offset"] // _DECODED):
-            locations, contents = zip(*some, strict=True)
-            columns = {name: [location[name] for location in locations] for name in sorted(locations[0])}
-            where = [f"{file.name}, offset {location['offset']}" for location in locations]
-            by_member = {member: [content[member] for content in contents] for member in members}
-            table = decode_samples(by_member, schema.fields, where.__getitem__)
-            yield first, table, pa.table(columns | {"shard": np.full(len(locations), shard)})
-            first += len(locations)
-
-
-def _iterate_samples(file: File, members: list[str]) -> Iterator[tuple[dict[str, int], dict[str, bytes]]]:
-    """The locations in the file of each sample and its members, and the members' contents."""
-    for _, run in groupby(_iterate_members(file, members), itemgetter(0)):
-        location, contents = dict[str, int](), dict[str, bytes]()
-        for _, extension, item, content in run:
-            location.setdefault("offset", item.offset)
-            location["length"] = item.offset_data + item.size - location["offset"]
-            if content is not None:
-                contents[extension] = content
-                location |= {f"{extension}.offset": item.offset_data, f"{extension}.length": item.size}
-        if absent := [member for member in members if member not in contents]:
-            raise BadData(
-                f"{file.name}, offset {location['offset']}: the sample has no {absent[0]}: it belongs to another source"
-            )
-        yield location, contents
-
-
-def _iterate_members(file: File, members: list[str]) -> Iterator[tuple[str, str, tarfile.TarInfo, bytes | None]]:
-    """The key, extension, record, and for the needed `members` the content, of each file in a tar file."""
-    try:
-        with tarfile.open(fileobj=RangeFile(file, Event()), mode="r|", bufsize=LONGEST) as archive:
-            for item in archive:
-                # A tar file records every member that was read, of which there may be millions.
-                archive.members.clear()  # type: ignore[attr-defined]
-                if archive.offset > file.size:  # it would be read to its end, piece by piece
-                    raise tarfile.ReadError("unexpected end of data")
-                if not item.isfile():
-                    continue
-                folder, _, name = item.name.rpartition("/")
-                stem, _, extension = name.partition(".")
-                content = None
-                if extension in members:
-                    if item.issparse():  # holes take no bytes in the file, so their size is unlimited
-                        raise BadData(f"{file.name}, offset {item.offset}: {extension} is a sparse member")
-                    content = archive.extractfile(item).read()  # type: ignore[union-attr]
-                yield f"{folder}/{stem}", extension, item, content
-    except (tarfile.TarError, ValueError, RecursionError) as error:  # the last two from extended headers
-        raise BadData(f"{file.name} is not a tar file, or is truncated: {get_first_line(error)}") from error
-
-
 def decode_samples(
     members: Mapping[str, Sequence[bytes]], fields: Sequence[Field], locate: Callable[[int], str]
 ) -> pa.Table:
@@ -304,9 +225,9 @@ def decode_samples(
     for field in fields:
         contents = members[name_member_extension(field)]
         if field.shape:
-            header: list[bytes] = []
+            header = make_npy_header(field)
             tensors = [decode(row, _read_tensor, content, field, header) for row, content in enumerate(contents)]
-            flat = pa.array(np.frombuffer(b"".join(tensors), _ITEMS[field.item]))
+            flat = pa.array(np.frombuffer(b"".join(tensors), NPY_ITEMS[field.item]))
             columns[field.name] = pa.FixedSizeListArray.from_arrays(flat, math.prod(field.shape))
         elif field.item == "bytes":
             columns[field.name] = pa.array(contents, field.arrow())
@@ -315,49 +236,26 @@ def decode_samples(
     return pa.table(columns)
 
 
+def _read_tensor(content: bytes, field: Field, header: bytes) -> bytes:
+    """The elements of an npy file. NumPy does not read it, since it would allocate as much memory as its header
+    claims."""
+    length = math.prod(field.shape) * np.dtype(NPY_ITEMS[field.item]).itemsize
+    if not content.startswith(header) or len(content) != len(header) + length:
+        raise ValueError(f"field {field.name!r} is not an npy file of {field.type}")
+    return content[len(header) :]
+
+
 def _make_scalar_column(field: Field, records: list[dict[str, Any]], locate: Callable[[int], str]) -> pa.Array:
     import pyarrow as pa
 
-    try:
-        column = pa.array([record[field.name] for record in records], field.arrow())
-        if not column.null_count:
-            return column
-    except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, TypeError, OverflowError, UnicodeEncodeError):
-        pass
-    if len(records) == 1:
-        raise BadData(f"{locate(0)}: the sample is damaged: field {field.name!r} is not {field.type}")
-    singles = [
-        _make_scalar_column(field, [record], partial(_ignore_row, locate, row)) for row, record in enumerate(records)
-    ]
-    return pa.concat_arrays(singles)
+    def convert(some: list[dict[str, Any]]) -> pa.Array | None:
+        try:
+            column = pa.array([record[field.name] for record in some], field.arrow())
+        except (pa.ArrowInvalid, pa.ArrowTypeError, KeyError, TypeError, OverflowError, UnicodeEncodeError):
+            return None
+        return None if column.null_count else column
 
-
-def _ignore_row(locate: Callable[[int], str], row: int, _: int) -> str:
-    return locate(row)
-
-
-def _read_tensor(content: bytes, field: Field, header: list[bytes]) -> bytes:
-    """The elements of an npy file in C order, little-endian. `header` caches the last valid header."""
-    by_columns, begin = False, len(header[0]) if header else 0
-    if not header or not content.startswith(header[0]):
-        by_columns, begin = _parse_npy_header(content, field)
-        if not by_columns:
-            header[:] = [content[:begin]]
-    data = content[begin:]
-    if len(data) != math.prod(field.shape) * np.dtype(_ITEMS[field.item]).itemsize:
-        raise ValueError(f"field {field.name!r} has {len(data)} bytes of values, which do not fit {field.type}")
-    return np.frombuffer(data, _ITEMS[field.item]).reshape(field.shape, order="F").tobytes() if by_columns else data
-
-
-def _parse_npy_header(content: bytes, field: Field) -> tuple[bool, int]:
-    """Whether an npy file of a field has Fortran order, and the byte at which its elements begin. NumPy does not read
-    the values, since it would allocate as much memory as the header claims."""
-    file = io.BytesIO(content)
-    try:
-        versions = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        shape, by_columns, kind = versions[np.lib.format.read_magic(file)](file)
-    except _NO_HEADER as error:
-        raise ValueError(f"field {field.name!r} is not an npy file: {get_first_line(error)}") from error
-    if shape != field.shape or kind != np.dtype(_ITEMS[field.item]):
-        raise ValueError(f"field {field.name!r} is {kind}{list(shape)}, not {field.type}")
-    return by_columns, file.tell()
+    if (column := convert(records)) is not None:
+        return column
+    wrong = next(row for row, record in enumerate(records) if convert([record]) is None)
+    raise BadData(f"{locate(wrong)}: the sample is damaged: field {field.name!r} is not {field.type}")

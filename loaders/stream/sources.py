@@ -40,8 +40,8 @@ class ExportFolder:
 
 
 def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
-    """Find the export, or else the files of one format, at `source`. Raises `Unavailable` if there are none,
-    `FarshiftError` for an unsupported format."""
+    """Find the export, or else the Parquet files, at `source`. Raises `Unavailable` if there are none, `FarshiftError`
+    for other files."""
     locations = [str(location) for location in ([source] if isinstance(source, str | Path) else source)]
     for location in locations:
         if any(letter < " " for letter in location):
@@ -53,18 +53,17 @@ def resolve_location(source: Source) -> ExportFolder | tuple[File, ...]:
     files = tuple(file for location in locations for file in _open_files(location, resolve_commit))
     if not files:
         raise Unavailable(f"{where}: there are no files")
-    formats = {find_format(file.name) for file in files}
-    if len(formats) != 1 or "" in formats:
+    if not all(_is_parquet(file.name) for file in files):
         raise FarshiftError(
             f"{where} is not a source of rows: give a folder that to_webdataset wrote, or files that all end in "
-            ".parquet or all in .tar"
+            ".parquet"
         )
     return files
 
 
 def _find_export(source: str, resolve_commit: Callable[[str, str], str]) -> ExportFolder | None:
     """The export at `source`, if it looks like one."""
-    if find_format(source):
+    if _is_parquet(source):
         return None
     if source.startswith("hf://"):
         folder, listed = _list_hub_files(source, resolve_commit)
@@ -91,11 +90,11 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
     """The files with rows at `source`."""
     if source.startswith("hf://"):
         _, files = _list_hub_files(source, resolve_commit)
-        yield from (file for path, file in files.items() if find_format(path))
+        yield from (file for path, file in files.items() if _is_parquet(path))
     elif _is_url(source):
         if "*" in urlsplit(source).path:
             raise FarshiftError(
-                f"{source}: files on a web server cannot be listed: give their numbers, as in shard-{{000..011}}.tar"
+                f"{source}: files on a web server cannot be listed: give their numbers, as in rows-{{000..011}}.parquet"
             )
         yield from map(HttpFile.open, expand_numbers(source))
     else:
@@ -103,7 +102,7 @@ def _open_files(source: str, resolve_commit: Callable[[str, str], str]) -> Itera
         matching: Iterable[Path] = [path]
         if path.is_dir():
             children = sorted(path.iterdir())
-            matching = (child for child in children if find_format(child.name) and not is_hidden(child.name))
+            matching = (child for child in children if _is_parquet(child.name) and not is_hidden(child.name))
         elif is_pattern(source):
             matching = find_files(str(path), Path())
         yield from map(FolderFile.open, matching)
@@ -120,11 +119,10 @@ def _is_url(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def find_format(name: str) -> str:
-    """Return the format of a file, `parquet` or `tar`, "" if unknown or for an export's index, which has no rows."""
+def _is_parquet(name: str) -> bool:
+    """Whether a file has rows; an export's index has none."""
     path = urlsplit(name).path if _is_url(name) else name
-    _, dot, suffix = path.rpartition(".")
-    return suffix if dot and suffix in ("parquet", "tar") and not path.endswith(_INDEX) else ""
+    return path.endswith(".parquet") and not path.endswith(_INDEX)
 
 
 def _list_hub_files(address: str, resolve_commit: Callable[[str, str], str]) -> tuple[str, dict[str, HttpFile]]:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 from farshift.baselines.encoding.token_rows import TokenRows
-from farshift.loaders.batching.tokens import Block, Tokens
+from farshift.loaders.batching.tokens import Tokens
 
 LENGTHS = [3, 0, 7, 1, 5, 2, 0, 4]
 
 
 def tokens(lengths: list[int]) -> Tokens:
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Tokens((Block(offsets, np.arange(offsets[-1]).astype(np.uint16)),), "key", "tokenizer", 100)
+    return Tokens(offsets, np.arange(offsets[-1]).astype(np.uint16), "key", "tokenizer", 100)
 
 
 @pytest.fixture

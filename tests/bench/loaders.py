@@ -2,10 +2,10 @@
 
 make bench-loaders
 
-Rows: 50,000 images 32x32x3 and 200,000 texts of about 100 bytes, with a label each, in batches of 256. All readers give
-the same rows (checked before anything is timed). Interleaved rounds, medians; a reader whose pass takes more than a
-second has fewer rounds. Limits: a copy of each slice of a memmap; its fancy indexing where the order is another; for
-texts the slices of one mapped buffer and its offsets. Pictures: `loaders_pictures.py`. Goals stand beside what was measured.
+Rows: 50,000 images 32x32x3 with a label each, in batches of 256. All readers give the same rows (checked before
+anything is timed). Interleaved rounds, medians; a reader whose pass takes more than a second has fewer rounds. Limits:
+a copy of each slice of a memmap; its fancy indexing where the order is another. Pictures: `loaders_pictures.py`. Goals
+stand beside what was measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from loaders_decode import beside_peers
 from loaders_memory import encoded_epochs
-from loaders_peers import image_peers, text_peers
+from loaders_peers import image_peers
 from loaders_pictures import decoding, small
 from loaders_rows import BATCH, Rows, make_rows
 from loaders_use import first_batch, large_epoch, verification
@@ -64,31 +64,18 @@ def report(title: str, medians: dict[str, float], rows: int, limit: str, goals: 
 
 def sequential(rows: Rows) -> None:
     images, labels = rows.arrays["image"], rows.arrays["label"]
-    data, ends, text_labels = rows.memmap("text"), rows.memmap("ends"), rows.memmap("text_label")
 
     def memmap() -> Iterator[int]:
         for start in range(0, len(images), BATCH):
             yield len(images[start : start + BATCH].copy()) + len(labels[start : start + BATCH].copy())
 
-    def slices() -> Iterator[int]:
-        for start in range(0, len(ends) - 1, BATCH):
-            bounds = ends[start : start + BATCH + 1].copy()
-            yield len(data[bounds[0] : bounds[-1]].copy()) + len(text_labels[start : start + BATCH].copy())
-
     def ours() -> Iterator[int]:
         return (len(batch["image"]) for batch in rows.images.batches(BATCH, columns=["image", "label"]))
-
-    def our_texts() -> Iterator[int]:
-        return (len(batch["text"]) for batch in rows.texts.batches(BATCH, columns=["text", "label"], text="bytes"))
 
     limit = "npy memmap, each batch copied (limit)"
     goals = {limit: 1.25, "datasets, numpy": 15, "webdataset": 300, "torch DataLoader, default collate": 15}
     result = interleaved({limit: memmap, "farshift": ours, **image_peers(rows)})
     report("images, in order", result, len(images), limit, goals)
-    limit = "bytes and offsets of a memmap (limit)"
-    goals = {limit: 1.25, "datasets, numpy": 15, "webdataset": 3000, "torch DataLoader, default collate": 15}
-    result = interleaved({limit: slices, "farshift": our_texts, **text_peers(rows)})
-    report("texts as bytes and offsets, in order", result, len(ends) - 1, limit, goals)
 
 
 def shuffled(rows: Rows) -> None:

@@ -36,38 +36,20 @@ def image_peers(rows: Rows) -> dict[str, Pass]:
     parquet = rows.folder / "images.parquet"
     pq.write_table(pa.table({"row": [bytes(image) for image in images], "label": labels}), parquet)
     tar = rows.folder / "images.tar"
-    _write_tar(tar, "bin", (image.tobytes() for image in images), labels)
+    _write_tar(tar, images, labels)
     return {
-        **_of_datasets(pa.table({"row": column, "label": labels}), "uint8", PIXELS, rows.folder / "hf-images"),
+        **_of_datasets(pa.table({"row": column, "label": labels}), rows.folder / "hf-images"),
         "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
-        **_of_webdataset(tar, "bin"),
+        **({} if webdataset is None else {"webdataset": lambda: _webdataset(tar)}),
         "torch DataLoader, default collate": lambda: _data_loader(_MapImages(images, labels)),
     }
 
 
-def text_peers(rows: Rows) -> dict[str, Pass]:
-    data, ends, labels = rows.memmap("text"), rows.memmap("ends"), rows.memmap("text_label")
-    texts = [bytes(data[first:last]) for first, last in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
-    column = pa.array(texts).cast(pa.string())
-    parquet = rows.folder / "texts.parquet"
-    pq.write_table(pa.table({"row": column, "label": labels}), parquet)
-    tar = rows.folder / "texts.tar"
-    _write_tar(tar, "txt", texts, labels)
-    full = [text.decode() for text in texts]
-    return {
-        **_of_datasets(pa.table({"row": column, "label": labels}), "string", 0, rows.folder / "hf-texts"),
-        "pyarrow Parquet, iter_batches": lambda: _parquet(parquet),
-        **_of_webdataset(tar, "txt"),
-        "torch DataLoader, default collate": lambda: _data_loader(_MapTexts(full, labels)),
-    }
-
-
-def _of_datasets(table: pa.Table, kind: str, length: int, folder: Path) -> dict[str, Pass]:
-    """Map and iterable, in three formats, from Arrow files on disk as a user's data set is. length: of a row's list."""
+def _of_datasets(table: pa.Table, folder: Path) -> dict[str, Pass]:
+    """Map and iterable, in three formats, from Arrow files on disk as a user's data set is."""
     if datasets is None:
         return {}
-    value = datasets.Value(kind)
-    row = datasets.List(value, length=length) if length else value
+    row = datasets.List(datasets.Value("uint8"), length=PIXELS)
     kinds = datasets.Features({"row": row, "label": datasets.Value("int64")})
     datasets.disable_progress_bars()
     datasets.Dataset(table.cast(kinds.arrow_schema)).save_to_disk(folder)
@@ -89,26 +71,19 @@ def _parquet(path: Path) -> Iterator[int]:
         yield batch.num_rows
 
 
-def _write_tar(path: Path, extension: str, values: Iterator[bytes] | list[bytes], labels: np.ndarray) -> None:
+def _write_tar(path: Path, images: np.ndarray, labels: np.ndarray) -> None:
     with tarfile.open(path, "w") as tar:
-        for number, (value, label) in enumerate(zip(values, labels.tolist(), strict=True)):
-            for name, content in ((extension, value), ("cls", str(label).encode())):
+        for number, (image, label) in enumerate(zip(images, labels.tolist(), strict=True)):
+            for name, content in (("bin", image.tobytes()), ("cls", str(label).encode())):
                 member = tarfile.TarInfo(f"{number:08d}.{name}")
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
 
 
-def _of_webdataset(tar: Path, extension: str) -> dict[str, Pass]:
-    return {} if webdataset is None else {"webdataset": lambda: _webdataset(tar, extension)}
-
-
-def _webdataset(path: Path, extension: str) -> Iterator[int]:
-    stream = webdataset.WebDataset(str(path), shardshuffle=False).to_tuple(extension, "cls")
+def _webdataset(path: Path) -> Iterator[int]:
+    stream = webdataset.WebDataset(str(path), shardshuffle=False).to_tuple("bin", "cls")
     for batch in stream.batched(BATCH, collation_fn=None):
-        if extension == "bin":
-            yield len(np.stack([np.frombuffer(image, np.uint8) for image, _ in batch]))
-        else:
-            yield len([text.decode() for text, _ in batch])
+        yield len(np.stack([np.frombuffer(image, np.uint8) for image, _ in batch]))
 
 
 class _MapImages(torch.utils.data.Dataset):
@@ -120,17 +95,6 @@ class _MapImages(torch.utils.data.Dataset):
 
     def __getitem__(self, place: int) -> tuple[np.ndarray, int]:
         return self.images[place].copy(), int(self.labels[place])
-
-
-class _MapTexts(torch.utils.data.Dataset):
-    def __init__(self, texts: list[str], labels: np.ndarray) -> None:
-        self.texts, self.labels = texts, labels
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __getitem__(self, place: int) -> tuple[str, int]:
-        return self.texts[place], int(self.labels[place])
 
 
 def _data_loader(data: torch.utils.data.Dataset) -> Iterator[int]:

@@ -17,16 +17,14 @@ from own_source import pin_source
 
 BATCH = 256
 IMAGES, PIXELS = 50_000, 32 * 32 * 3
-TEXTS = 200_000
 
 
 @dataclass
 class Rows:
-    """Both parts, and their columns in the same order as memmaps, in one big file each."""
+    """A part, and its columns in the same order as memmaps, in one big file each."""
 
     folder: Path
     images: Part
-    texts: Part
 
     def memmap(self, name: str) -> np.ndarray:
         return np.load(self.folder / f"{name}.npy", mmap_mode="r")
@@ -39,37 +37,19 @@ class Rows:
 def make_rows(folder: Path) -> Rows:
     """Write the rows under `folder`, which becomes the cache too."""
     os.environ["FARSHIFT_CACHE"] = str(folder / "cache")
-    draw = np.random.default_rng(0)
-    images = draw.integers(0, 256, (IMAGES, PIXELS), dtype=np.uint8)
-    words = np.array([f"word{number}" for number in range(5000)])
-    texts = [f"{number} " + " ".join(words[draw.integers(0, 5000, 11)]) for number in range(TEXTS)]
+    images = np.random.default_rng(0).integers(0, 256, (IMAGES, PIXELS), dtype=np.uint8)
     flat = pa.FixedSizeListArray.from_arrays(pa.array(images.ravel()), PIXELS)
-    parts = {}
-    for name, column in (("image", flat), ("text", pa.array(texts))):
-        file = folder / f"given-{name}.parquet"
-        pq.write_table(pa.table({name: column, "label": np.arange(len(column)) % 10}), file)
-        data = Data(files=[str(file)], inputs=[name], labels=["label"])
-        source = pin_source(data, name, folder, folder / "home")
-        table = source.table()
-        every = np.arange(table.num_rows)
-        parts[name] = Part(f"bench/{name}", source.definition.digest, "train", source.schema, "label", table, every, {})
-    rows = Rows(folder, parts["image"], parts["text"])
-    _write_memmaps(rows)
+    file = folder / "given-image.parquet"
+    pq.write_table(pa.table({"image": flat, "label": np.arange(IMAGES) % 10}), file)
+    source = pin_source(Data(files=[str(file)], inputs=["image"], labels=["label"]), "image", folder, folder / "home")
+    table, identity = source.table(), source.definition.digest
+    rows = Rows(
+        folder, Part("bench/image", identity, "train", source.schema, "label", table, np.arange(table.num_rows), {})
+    )
+    for name, values in rows.images.numpy(["image", "label"]).items():
+        np.save(folder / f"{name}.npy", values.reshape(IMAGES, -1) if name == "image" else values)
     _check(rows)
     return rows
-
-
-def _write_memmaps(rows: Rows) -> None:
-    images = rows.images.numpy(["image", "label"])
-    texts = next(rows.texts.batches(TEXTS, columns=["text", "label"], text="bytes"))
-    for name, values in (
-        ("image", images["image"].reshape(IMAGES, PIXELS)),
-        ("label", images["label"]),
-        ("text", texts["text"]),
-        ("ends", texts["text.offsets"]),
-        ("text_label", texts["label"]),
-    ):
-        np.save(rows.folder / f"{name}.npy", values)
 
 
 def _check(rows: Rows) -> None:

@@ -122,9 +122,7 @@ def test_a_function_asks_by_predictor_or_by_an_attribute():
         InputFormat.of(fs.predictor(shapes, images=0)).given({"image": FILES})
 
 
-def test_the_former_name_of_an_attribute_is_refused_and_submodules_are_no_requests():
-    with pytest.raises(FarshiftError, match="a model's attribute `pictures` is called `images` now: rename it"):
-        InputFormat.of(SimpleNamespace(pictures=224))
+def test_submodules_are_no_requests():
     assert InputFormat.of(SimpleNamespace(audio=len, images=list)) == InputFormat("bytes", "bytes")
 
 
@@ -314,8 +312,6 @@ def test_a_part_s_broken_picture_is_named_by_its_row(photos):
     assert part.select(part.row_ids == row).numpy(["image"])["image"][0] == picture_split.unreadable()
     with pytest.raises(FarshiftError, match="unknown step 'spin 9'"):
         part.torch(8, images="crop 8, spin 9")
-    with pytest.raises(FarshiftError, match='text="bytes" returns files as bytes too'):
-        part.torch(8, text="bytes", images=8)
 
 
 @pytest.mark.slow

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 
 import farshift as fs
 import numpy as np
 import pytest
-from farshift.core.errors import LabelsWithheld, ModelError
+from farshift.core.errors import LabelsWithheld
 from farshift.core.label_access import hide_labels, refuse_labels
 from farshift.loaders.acquire.source import find_source
 
-pytestmark = pytest.mark.attack(
-    "entrant", "a model that opens the benchmark during evaluation, itself or in a thread or child process"
-)
+pytestmark = pytest.mark.attack("entrant", "a model that opens the benchmark during evaluation, itself or in a thread")
 
 ON = "modadd97/xi35"
 
@@ -118,57 +113,10 @@ def test_a_thread_is_refused_them_too(tmp_path):
     refused(predict, tmp_path)
 
 
-LOOK = """
-import farshift as fs
-try:
-    print(fs.benchmark("modadd97/xi35").view("ood")[1].tolist())
-except fs.FarshiftError as error:
-    print(type(error).__name__)
-"""
-
-
-def test_a_child_process_of_a_model_is_refused_them_until_the_run_is_over(tmp_path):
-    output = []
-
-    def predict(batch):
-        if not output:
-            done = subprocess.run([sys.executable, "-c", LOOK], capture_output=True, text=True, check=True)
-            output.append(done.stdout)
-        return np.zeros(len(batch["a"]), int)
-
-    fs.evaluate(predict, on=ON, seeds=1, budget="quick", out=tmp_path / "run")
-    assert output == ["LabelsWithheld\n"]
-    assert not [name for name in os.environ if "WITHHELD" in name]
-
-
-COMMAND = """
-import json, sys
-import farshift as fs
-json.loads(sys.stdin.readline())
-fs.benchmark("modadd97/xi35").view("ood")
-for line in sys.stdin:
-    print(json.dumps({"id": json.loads(line)["id"], "prediction": 0}), flush=True)
-"""
-
-
-def test_a_command_is_refused_them(tmp_path):
-    from farshift.benchmarks.harness.model_spec import find_model
-
-    script = tmp_path / "model.py"
-    script.write_text(COMMAND)
-    model, code = find_model(f"cmd:{sys.executable} {script}")
-    with pytest.raises(ModelError, match="cannot be opened while a model is trained or evaluated"):
-        fs.evaluate(model, on=ON, seeds=1, budget="quick", out=tmp_path / "run", code=code)
-
-
-def test_what_a_process_inherited_ends_with_the_run_that_withheld(tmp_path, monkeypatch):
-    """A process that outlives a run, such as a server of workers, keeps the environment that it was begun with."""
+def test_labels_are_there_again_when_the_last_model_is_done():
     with hide_labels():
-        inherited = {name: value for name, value in os.environ.items() if "WITHHELD" in name}
         with hide_labels(), pytest.raises(LabelsWithheld):
             refuse_labels("a split")
         with pytest.raises(LabelsWithheld):
             refuse_labels("a split")
-    for name, value in inherited.items():
-        monkeypatch.setenv(name, value)
     refuse_labels("a split")

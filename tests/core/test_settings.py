@@ -10,7 +10,7 @@ from farshift.core.settings import Settings, read_settings
 from support import ROOT
 
 VARIABLES = {f"FARSHIFT_{field.name.upper()}" for field in fields(Settings)}
-SET_BY_ITSELF = {"FARSHIFT_LABELS_WITHHELD", "FARSHIFT_SERVED_BOARD"}
+SET_BY_ITSELF = {"FARSHIFT_SERVED_BOARD"}
 """Set by a process for its children, never by a user."""
 
 

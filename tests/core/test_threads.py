@@ -34,7 +34,7 @@ def test_the_cores_in_use_are_measured_on_every_system(monkeypatch: pytest.Monke
         raise FileNotFoundError("/proc/stat")
 
     monkeypatch.setattr(threads, "_read_processor_times", refuse)
-    assert 0.0 <= threads.measure_busy_cores() <= engines.count_usable_cores()
+    assert threads.measure_busy_cores() == 0.0
 
 
 def test_a_run_on_busy_cores_says_how_many_threads_it_takes(cores, monkeypatch, command, tmp_path) -> None:

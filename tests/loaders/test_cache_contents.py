@@ -56,7 +56,7 @@ def full(cache: Path) -> Path:
     write_marker(cache / "pictures" / f"{digest}.npy", "f" * 64)
     aged(cache / "pictures" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
-    stored(cache, "tokens/bert-0123456789abcdef/000000.arrow", days=21)
+    stored(cache, "tokens/bert-0123456789abcdef.arrow", days=21)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
     return cache
 
@@ -173,18 +173,18 @@ def test_links_and_the_user_s_own_files_are_passed_over(cache, tmp_path):
         kept(cache, "sources/notes.txt"),
         kept(cache, "mine/a.arrow"),
         kept(cache, "a.arrow"),
-        kept(cache, "tokens/b/c"),
+        kept(cache, "features/b/c"),
     ]
     links = {
         "files": outside,
         "sources/linked.arrow": outside / "a.arrow",
-        "tokens/linked-0123456789abcdef": outside,
+        "features/linked-0123456789abcdef": outside,
         "responses/ab": outside,
     }
     for position, target in links.items():
         (cache / position).parent.mkdir(parents=True, exist_ok=True)
         (cache / position).symlink_to(target)
-    inside = stored(cache, "tokens/made-0123456789abcdef/train.arrow").parent
+    inside = stored(cache, "features/made-0123456789abcdef/train.arrow").parent
     (inside / "linked").symlink_to(outside)
     assert [entry.path for entry in clear_cache(everything=True).removed] == [inside]
     assert all(path.exists() for path in (*precious, *own))

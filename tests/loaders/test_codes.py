@@ -69,7 +69,7 @@ def test_what_is_no_column_of_codes_is_refused() -> None:
     here = part(list(range(10)))
     with pytest.raises(UnknownName, match="no column of codes named 'words'"):
         here.categories("words")
-    with pytest.raises(FarshiftError, match="text must be 'codes', 'str' or 'bytes'"):
+    with pytest.raises(FarshiftError, match="text must be 'codes' or 'str'"):
         next(here.batches(2, text="code"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 
 import farshift.loaders.part
 import numpy as np
@@ -102,19 +101,6 @@ def test_batches_are_the_rows_of_the_whole_whatever_the_form(name, seed):
         assert all(batch[key].dtype == full[key].dtype for key in batch)
 
 
-@pytest.mark.parametrize("seed", [None, 3])
-def test_texts_as_bytes_are_the_texts_end_to_end(seed):
-    part = some("scan/addprim_jump", 500)
-    for texts, raw in zip(part.batches(64, seed), part.batches(64, seed, text="bytes"), strict=True):
-        for name in ("command", "actions", "group"):
-            content, bounds = raw[name], raw[f"{name}.offsets"]
-            assert (content.dtype, bounds.dtype) == (np.uint8, np.int64)
-            assert (bounds[0], bounds[-1], len(bounds)) == (0, len(content), len(texts[name]) + 1)
-            cut = [content[a:b].tobytes().decode() for a, b in pairwise(bounds)]
-            assert cut == texts[name].tolist()
-        assert set(raw) - set(texts) == {f"{name}.offsets" for name in ("command", "actions", "group")}
-
-
 @pytest.mark.parametrize("seed", [None, 0])
 def test_batches_are_the_callers_own(seed):
     full = load("modadd97/xi35", part="train")
@@ -137,7 +123,7 @@ def test_a_source_in_several_chunks_reads_like_one_in_one():
         pieces = pa.concat_tables([part.source.slice(start, 5000) for start in range(0, len(part.source), 5000)])
         assert pieces["row_id"].num_chunks > 1
         cut = replace(part, source=pieces)
-        for item, other in zip(part.batches(64, 1, text="bytes"), cut.batches(64, 1, text="bytes"), strict=True):
+        for item, other in zip(part.batches(64, 1), cut.batches(64, 1), strict=True):
             assert {key: values.tolist() for key, values in item.items()} == {
                 key: values.tolist() for key, values in other.items()
             }
@@ -157,5 +143,5 @@ def test_a_corrupted_text_label_is_read_as_it_was_given():
 
 
 def test_an_unknown_form_of_text_is_refused():
-    with pytest.raises(FarshiftError, match="text must be 'codes', 'str' or 'bytes', not 'utf8'"):
+    with pytest.raises(FarshiftError, match="text must be 'codes' or 'str', not 'utf8'"):
         load("scan/length").batches(10, text="utf8")

@@ -191,13 +191,19 @@ def test_members_and_ignored_files_are_chosen_alike_in_folders_and_archives(tmp_
 
 def test_a_stream_reads_numbered_files_of_a_folder_and_says_that_the_web_has_no_lists(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder(tmp_path, {**{f"d/s-{n:03}.tar": b"x" for n in range(12)}, "d/._s-000.tar": b"x", "r/q.tar": b"x"})
-    assert [file.name for file in resolve_location("d/s-{000..011}.tar")] == [f"d/s-{n:03}.tar" for n in range(12)]
+    folder(
+        tmp_path, {**{f"d/s-{n:03}.parquet": b"x" for n in range(12)}, "d/._s-000.parquet": b"x", "r/q.parquet": b"x"}
+    )
+    assert [file.name for file in resolve_location("d/s-{000..011}.parquet")] == [
+        f"d/s-{n:03}.parquet" for n in range(12)
+    ]
     assert len(resolve_location("d")) == 12
-    assert [file.name for file in resolve_location(str(tmp_path / "**" / "q.tar"))] == [str(tmp_path / "r/q.tar")]
-    with pytest.raises(FarshiftError, match=r"no file d/s-012\.tar"):
-        resolve_location("d/s-{010..012}.tar")
+    assert [file.name for file in resolve_location(str(tmp_path / "**" / "q.parquet"))] == [
+        str(tmp_path / "r/q.parquet")
+    ]
+    with pytest.raises(FarshiftError, match=r"no file d/s-012\.parquet"):
+        resolve_location("d/s-{010..012}.parquet")
     with pytest.raises(
-        FarshiftError, match=r"files on a web server cannot be listed: give their numbers, as in shard-\{000"
+        FarshiftError, match=r"files on a web server cannot be listed: give their numbers, as in rows-\{000"
     ):
-        resolve_location("https://localhost/d/*.tar")
+        resolve_location("https://localhost/d/*.parquet")

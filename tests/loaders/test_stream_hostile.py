@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import struct
-import tarfile
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
@@ -160,56 +158,10 @@ def test_an_npy_header_is_read_and_never_believed(header):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("order", "CF")
-def test_arrays_that_numpy_saved_are_read_in_either_order(order):
-    values, contents = np.arange(8, dtype=np.uint8).reshape(2, 2, 2), []
-    for value in values:
-        file = io.BytesIO()
-        np.save(file, np.array(value, order=order))
-        contents.append(file.getvalue())
-    result = shards.decode_samples({"x.npy": contents}, [PIXELS], lambda row: "here")
-    assert result["x"].to_pylist() == values.reshape(2, 4).tolist()
-
-
 @pytest.mark.parametrize(("field", "content"), [(TEXT, b'{"t":"\\ud800"}'), (TEXT, b"[" * 100_000), (NUMBER, b"3")])
 def test_json_that_is_no_row_is_one_error(field, content):
     with pytest.raises(BadData, match="here: the sample is damaged: "):
         shards.decode_samples({"json": [content]}, [field], lambda row: "here")
-
-
-def member(name: str, content: bytes, kind: bytes = b"0") -> bytes:
-    header = tarfile.TarInfo(name)
-    header.size, header.type = len(content), kind
-    return header.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
-
-
-def extended(key: str, value: str) -> bytes:
-    record = f" {key}={value}\n"
-    length = next(n for n in range(len(record), len(record) + 9) if len(str(n)) + len(record) == n)
-    return f"{length}{record}".encode()
-
-
-ROW = member("a.json", b'{"i":1}')
-SPARSE = extended("GNU.sparse.size", str(3 << 40)) + extended("GNU.sparse.map", "0,7")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (member("p", SPARSE, b"x") + ROW, "json is a sparse member"),
-        (member("p", extended("GNU.sparse.map", "0,x"), b"x") + ROW, "is not a tar file"),
-        (member("././@LongLink", b"abcd\0", b"L") * 3_000 + ROW, "is not a tar file"),
-        (member("p", extended("path", "ab"), b"x") * 3_000 + ROW, "is not a tar file"),
-        (member("p", extended("size", str(1 << 60)), b"x") + member("a.txt", b"") + ROW, "is not a tar file"),
-        (ROW + member("b.json", b'{"i":2}')[:600], "is not a tar file, or is truncated"),
-    ],
-    ids=["three terabytes", "no numbers", "long names in long names", "headers in headers", "an exabyte", "cut off"],
-)
-def test_a_tar_made_to_do_harm_is_one_error(tmp_path, content, message):
-    (tmp_path / "a.tar").write_bytes(content)
-    with pytest.raises(BadData, match=message) as error:
-        list(shards.scan_shards([FolderFile.open(tmp_path / "a.tar")], Schema((NUMBER,))))
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("bounds", [(0, 1 << 50), (-5, 5), (8, 5)])

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -53,7 +50,7 @@ def rows(tokens: Tokens) -> list[list[int]]:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch, cache: Path) -> Iterator[None]:
-    monkeypatch.setattr(cached, "BLOCK", 8)
+    monkeypatch.setattr(cached, "_AT_ONCE", 8)
     yield
 
 
@@ -90,8 +87,8 @@ def test_tokens_are_those_that_the_tokenizer_gives(texts: Any) -> None:
 
 def test_ids_are_mapped_and_as_narrow_as_they_can_be() -> None:
     result = tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    assert [block.ids.dtype for block in result.blocks] == [np.uint16] * 5
-    assert not result.blocks[0].ids.flags.owndata
+    assert result.ids.dtype == np.uint16
+    assert not result.ids.flags.owndata
     wide = tokenizer()
     wide.add_tokens([f"w{number}" for number in range(2**16)])
     assert load_tokenizer(wide).dtype == np.uint32
@@ -148,54 +145,24 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
             load_tokenizer(given)
 
 
-def test_a_block_that_was_changed_is_made_again_alone(cache: Path) -> None:
+def test_an_entry_that_was_changed_is_made_again(cache: Path) -> None:
     tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    path = sorted(cache.glob("tokens/*/*.arrow"))[2]
+    (path,) = cache.glob("tokens/*.arrow")
     path.write_bytes(path.read_bytes()[:50])
     again = Counting()
     assert rows(tokenise_texts(TEXTS, again)) == plain()
-    assert again.asked == TEXTS[16:24]
+    assert again.asked == TEXTS
 
 
-def test_a_build_that_ends_early_goes_on_after_its_last_block(cache: Path) -> None:
+def test_a_build_that_ends_early_leaves_nothing(cache: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         tokenise_texts(TEXTS, Counting(last=16))
-    again = Counting()
-    assert rows(tokenise_texts(TEXTS, again)) == plain()
-    assert again.asked == TEXTS[16:]
-
-
-KILLED = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-import test_tokens as t
-from farshift.loaders.batching import tokens
-tokens.BLOCK = 8
-whole = tokens.move_into_cache
-def keep(temporary, path):
-    if path.name == "000003.arrow":
-        os.kill(os.getpid(), signal.SIGKILL)
-    whole(temporary, path)
-tokens.move_into_cache = keep
-tokens.tokenise_texts(t.TEXTS, t.load_tokenizer(t.tokenizer()))
-"""
-
-
-def test_a_killed_build_leaves_whole_blocks_and_nothing_half(cache: Path) -> None:
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, str(Path(__file__).parent)], env=os.environ | {"PYTHONPATH": path}, check=False
-    )
-    assert ended.returncode == -signal.SIGKILL
-    assert len(list(cache.glob("tokens/*/*.arrow"))) == 3
-    again = Counting()
-    assert rows(tokenise_texts(TEXTS, again)) == plain()
-    assert again.asked == TEXTS[24:]
-    assert not list(cache.glob("tokens/*/.*.tmp"))
+    assert not list_entries("tokens")
+    assert rows(tokenise_texts(TEXTS, Counting())) == plain()
 
 
 def _tokenise(root: str, told: Any) -> None:
-    os.environ["FARSHIFT_CACHE"], cached.BLOCK = root, 8
+    os.environ["FARSHIFT_CACHE"], cached._AT_ONCE = root, 8
     counting = Counting()
     result = tokenise_texts(TEXTS, counting)
     told.put((len(counting.asked), rows(result) == plain()))

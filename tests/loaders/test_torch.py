@@ -62,13 +62,9 @@ def test_batches_are_tensors_of_the_parts_values():
             )
 
 
-def test_texts_are_lists_or_bytes_and_offsets():
+def test_texts_are_lists():
     texts = load("scan/addprim_jump", part="train").select(np.arange(100))
-    plain, raw = next(iter(texts.torch(32, seed=1))), next(iter(texts.torch(32, seed=1, text="bytes")))
-    assert plain["command"] == next(texts.batches(32, seed=1))["command"].tolist()
-    bounds = raw["command.offsets"].tolist()
-    assert raw["command"].dtype == torch.uint8
-    assert bytes(raw["command"][bounds[3] : bounds[4]].tolist()).decode() == plain["command"][3]
+    assert next(iter(texts.torch(32, seed=1)))["command"] == next(texts.batches(32, seed=1))["command"].tolist()
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -255,18 +251,16 @@ def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
 @given(st.integers(0, 200), st.integers(1, 20), st.sampled_from([1, 2, 3]), st.one_of(st.none(), st.integers(0, 9)))
 @settings(max_examples=20)
 def test_batches_on_a_device_are_those_of_the_part_bit_for_bit(rows, each, world, seed):
-    for name in ("modadd97/xi35", "scan/addprim_jump"):
-        here = load(name, part="train").select(np.arange(rows))
-        there = here.on_device("cpu", text="bytes")
-        numbers = {"seed": seed, "epoch": 3, "rank": world - 1, "world": world, "start": 1}
-        pairs = zip(
-            there.batches(each * world, **numbers), here.batches(each * world, text="bytes", **numbers), strict=True
-        )
-        for tensors, arrays in pairs:
-            assert list(tensors) == list(arrays)
-            for key, values in arrays.items():
-                assert tensors[key].numpy().dtype == values.dtype
-                assert tensors[key].numpy().tobytes() == values.tobytes()
+    here = load("modadd97/xi35", part="train").select(np.arange(rows))
+    there = here.on_device("cpu")
+    numbers = {"seed": seed, "epoch": 3, "rank": world - 1, "world": world, "start": 1}
+    for tensors, arrays in zip(
+        there.batches(each * world, **numbers), here.batches(each * world, **numbers), strict=True
+    ):
+        assert list(tensors) == list(arrays)
+        for key, values in arrays.items():
+            assert tensors[key].numpy().dtype == values.dtype
+            assert tensors[key].numpy().tobytes() == values.tobytes()
 
 
 def test_writing_into_a_batch_changes_nothing_on_the_device():
@@ -275,11 +269,9 @@ def test_writing_into_a_batch_changes_nothing_on_the_device():
     assert (next(there.batches(64))["a"] >= 0).all()
 
 
-def test_text_on_a_device_has_to_be_asked_for():
-    with pytest.raises(FarshiftError, match="column 'command' of scan/length@1 is text.* text='bytes'"):
+def test_texts_are_not_put_on_a_device():
+    with pytest.raises(FarshiftError, match="column 'command' of scan/length@1 has texts or files"):
         load("scan/length").on_device("cpu")
-    with pytest.raises(FarshiftError, match="text on a device has to be 'bytes', not 'str'"):
-        load("scan/length").on_device("cpu", text="str")
     assert set(load("scan/length").on_device("cpu", ["row_id"]).columns) == {"row_id"}
 
 
