@@ -57,8 +57,12 @@ def doctor(sources: bool = False, json: bool = False) -> None:
         emit_json(checks)
     else:
         states = {True: "ok", False: "MISSING", None: "optional"}
-        rows = [[check["check"], states[check["ok"]], check["detail"]] for check in summarise_checks(checks)]
-        print_table("", ["check", "state", "detail"], rows)
+        extras = [
+            name.removeprefix("extra ") for name in (item["check"] for item in checks if item["ok"]) if "extra " in name
+        ]
+        shown = [item for item in checks if not item["ok"] or "extra " not in item["check"]]
+        rows = [[item["check"], states[item["ok"]], item["detail"]] for item in shown]
+        print_table("", ["check", "state", "detail"], [*rows, ["extras", "ok", ", ".join(extras) or "none"]])
     exit_if(any(check["ok"] is False for check in checks))
 
 
@@ -95,15 +99,15 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
     checks = [
         _make_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")
     ]
-    for name in _CORE:
-        installed = _find_version(name)
-        checks.append(_make_check(name, installed is not None, installed or "missing: pip install farshift"))
-    for extra, names in _EXTRAS.items():
+    wanted: dict[str, tuple[str, tuple[str, ...]]] = {"packages": ("farshift", _CORE)}
+    wanted |= {f"extra {extra}": (f"farshift[{extra}]", names) for extra, names in _EXTRAS.items()}
+    for label, (requirement, names) in wanted.items():
         missing = [name for name in names if _find_version(name) is None]
         detail = ", ".join(f"{name} {_find_version(name)}" for name in names)
         if missing:
-            detail = f"missing: {', '.join(missing)} (pip install 'farshift[{extra}]')"
-        checks.append({"check": f"extra {extra}", "ok": None if missing else True, "detail": detail})
+            detail = f"missing: {', '.join(missing)} (pip install '{requirement}')"
+        absent = False if label == "packages" else None
+        checks.append({"check": label, "ok": absent if missing else True, "detail": detail})
     checks += [
         _check_cache(),
         _check_registry(),
@@ -117,22 +121,6 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
     kinds = sorted(Counter(detail.partition(" (")[0] for detail in source_details.values()).items())
     counts = "; ".join(f"{count} {detail}" for detail, count in kinds)
     return [*checks, _make_check("sources", True, f"{counts}; --sources lists each")]
-
-
-def summarise_checks(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The checks for a screen: one line for all installed packages, and one for all installed extras."""
-    details: dict[str, list[str]] = {"packages": [], "extras": []}
-    rows = []
-    for check in checks:
-        name, extra = str(check["check"]), str(check["check"]).removeprefix("extra ")
-        folded = "packages" if name in _CORE else "extras" if extra in _EXTRAS and extra != name else ""
-        if not folded or not check["ok"]:
-            rows.append(check)
-            continue
-        if not details[folded]:
-            rows.append({"check": folded, "ok": True, "detail": details[folded]})
-        details[folded].append(f"{name} {check['detail']}" if folded == "packages" else extra)
-    return [row | ({"detail": ", ".join(row["detail"])} if isinstance(row["detail"], list) else {}) for row in rows]
 
 
 def _check_source(source: Source) -> str:

@@ -16,7 +16,7 @@ from ..core.progress import report_to
 from ..core.text import LINES, escape_untrusted
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, Task, TaskID
+    from rich.progress import Progress, TaskID
 
 _SHORTEST, _LONGEST, _SHARE = 10.0, 60.0, 0.1
 """Without a terminal, a line for each tenth of the work: none within ten seconds of another, and one each minute."""
@@ -112,20 +112,11 @@ def make_progress_bars(console: Any) -> Progress:
         BarColumn,
         MofNCompleteColumn,
         Progress,
-        ProgressColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
     from rich.table import Column
-    from rich.text import Text
-
-    class Throughput(ProgressColumn):
-        """Throughput per second: of rows, bytes, steps, or whatever the bar counts."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if not speed else f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s")
 
     def make_column() -> Column:
         return Column(no_wrap=True)
@@ -136,7 +127,6 @@ def make_progress_bars(console: Any) -> Progress:
         TextColumn("{task.description}", markup=False, table_column=name),
         BarColumn(40 if wide else 8),
         MofNCompleteColumn(table_column=make_column()),
-        Throughput(table_column=make_column()),
         *([TimeElapsedColumn(table_column=make_column())] if wide else []),
         TimeRemainingColumn(table_column=make_column()),
         TextColumn("{task.fields[note]}", markup=False, table_column=make_column()),

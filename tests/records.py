@@ -49,11 +49,11 @@ def bins(accuracy: float, rows: int, overconfident: float = 0.1) -> list[dict[st
                 "from": round(low, 6),
                 "to": round(high, 6),
                 "rows": count,
-                "confidence": round(middle, 6) if count else None,
-                "accuracy": round(right, 6) if count else None,
+                "confidence": round(middle, 6),
+                "accuracy": round(right, 6),
             }
         )
-    return result
+    return [item for item in result if item["rows"]]
 
 
 def record(

@@ -33,10 +33,7 @@ class FunctionModel:
         self.name = str(getattr(source, "__name__", None) or type(source).__name__)
         self.code = _digest_code(function)
         if self.code and self.forms != AS_THEY_ARE:
-            # In the former names of the fields: runs record this digest, and resume only with the same one.
-            forms = self.forms
-            spec = f"InputFormat(pictures={forms.images!r}, sounds={forms.audio!r}, files_only={forms.files_only!r})"
-            self.code = compute_identity([self.code, spec])
+            self.code = compute_identity([self.code, repr(self.forms)])
 
     def predict(self, batch: Columns) -> NDArray[Any] | Sequence[Any] | Answers:
         return self._function(batch)

@@ -15,7 +15,7 @@ from ..derived.recovered import compute_gap_recovered_on_rows
 from ..derived.robustness import Point, fit_line
 from ..derived.robustness import compute_effective_robustness as above_line
 from ..runs.run import Run
-from ..scoring.answered_rows import RunPredictions, get_cluster_names
+from ..scoring.answered_rows import get_cluster_names
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters, encode_clusters, make_clustering
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
@@ -183,11 +183,10 @@ def _estimate_components(runs: Sequence[Run], view: str) -> Components:
 
 
 def _read_draw(run: Run, view: str) -> Draw:
-    benchmark = get_run_benchmark(run)
-    scored, part = RunPredictions(benchmark, run.predictions(), run), benchmark.view(view)[0]
-    sample = scored.view(view, scored.choose(benchmark.rule(run.selection))).by(benchmark.metrics[0])
+    side = Side(run)
+    sample, part = side.sample(view), side.benchmark.view(view)[0]
     assert isinstance(sample, RowScores)
-    return Draw(sample.scores, part.row_ids, get_cluster_names(part, benchmark.kind))
+    return Draw(sample.scores, part.row_ids, get_cluster_names(part, side.benchmark.kind))
 
 
 def _check_one_family(runs: Sequence[Run]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...core.errors import FarshiftError
-from ..scoring.record import Calibration, CalibrationBin, Score
+from ..scoring.record import Calibration, Score
 from ..statistics.interval import Estimate
 from ._panels import describe_incomparable, make_panels
 from ._style import (
@@ -111,7 +111,7 @@ def _get_views(record: Score) -> dict[str, Calibration]:
 def _draw_diagram(axes: Axes, views: Mapping[str, Calibration]) -> None:
     axes.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=(0, (1, 2)), label="perfect calibration")
     for view, calibration in views.items():
-        look, filled = VIEWS[view], _list_filled_bins(calibration)
+        look, filled = VIEWS[view], calibration.bins
         axes.plot(
             [part.confidence for part in filled],
             [part.accuracy for part in filled],
@@ -133,7 +133,7 @@ def _draw_bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for number, (view, calibration) in enumerate(views.items()):
-        look, filled = VIEWS[view], _list_filled_bins(calibration)
+        look, filled = VIEWS[view], calibration.bins
         half = [(part.high - part.low) / 2 for part in filled]
         axes.bar(
             [part.low + number * wide for part, wide in zip(filled, half, strict=True)],
@@ -149,11 +149,6 @@ def _draw_bars(axes: Axes, views: Mapping[str, Calibration]) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(2))
     for axis in (axes.xaxis, axes.yaxis):
         set_percent_ticks(axis)
-
-
-def _list_filled_bins(calibration: Calibration) -> list[CalibrationBin]:
-    """Return the bins that contain rows; an empty bin has no accuracy."""
-    return [part for part in calibration.bins if part.rows]
 
 
 def _count_rows(calibration: Calibration) -> int:
