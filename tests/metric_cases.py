@@ -65,6 +65,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "worst_group_pearson": {"by": ["place"], "without": ["Other"]},
     "worst_group_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
     "worst_group_squared_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
+    "demographic_parity_difference": {"by": ["place"], "without": ["Other"]},
+    "equalised_odds_difference": {"by": ["place"]},
     "domain_detection_accuracy": {"by": ["place"]},
     "token_type_accuracy": {"types": "types", "count": ["class", "method"]},
     "shape_bias": {"against": "one"},
