@@ -301,9 +301,3 @@ def test_a_database_holds_one_board(tmp_path, server):
     shutil.copytree(board.path, tmp_path / "killed")
     (tmp_path / "killed" / "board.toml").unlink()
     assert Board.init(tmp_path / "killed", "ours", url).ledger.key == board.ledger.key, "a killed init is repeated"
-
-
-def test_another_sort_of_store_is_refused_before_anything_is_made(tmp_path):
-    with pytest.raises(FarshiftError, match="a ledger cannot be stored in mysql"):
-        Board.init(tmp_path / "board", "x", "mysql://u:secret@h/d")
-    assert not (tmp_path / "board").exists()

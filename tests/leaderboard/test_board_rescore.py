@@ -56,14 +56,6 @@ def test_every_entry_is_scored_anew_and_both_scores_are_kept(entered):
     assert body["after"]["ood"] == after[body["entry"]].ood.value
 
 
-def test_entries_of_an_older_scorer_are_said_not_to_be_recomputed(entered):
-    with newer_scorer(SCORER + 1):
-        result = verify_board(entered)
-    assert result.differences == []
-    assert result.entries_not_recomputed == 3
-    assert f"scored by scorer {SCORER}: run farshift board rescore" in result.not_recomputed[0]
-
-
 def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
     old = entered.attempts()
     with newer_scorer(SCORER + 1):

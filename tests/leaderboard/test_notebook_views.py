@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 from farshift.benchmarks.comparison.compare import Comparison
@@ -41,33 +41,15 @@ def board():
     return Standings(snapshot(built, name=NASTY).record())
 
 
-class Cells(HTMLParser):
-    """The tags of a text, and the text of each cell, caption and paragraph by its row."""
+class Cells:
+    """The tags of a text, which have no attributes; the text of each cell by its row; and all other text."""
 
     def __init__(self, text):
-        super().__init__()
-        self.tags, self.rows, self.open, self.other = set(), [], [], ""
-        self.feed(text)
-        self.close()
-        assert not self.open, f"left open: {self.open}"
-
-    def handle_starttag(self, tag, attributes):
-        assert not attributes, f"{tag} with {attributes}"
-        self.tags.add(tag)
-        self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open[-1] in ("td", "th"):
-            self.rows[-1][-1] += data
-        else:
-            self.other += data
+        elements = [*ElementTree.fromstring(f"<p>{text}</p>").iter()]
+        assert not any(element.attrib for element in elements)
+        self.tags = {element.tag for element in elements}
+        self.rows = [["".join(cell.itertext()) for cell in element] for element in elements if element.tag == "tr"]
+        self.other = "".join(element.text or "" for element in elements if element.tag not in ("td", "th"))
 
 
 @pytest.mark.parametrize("make", [score, comparison, board])

@@ -345,11 +345,3 @@ def test_data_that_cannot_be_had_are_not_the_submissions_fault(look, good, monke
     monkeypatch.setattr(Benchmark, "part", unavailable)
     with pytest.raises(Unavailable, match="no network"):
         look(good.packed())
-
-
-def test_a_file_is_named_once(tmp_path):
-    (tmp_path / "s.zip").write_bytes(b"no zip")
-    with pytest.raises(BadSubmission, match=r"^s\.zip: not a readable zip: "):
-        validate_submission(tmp_path / "s.zip")
-    with pytest.raises(BadSubmission, match=rf"^{tmp_path}/absent\.zip: does not exist"):
-        validate_submission(tmp_path / "absent.zip")
