@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
 from ...core.errors import FarshiftError, Unavailable, UnknownName
 from ...core.text import drop_version
+from ...loaders.part import Part
 from ..board_view import BoardView
 from ..tables.entry_rows import EntryRows
 from ..tables.row_scores import read_entry_rows
@@ -71,43 +72,38 @@ def make_pair_path(left: Row, right: Row) -> str:
     return f"compare/{left.standing.entry}-{right.standing.entry}.html"
 
 
-class ComparableSite(Protocol):
-    """What a comparison needs of a `Site` (site.py)."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-    @property
-    def view(self) -> BoardView | None: ...
-    @property
-    def frame(self) -> Frame | None: ...
-
-
-def make_compare_page(site: ComparableSite, entries: Sequence[str], path: str = "compare/chosen.html") -> Page:
+def make_compare_page(
+    board: Snapshot,
+    view: BoardView | None,
+    entries: Sequence[str],
+    path: str = "compare/chosen.html",
+    frame: Frame | None = None,
+) -> Page:
     """Return the page at `path` that compares two to five entries of one table, given by name. Raises `FarshiftError`
     if they cannot be compared."""
     names = list(dict.fromkeys(entries))
     if not 2 <= len(names) <= MOST:
         raise FarshiftError(f"choose two to {MOST} entries, not {len(names)}")
-    views_by_entry = {row.standing.entry: view for view in site.snapshot.views for row in view.rows}
+    tables_by_entry = {row.standing.entry: table for table in board.views for row in table.rows}
     for name in names:
-        if name not in views_by_entry:
-            raise UnknownName("entry in a table", name[:40], views_by_entry)
-    views = {views_by_entry[name].identity: views_by_entry[name] for name in names}
-    if len(views) > 1:
-        tables = " and ".join(sorted(view.heading for view in views.values()))
-        raise FarshiftError(f"choose entries of one table; these belong to {tables}")
-    (view,) = views.values()
-    rows = tuple(row for row in view.rows if row.standing.entry in names)
-    return Page(path, "compare.html", partial(_make_context, site.view, view, rows), site.frame)
+        if name not in tables_by_entry:
+            raise UnknownName("entry in a table", name[:40], tables_by_entry)
+    tables = {tables_by_entry[name].identity: tables_by_entry[name] for name in names}
+    if len(tables) > 1:
+        headings = " and ".join(sorted(table.heading for table in tables.values()))
+        raise FarshiftError(f"choose entries of one table; these belong to {headings}")
+    (table,) = tables.values()
+    rows = tuple(row for row in table.rows if row.standing.entry in names)
+    return Page(path, "compare.html", partial(_make_context, view, table, rows), frame)
 
 
 def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) -> dict[str, Any]:
     rows: dict[str, EntryRows] = {}
-    benchmark, view_rows = view.benchmark, None
+    benchmark, parts = view.benchmark, None
     if board is not None and view.current:
         rows, _ = read_entry_rows(board, [item.standing for item in entries])
-        view_rows = read_view_rows(benchmark, find_benchmark(benchmark).manifest.identity)
-    comparison = compare_entries(view, entries, rows, view_rows)
+        parts = read_parts(benchmark, find_benchmark(benchmark).manifest.identity)
+    comparison = compare_entries(view, entries, rows, parts)
     row_ids = sorted({row_id for category in comparison.rows for row_id in category["rows"]})
     contents = read_row_contents(benchmark, row_ids)
     scores = [item.standing.score for item in entries]
@@ -123,19 +119,8 @@ def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) 
     }
 
 
-@dataclass(frozen=True, eq=False)
-class ViewRows:
-    """The rows of a view, in the order of `EntryRows`: ids (n,), severities (n,) and groups (n,), as indices into
-    `names`; None if the benchmark has no severities or groups."""
-
-    row_ids: NDArray[np.uint64]
-    severity: NDArray[np.float64] | None = None
-    group: NDArray[np.int64] | None = None
-    names: Sequence[str] = ()
-
-
 @lru_cache(maxsize=8)
-def read_view_rows(name: str, identity: str) -> dict[str, ViewRows] | None:
+def read_parts(name: str, identity: str) -> dict[str, Part] | None:
     """Return the rows of a benchmark's ID and OOD view; None if its data are not on this machine. identity: that of its
     split, which is part of the cache key."""
     benchmark = find_benchmark(name)
@@ -143,20 +128,9 @@ def read_view_rows(name: str, identity: str) -> dict[str, ViewRows] | None:
     if source is None or (source.needs_network and not is_on_disk(source)):
         return None
     try:
-        parts = {view: benchmark.view(view)[0] for view in ("id", "ood")}
+        return {view: benchmark.view(view)[0] for view in ("id", "ood")}
     except Unavailable:
         return None
-    rows = {}
-    for view, part in parts.items():
-        severity, group = part.row_metadata.get("severity"), part.row_metadata.get("group")
-        names, numbers = np.unique(np.asarray([] if group is None else group), return_inverse=True)
-        rows[view] = ViewRows(
-            np.asarray(part.row_ids, np.uint64),
-            None if severity is None else np.asarray(severity, np.float64),
-            None if group is None else numbers.reshape(-1).astype(np.int64),
-            [str(name) for name in names],
-        )
-    return rows
 
 
 @dataclass(frozen=True)
@@ -174,10 +148,9 @@ class Comparison:
 
 
 def compare_entries(
-    view: Table, entries: Sequence[Row], rows: Mapping[str, EntryRows], view_rows: Mapping[str, ViewRows] | None
+    view: Table, entries: Sequence[Row], rows: Mapping[str, EntryRows], parts: Mapping[str, Part] | None
 ) -> Comparison:
-    """Compare entries of a table. rows: the row scores of each entry, if known; view_rows: the ids and groups of these
-    rows."""
+    """Compare entries of a table. rows: the row scores of each entry, if known; parts: these rows, by view."""
     pairs = [_compare_pair(view, left, right, rows) for left, right in combinations(entries, 2)]
     for item in entries:
         if item.standing.entry not in rows:
@@ -188,16 +161,16 @@ def compare_entries(
     if len(samples) < len(entries):
         reason = "is not a mean over rows, so the difference cannot be attributed to rows or groups."
         return Comparison(pairs, lacking=f"{drop_version(view.metric)} {reason}")
-    if view_rows is None or len(view_rows["ood"].row_ids) != samples[0].rows:
+    if parts is None or len(parts["ood"].row_ids) != samples[0].rows:
         reason = "The benchmark's data were not available where this page was made, so groups and rows are not named."
         return Comparison(pairs, rows=_classify_rows(view, entries, samples, None), lacking=reason)
-    groups = _compare_groups(samples, view_rows["ood"])
+    groups = _compare_groups(samples, parts["ood"])
     return Comparison(
         pairs,
-        _compare_severities(entries, entry_rows, view_rows) if len(entries) == 2 else (),
+        _compare_severities(entries, entry_rows, parts) if len(entries) == 2 else (),
         groups[:GROUPS],
         len(groups),
-        _classify_rows(view, entries, samples, view_rows["ood"].row_ids),
+        _classify_rows(view, entries, samples, parts["ood"].row_ids),
     )
 
 
@@ -222,12 +195,12 @@ def _compare_pair(view: Table, left: Row, right: Row, rows: Mapping[str, EntryRo
 
 
 def _compare_severities(
-    entries: Sequence[Row], rows: Sequence[EntryRows], view_rows: Mapping[str, ViewRows]
+    entries: Sequence[Row], rows: Sequence[EntryRows], parts: Mapping[str, Part]
 ) -> list[dict[str, Any]]:
     """Return left minus right at each severity of the curve, each with a separate interval."""
     records = []
     for point in entries[0].standing.score.severity:
-        severity = view_rows[point.view].severity
+        severity = parts[point.view].row_metadata.get("severity")
         samples = [getattr(sample, point.view) for sample in rows]
         if severity is None or any(
             not isinstance(sample, RowScores) or sample.rows != len(severity) for sample in samples
@@ -239,11 +212,14 @@ def _compare_severities(
     return records
 
 
-def _compare_groups(samples: Sequence[RowScores], view_rows: ViewRows) -> list[dict[str, Any]]:
+def _compare_groups(samples: Sequence[RowScores], part: Part) -> list[dict[str, Any]]:
     """Return each group with the value of every entry, sorted by the largest difference between entries. For two
     entries, the first `GROUPS` groups have the difference with its interval."""
-    group, names = view_rows.group, view_rows.names
-    if group is None or len(names) < 2:
+    if "group" not in part.row_metadata:
+        return []
+    labels, group = np.unique(part.row_metadata["group"], return_inverse=True)
+    names = [str(label) for label in labels]
+    if len(names) < 2:
         return []
     counts = np.bincount(group, minlength=len(names))
     sums = [np.bincount(group, sample.scores.mean(axis=0), len(names)) for sample in samples]

@@ -14,7 +14,6 @@ from ..client.board import BoardEntry
 from ..exports import make_export_files
 from ..ledger import Record
 from ..publish.compare import make_compare_page
-from ..publish.site import Site
 from ..sealed.results import list_window_results
 from .accounts import HTTPProblem
 from .answers import ResponseBody, detect_media, make_body_response, to_json_body
@@ -182,7 +181,7 @@ def compare(
     """Return the page that compares two to five entries of one table."""
     names = [name[:MOST_CHARACTERS] for name in entry]
     try:
-        page = make_compare_page(Site(shown.snapshot, shown.view), names, "api/v1/compare")
+        page = make_compare_page(shown.snapshot, shown.view, names, "api/v1/compare", shown.frame)
     except UnknownName:
         raise
     except FarshiftError as error:

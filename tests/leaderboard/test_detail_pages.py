@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from hashlib import sha256
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from farshift.leaderboard.entries import Removal, RescoreRecord
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.compare import (
-    ViewRows,
     compare_entries,
     list_pairs,
     make_compare_page,
@@ -260,12 +260,13 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     rows = {standing.entry: result for standing, result in built}
     count = built[0][1].ood.rows
     group = (np.arange(count) % 3).astype(np.int64)
-    view_rows = {
-        "id": ViewRows(np.arange(count, dtype=np.uint64)),
-        "ood": ViewRows(np.arange(count, dtype=np.uint64) + 10**6, None, group, ("a", "b", "c")),
+    groups = {"group": np.array(["a", "b", "c"])[group]}
+    parts = {
+        "id": SimpleNamespace(row_ids=np.arange(count, dtype=np.uint64), row_metadata={}),
+        "ood": SimpleNamespace(row_ids=np.arange(count, dtype=np.uint64) + 10**6, row_metadata=groups),
     }
     left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
-    result = compare_entries(view, (left, right), rows, view_rows)
+    result = compare_entries(view, (left, right), rows, parts)
     (pair,) = result.pairs
     assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
     x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
@@ -283,7 +284,7 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     alone = next(sort for sort in result.rows if sort["words"] == "only good is correct")
     assert all((item & ~other)[id - 10**6] for id in alone["rows"])
     assert compare_entries(view, (left, right), rows, None).lacking
-    assert compare_entries(view, (left, right), {}, view_rows).lacking
+    assert compare_entries(view, (left, right), {}, parts).lacking
 
 
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
@@ -300,14 +301,16 @@ def test_a_comparison_of_up_to_five_entries_of_one_table_is_made_and_others_are_
     _, site = walked
     view = next(view for view in site.snapshot.views if len(view.rows) == 2)
     left, right = view.rows
-    page = make_compare_page(site, [right.standing.entry, left.standing.entry], "api/v1/compare")
+    page = make_compare_page(
+        site.snapshot, site.view, [right.standing.entry, left.standing.entry], "api/v1/compare", site.frame
+    )
     read = Read(page.render())
     assert "Row by row" in read.text and "../../static/style.css" in read.loaded
     assert Read(site.pages[make_pair_path(left, right)].render()).text == read.text
     assert any(name == "a" for name in _terms(page.render().decode())), "generated rows are shown"
     for wrong in ([left.standing.entry], ["nobody", left.standing.entry], [f"{k:016x}" for k in range(6)]):
         with pytest.raises(FarshiftError):
-            make_compare_page(site, wrong)
+            make_compare_page(site.snapshot, site.view, wrong)
 
 
 def _terms(page: str) -> list[str]:
