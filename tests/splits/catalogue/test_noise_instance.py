@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from farshift.core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
+from farshift.core.draws import UNIT, draw_normal_units, draw_uniform
 from farshift.core.errors import BadDefinition, UnknownName
 from farshift.splits.rules import noise_instance as instance
 from noise_tables import CLASSES, TRAIN, counted, given, labelled
@@ -122,26 +120,6 @@ def test_the_wrong_labels_of_hard_rows_are_those_of_symmetric_noise():
     counts = np.array(counted(TABLE, instance.harder_noisier(TABLE, rate=0.6, **COMMON)))
     off = counts[~np.eye(CLASSES, dtype=bool)].reshape(CLASSES, CLASSES - 1)
     assert chisquare(off.sum(axis=0)).pvalue > 1e-4
-
-
-@pytest.mark.parametrize("rule", ["instance_dependent", "harder_noisier"])
-def test_seventy_thousand_images_take_seconds_at_most(rule):
-    rows = 70_000
-    counters = np.arange(rows, dtype=np.uint64)
-    pixels = np.tile(draw_below("test/mnist", np.arange(784 * 700, dtype=np.uint64), 256).astype(np.uint8), rows // 700)
-    table = pa.table(
-        {
-            "row_id": counters,
-            "image": pa.FixedSizeListArray.from_arrays(pa.array(pixels), 784),
-            "digit": draw_below("test/digit", counters, CLASSES),
-        }
-    )
-    parameters = (OBSERVED if rule == "instance_dependent" else COMMON) | {"train": 60_000, "rate": 0.4}
-    start = time.process_time()
-    outcome = getattr(instance, rule)(table, **parameters)
-    spent = time.process_time() - start
-    assert abs(wrong(outcome).sum() - 24_000) <= 5, "equal images are equally hard: the halves may differ by a few"
-    assert spent < 8, "processor seconds, all threads together, on a machine that does other work too"
 
 
 @pytest.mark.parametrize(
