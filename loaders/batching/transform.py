@@ -133,13 +133,13 @@ class Transform:
     def moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The mean and standard deviation of red, green and blue, (3,), for pixels from 0 to 1."""
         last = self._steps[-1]
-        mean, deviation = MOMENTS[last["moments"] or "none"]
+        moments = np.array(MOMENTS[last["moments"] or "none"], np.float32)
         if last["mean"] and last["deviation"]:
-            mean, deviation = (np.array(last[name].split(), float) for name in ("mean", "deviation"))
-            if min(deviation) <= 0:
+            for row, text in enumerate((last["mean"], last["deviation"])):
+                moments[row] = np.array(text.split(), np.float32)
+            if moments[1].min() <= 0:
                 raise FarshiftError(f"transform {self.text!r}: the deviation has to be above 0")
-        red_green_blue = np.zeros(3, np.float32)
-        return red_green_blue + np.float32(mean), red_green_blue + np.float32(deviation)
+        return moments[0], moments[1]
 
 
 def _resize_image(image: Image, high: int, wide: int, by: str) -> Image:
