@@ -7,12 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NAMED = 12
-_NEAR = 3
-_LIKE = 0.6
-"""The least similarity (Ratcliff and Obershelp, 0 to 1) of a suggested name: `difflib`'s default."""
-_SAME = 0.7
-"""The same for the first part of a name, whose family is then suggested."""
-_HARDLY = 0.1
+"""Names for one line."""
 
 
 class FarshiftError(Exception):
@@ -60,41 +55,25 @@ def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
     'choose from scan/jump, scan/length'
     """
     names = sorted(known)
-    first, _, rest = name.partition("/")
-    families: dict[str, list[str]] = {}
-    for known_name in names:
-        family, slash, member = known_name.partition("/")
-        if slash:
-            families.setdefault(family, []).append(member)
-    matching_families = [first] if first in families else _find_similar(first, list(families), _SAME)
-    suggestions = [
-        f"{family}/{member}" for family in matching_families for member in _find_similar(rest, families[family])
-    ]
-    if first in families and not suggestions:
-        of = [f"{first}/{member}" for member in families[first]]
-        return _list_all(of, listed and f"{listed} {first}")
-    suggestions = (
-        suggestions
-        or [f"{family}/.." for family in matching_families]
-        or _find_similar(name, [known_name for known_name in names if "/" not in known_name])
-    )
-    return f"did you mean {' or '.join(suggestions)}?" if suggestions else _list_all(names, listed)
+    first, slash, rest = name.partition("/")
+    family = [other for other in names if other.startswith(f"{first}/")]
+    begun = [other for other in names if name and other.startswith(name)]
+    if family and not rest:
+        return _list_all(family, listed and f"{listed} {first}")
+    alike = family or [other for other in names if ("/" in other) == bool(slash)]
+    least = 0.8 if slash else 0.6  # similarity of Ratcliff and Obershelp, 0 to 1
+    near = begun if 0 < len(begun) < 4 else difflib.get_close_matches(name, alike, 1, least)
+    if not near and not family:
+        families = {other.partition("/")[0] for other in names if "/" in other}
+        near = [f"{other}/.." for other in difflib.get_close_matches(first, sorted(families), 1, 0.7)]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return _list_all(family or names, f"{listed} {first}" if listed and family else listed)
 
 
 def _list_all(names: Sequence[str], listed: str) -> str:
     shortened = f"choose from {shorten_list(names)}" if names else "there is none"
     return f"{shortened} (all of them: {listed})" if listed and len(names) > _NAMED else shortened
-
-
-def _find_similar(name: str, names: Sequence[str], least: float = _LIKE) -> list[str]:
-    """The names most similar to `name`, at most three: those that it is the beginning of; else the best, and those that
-    are hardly less similar. Empty if none is similar."""
-    longer = [other for other in names if name and other.startswith(name)]
-    if 0 < len(longer) <= _NEAR:
-        return longer
-    near = difflib.get_close_matches(name, names, n=_NEAR, cutoff=least)
-    alike = [difflib.SequenceMatcher(None, other, name).ratio() for other in near]
-    return [other for other, ratio in zip(near, alike, strict=True) if ratio > alike[0] - _HARDLY]
 
 
 def shorten_list(names: Sequence[str]) -> str:

@@ -24,7 +24,6 @@ from ...loaders.batching.encoded import BadImage, EncodedFiles
 from ...loaders.batching.images import Files, find_readable_images, read_content
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder
-from ...loaders.stream.split import StreamedPixels
 from ..formats import Format, Texts, make_format
 from .images import is_encoded
 from .pixel_rows import PixelRows, find_largest_value
@@ -198,8 +197,6 @@ class RowEncoding:
         uint8."""
         if self.images:
             return open_pixels(column, self.side, self.by)
-        if isinstance(column, StreamedPixels):
-            return column
         return ArrayPixels(column) if column.dtype == np.uint8 and column.ndim in (3, 4) else None
 
     def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:

@@ -65,7 +65,7 @@ class StreamedBenchmark(Benchmark):
         for name in self.task.inputs:
             if name in select_light_fields(schema):
                 raise FarshiftError(
-                    f"{self.name}: only images and audio can be streamed, and its input {name!r} is "
+                    f"{self.name}: only images and audio files can be streamed, and its input {name!r} is "
                     f"{schema[name].type}: {leave}"
                 )
         rule = self.rule(selection)

@@ -197,11 +197,6 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
     return EncodedPixels(files, side, by, key)
 
 
-def is_cached(files: Files, side: int, name: str = DEFAULT) -> bool:
-    """Whether these images are in the cache, so that `open_pixels` only maps them."""
-    return (get_cache_root() / "pictures" / f"{_compute_key(files, side, load_decoder(name))}.npy").exists()
-
-
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
     if isinstance(files, EncodedFiles):
         images = files.key or files.digest

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class Transform:
     text: str
 
     def __post_init__(self) -> None:
-        _ = self._steps, self.moments
+        _ = self.moments
 
     def __str__(self) -> str:
         return self.text
@@ -87,13 +87,19 @@ class Transform:
 
     def _transform_image(self, image: Image) -> NDArray[np.float32]:
         for step in self._steps:
-            image = step(image)
+            if step["crop"]:
+                side = int(step["crop"])
+                left, top = (image.width - side) // 2, (image.height - side) // 2
+                image = image.crop((left, top, left + side, top + side))
+            elif step["high"]:
+                image = _resize_image(image, int(step["high"]), int(step["wide"] or 0), step["by"] or "bilinear")
         mean, deviation = self.moments
         scaled = (np.asarray(image, np.float32) / np.float32(255) - mean) / deviation
         return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
     @cached_property
-    def _read(self) -> list[re.Match[str]]:
+    def _steps(self) -> list[dict[str, str | None]]:
+        """The groups of `_STEP` of each step."""
         steps = []
         for text in NAMED.get(self.text, self.text).split(","):
             step = _STEP.fullmatch(" ".join(text.split()))
@@ -104,67 +110,46 @@ class Transform:
                     f"transform {self.text!r}: unknown step {text.strip()!r}: use resize 256, resize 224x224, "
                     f"crop 224, normalise {', '.join(MOMENTS)}, or normalise 0.5 / 0.25"
                 )
-            steps.append(step)
-        sizes = [int(size) for step in steps for size in step.group("high", "wide", "crop") if size]
+            steps.append(step.groupdict())
+        sizes = [int(step[size]) for step in steps for size in ("high", "wide", "crop") if step[size]]
         if any(not 0 < size <= _MOST for size in sizes):
             raise FarshiftError(f"transform {self.text!r}: sizes have to be from 1 to {_MOST} pixels")
         if not any(step["crop"] or step["wide"] for step in steps):
             raise FarshiftError(
                 f"transform {self.text!r} gives images of several sizes: add a crop, or resize to two sides (224x224)"
             )
-        if any(step[0].startswith("normalise") for step in steps[:-1]):
+        if not all(step["crop"] or step["high"] for step in steps[:-1]):
             raise FarshiftError(f"transform {self.text!r}: normalise has to come last")
         return steps
-
-    @cached_property
-    def _steps(self) -> list[Callable[[Image], Image]]:
-        return [_make_step(step) for step in self._read if not step[0].startswith("normalise")]
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width of the pixels."""
-        sized = [step for step in self._read if step["crop"] or step["high"]][-1]
-        high = int(sized["crop"] or sized["high"])
+        sized = [step for step in self._steps if step["crop"] or step["high"]][-1]
+        high = int(sized["crop"] or sized["high"] or 0)
         return high, int(sized["wide"] or high)
 
     @cached_property
     def moments(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The mean and standard deviation of red, green and blue, (3,), for pixels from 0 to 1."""
-        last = self._read[-1]
-        if last["mean"]:
-            mean, deviation = (tuple(map(float, last[name].split())) for name in ("mean", "deviation"))
-            if min(deviation) <= 0:
+        last = self._steps[-1]
+        moments = np.array(MOMENTS[last["moments"] or "none"], np.float32)
+        if last["mean"] and last["deviation"]:
+            for row, text in enumerate((last["mean"], last["deviation"])):
+                moments[row] = np.array(text.split(), np.float32)
+            if moments[1].min() <= 0:
                 raise FarshiftError(f"transform {self.text!r}: the deviation has to be above 0")
-            return np.array(mean * (3 // len(mean)), np.float32), np.array(
-                deviation * (3 // len(deviation)), np.float32
-            )
-        mean, deviation = MOMENTS[last["moments"] or "none"]
-        return np.array(mean, np.float32), np.array(deviation, np.float32)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text}  # the steps are functions, which a worker creates again
+        return moments[0], moments[1]
 
 
-def _make_step(match: re.Match[str]) -> Callable[[Image], Image]:
-    if match["crop"]:
-        return lambda image: _crop_image(image, int(match["crop"]))
-    by, high = match["by"] or "bilinear", int(match["high"])
-    return lambda image: _resize_image(image, high, int(match["wide"]) if match["wide"] else None, by)
-
-
-def _resize_image(image: Image, high: int, wide: int | None, by: str) -> Image:
+def _resize_image(image: Image, high: int, wide: int, by: str) -> Image:
+    """To this height and width, or if that is 0 its shorter side to this height."""
     import PIL.Image
 
-    if wide is None:
+    size = wide, high
+    if not wide:
         width, height = image.size
         short, long = min(width, height), max(width, height)
         other = int(high * long / short)
         size = (high, other) if width <= height else (other, high)
-    else:
-        size = (wide, high)
     return image.resize(size, PIL.Image.Resampling[by.upper()])
-
-
-def _crop_image(image: Image, side: int) -> Image:
-    left, top = (image.width - side) // 2, (image.height - side) // 2
-    return image.crop((left, top, left + side, top + side))

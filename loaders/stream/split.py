@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import get_cache_root
 from ...splits.manifest import Manifest
-from ...splits.schema import Field, Schema
+from ...splits.schema import Schema
 from ..batching.columns import join_chunks
 from ..batching.encoded import EncodedFiles
 from ..cache.store import is_intact, load_or_build_table
@@ -106,25 +106,18 @@ def _read_light_table(part: StreamedPart) -> pa.Table:
 
 
 def select_light_fields(schema: Schema) -> tuple[str, ...]:
-    """Return the fields that are cached: all except inputs that are streamed on demand."""
-    return tuple(field.name for field in schema.fields if not (field.role == "input" and _is_streamed(field)))
+    """Return the fields that are cached: all except encoded files of inputs, which are streamed on demand."""
+    return tuple(field.name for field in schema.fields if not (field.role == "input" and field.item == "bytes"))
 
 
-def _is_streamed(field: Field) -> bool:
-    """Whether a field can be read on demand: encoded files, and uint8 tensors."""
-    return field.item == "bytes" or (field.item == "uint8" and bool(field.shape))
-
-
-def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles | StreamedPixels]:
-    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for a column that is neither
-    encoded files nor a uint8 tensor."""
-    inputs: dict[str, StreamedFiles | StreamedPixels] = {}
+def find_streamed_inputs(part: StreamedPart, names: Iterable[str]) -> dict[str, StreamedFiles]:
+    """Return the named columns as columns that are read on demand. Raises `FarshiftError` for other columns than
+    encoded files."""
     for name in names:
-        field = part.schema[name]
-        if not _is_streamed(field):
-            raise FarshiftError(f"{part!r}: the column {name!r} is {field.type}: only images and audio can be streamed")
-        inputs[name] = (StreamedFiles if field.item == "bytes" else StreamedPixels)(part, name)
-    return inputs
+        if part.schema[name].item != "bytes":
+            kind = part.schema[name].type
+            raise FarshiftError(f"{part!r}: the column {name!r} is {kind}: only images and audio files can be streamed")
+    return {name: StreamedFiles(part, name) for name in names}
 
 
 class StreamedFiles(EncodedFiles):
@@ -139,12 +132,15 @@ class StreamedFiles(EncodedFiles):
         return memoryview(self.contents([index])[0])
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
-        values = _read_column(self.part, np.asarray(places, np.int64), self.name)
-        return [memoryview(value.as_buffer()) for value in values]
+        rows, back = np.unique(np.asarray(places, np.int64), return_inverse=True)  # each is read once
+        values = join_chunks(self.part.select(rows).load((self.name,)).source[self.name])
+        return [memoryview(values[row].as_buffer()) for row in back.tolist()]
 
     @property
     def key(self) -> str:
-        return _make_key(self.part, self.name)
+        """By the manifest, against which every row is verified, and the selected rows."""
+        rows = blake2b(self.part.row_ids.tobytes(), digest_size=16).hexdigest()
+        return f"{self.part.identity}/{self.part.name}/{self.name}/{rows}"
 
     def _some(self, places: NDArray[np.int64]) -> StreamedFiles:
         return StreamedFiles(self.part.select(places), self.name)
@@ -152,47 +148,6 @@ class StreamedFiles(EncodedFiles):
     def __iter__(self) -> Iterator[bytes]:
         for start in range(0, len(self), _AT_ONCE):
             yield from map(bytes, self.contents(np.arange(start, min(start + _AT_ONCE, len(self)))))
-
-
-class StreamedPixels:
-    """A uint8 tensor column of a streamed part, (n, ..): `Pixels` that are read on demand."""
-
-    dtype = np.dtype(np.uint8)
-
-    def __init__(self, part: StreamedPart, name: str) -> None:
-        self.part, self.name = part, name
-        self.shape = (len(part), *part.schema[name].shape)
-        self.ndim = len(self.shape)
-
-    def __len__(self) -> int:
-        return len(self.part)
-
-    @cached_property
-    def key(self) -> str:
-        return _make_key(self.part, self.name)
-
-    def take(self, rows: NDArray[np.int64], out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-        pixels = np.empty((len(rows), *self.shape[1:]), np.uint8) if out is None else out
-        pixels[:] = _read_column(self.part, rows, self.name).flatten().to_numpy().reshape(pixels.shape)
-        return pixels
-
-    def __getitem__(self, rows: Any) -> NDArray[np.uint8]:
-        return self.take(np.arange(len(self))[rows])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.uint8]:
-        return self.take(np.arange(len(self)))
-
-
-def _make_key(part: StreamedPart, name: str) -> str:
-    """Identify a column's content: by the manifest, against which every row is verified, and the selected rows."""
-    rows = blake2b(part.row_ids.tobytes(), digest_size=16).hexdigest()
-    return f"{part.identity}/{part.name}/{name}/{rows}"
-
-
-def _read_column(part: StreamedPart, positions: NDArray[np.int64], name: str) -> pa.Array:
-    """Read a column's values at some positions, possibly repeated; each is read once."""
-    rows, back = np.unique(positions, return_inverse=True)
-    return join_chunks(part.select(rows).load((name,)).source[name]).take(back)
 
 
 def remove_secrets(address: str) -> str:

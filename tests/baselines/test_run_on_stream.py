@@ -73,7 +73,7 @@ def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(e
     budget, changes = make_budget("quick", 2), RecipeOverrides(stream=f"{exported}/{{part}}")
     with pytest.raises(FarshiftError, match=r"an estimator reads all rows at once, .*: leave --stream out, or train a"):
         make_plan("random-forest", NAME, tmp_path / "a", budget, changes=changes)
-    with pytest.raises(FarshiftError, match="scan/length: only images and audio can be streamed, and its input"):
+    with pytest.raises(FarshiftError, match="scan/length: only images and audio files can be streamed, and its input"):
         make_plan("transformer", "scan/length", tmp_path / "b", budget, changes=changes)
     assert not (tmp_path / "a").exists() and not (tmp_path / "b").exists()
 

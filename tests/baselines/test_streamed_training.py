@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from encoded_files import picture
-from farshift import FarshiftError, load, stream
+from farshift import FarshiftError
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
@@ -123,21 +123,6 @@ def test_encoded_pictures_of_a_stream_have_the_losses_of_those_in_memory(limit, 
         assert len(locked.seen) == COUNT + LOOKED_AT + COUNT, "labels once; is it sound?; pictures once, into the cache"
 
 
-def test_pixels_of_shards_have_the_losses_of_the_local_part(losses, tmp_path):
-    local = load("optdigits/writers")
-    task = Task("classification", ("pixels",), "digit", classes=10)
-    there = stream("optdigits/writers", "train", local.to_webdataset(tmp_path / "shards"))
-    columns = {**local.numpy(["pixels", "digit"]), "weight": np.ones(len(local), np.int64)}
-    fitted(ModelRows(columns, local.row_ids), task, feed="resident", batch_size=32)
-    before = list(losses)
-    losses.clear()
-    rows = make_streamed_rows(there, task)
-    fitted(rows, task, feed="streamed", batch_size=32)
-    np.testing.assert_allclose(losses, before, rtol=0, atol=1e-6)
-    assert len(losses) == STEPS
-    assert (rows.select(np.arange(5)).numpy()["pixels"] == columns["pixels"][:5]).all()
-
-
 def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_path, cache, monkeypatch):
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", "1kB")
     part, here = pictures()
@@ -167,5 +152,5 @@ def test_a_row_that_is_not_the_manifest_s_stops_the_training_and_is_named(cache,
 
 def test_a_text_is_no_input_that_is_streamed(tmp_path):
     part, _ = pictures()
-    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio can be streamed"):
+    with pytest.raises(FarshiftError, match="the column 'note' is string: only images and audio files can be streamed"):
         make_streamed_rows(part, replace(TASK, inputs=("note",)))
