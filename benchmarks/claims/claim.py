@@ -321,11 +321,6 @@ class Claim(_Strict):
         return "seen" if (all_seen if named_by else some_seen) else "from memory"
 
     @property
-    def recorded_only(self) -> bool:
-        """Whether the claim needs no training."""
-        return all(run.recorded for run in self.runs.values())
-
-    @property
     def identity(self) -> str:
         """sha256 of everything that determines the verdict: it changes if the runs or the rules change."""
         content = self.model_dump(mode="json", include=set(DECIDES), exclude={"runs": {"__all__": {"quick"}}})

@@ -57,22 +57,20 @@ class Concurrence:
         return named | {"tau": round(self.tau, 6), "low": round(self.low, 6), "high": round(self.high, 6)}
 
 
-def compute_concurrences(scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS) -> list[Concurrence]:
+def compute_concurrences(scores: Mapping[str, Mapping[str, float]]) -> list[Concurrence]:
     """Compute the concurrence of every pair of benchmarks, from {benchmark: {entry: score}}, over their common entries.
 
     Higher scores must be better on all benchmarks: negate losses (`Scale` does)."""
-    return [compute_concurrence(left, right, scores, draws) for left, right in combinations(sorted(scores), 2)]
+    return [compute_concurrence(left, right, scores) for left, right in combinations(sorted(scores), 2)]
 
 
-def compute_concurrence(
-    left: str, right: str, scores: Mapping[str, Mapping[str, float]], draws: int = DRAWS
-) -> Concurrence:
+def compute_concurrence(left: str, right: str, scores: Mapping[str, Mapping[str, float]]) -> Concurrence:
     """Compute the concurrence of two benchmarks."""
     common = sorted(set(scores[left]) & set(scores[right]))
     x, y = (np.array([scores[name][entry] for entry in common], np.float64) for name in (left, right))
     if len(common) <= MORE_THAN:
         return Concurrence(left, right, len(common), nan, nan, nan)
-    return Concurrence(left, right, len(common), *compute_tau_interval(x, y, draws))
+    return Concurrence(left, right, len(common), *compute_tau_interval(x, y))
 
 
 def compute_tau_interval(

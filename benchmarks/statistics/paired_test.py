@@ -179,9 +179,9 @@ def compute_flip_units(differences: NDArray[np.float64], clusters: Codes | None 
     return nonzero
 
 
-def run_sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -> SignFlip:
-    """Run the sign-flip test of units from `compute_flip_units` (n,), at most MOST; `stream` seeds the draws, which are
-    the same on every platform."""
+def run_sign_flip(differences: NDArray[np.float64]) -> SignFlip:
+    """Run the sign-flip test of units from `compute_flip_units` (n,), at most MOST; draws are the same on every
+    platform."""
     if not len(differences) <= MOST:
         raise ValueError(f"too many differences for the sign-flip test: {len(differences)} > {MOST}: use the t test")
     if not len(differences):
@@ -190,7 +190,7 @@ def run_sign_flip(differences: NDArray[np.float64], stream: str = "sign-flip") -
     observed = abs(differences.sum()) - _ROUNDING * sizes.sum()
     if len(differences) <= EXACT:
         return SignFlip(float((np.abs(_compute_all_sums(sizes)) >= observed).mean()), True, len(differences))
-    as_far = sum(int((np.abs(sums) >= observed).sum()) for sums in _draw_random_sums(sizes, stream))
+    as_far = sum(int((np.abs(sums) >= observed).sum()) for sums in _draw_random_sums(sizes))
     return SignFlip((as_far + 1) / (FLIPS + 1), False, len(differences))
 
 
@@ -202,14 +202,14 @@ def _compute_all_sums(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums
 
 
-def _draw_random_sums(sizes: NDArray[np.float64], stream: str) -> list[NDArray[np.float64]]:
+def _draw_random_sums(sizes: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """Return FLIPS sums with random signs, in blocks: 64 signs from each draw."""
     words = -(-len(sizes) // _WORD)
     sums = []
     for start in range(0, FLIPS, _BLOCK):
         count = min(_BLOCK, FLIPS - start)
         counters = np.arange(start * words, (start + count) * words, dtype=np.uint64)
-        random_bits = draw_bits(stream, counters).astype("<u8").view(np.uint8).reshape(count, words * _WORD // 8)
+        random_bits = draw_bits("sign-flip", counters).astype("<u8").view(np.uint8).reshape(count, words * _WORD // 8)
         positive = np.unpackbits(random_bits, axis=1, count=len(sizes), bitorder="little")
         sums.append(2 * (positive @ sizes) - sizes.sum())
     return sums

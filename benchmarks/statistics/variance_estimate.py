@@ -199,17 +199,17 @@ def find_t_quantiles(tail: float, df: float | NDArray[np.float64]) -> NDArray[np
     return quantiles
 
 
-def find_df(t: float, level: float = LEVEL) -> float:
-    """Find the degrees of freedom for which P(|T| > t) = 1 - level; infinite if `t` is no larger than a normal
+def find_df(t: float) -> float:
+    """Find the degrees of freedom for which P(|T| > t) = 1 - LEVEL; infinite if `t` is no larger than a normal
     quantile."""
     from scipy.special import stdtridf
 
-    return float(stdtridf((1 + level) / 2, t)) if t > find_t_quantiles(1 - level, 1e6) else inf
+    return float(stdtridf((1 + LEVEL) / 2, t)) if t > find_t_quantiles(1 - LEVEL, 1e6) else inf
 
 
-def compute_reach(spread: VarianceEstimate, level: float = LEVEL) -> float:
+def compute_reach(spread: VarianceEstimate) -> float:
     """Compute the half-width of the t interval of a value with this variance; 0 if nothing varies."""
-    return sqrt(spread.variance) * float(find_t_quantiles(1 - level, spread.df)) if spread.variance else 0.0
+    return sqrt(spread.variance) * float(find_t_quantiles(1 - LEVEL, spread.df)) if spread.variance else 0.0
 
 
 def make_generator(name: str) -> np.random.Generator:

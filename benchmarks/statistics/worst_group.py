@@ -59,9 +59,7 @@ def estimate_worst_group(
     sample: RowScores,
     groups: NDArray[np.int64],
     better: Better = "higher",
-    level: float = LEVEL,
     resamples: int = RESAMPLES,
-    stream: str = "worst group",
 ) -> WorstGroup:
     """Estimate the worst of the groups 0 .. G - 1, from the group of each row, `groups` (rows,); each has at least two
     rows.
@@ -78,7 +76,7 @@ def estimate_worst_group(
     se, df = np.sqrt([spread.variance for spread in spreads]), np.array([spread.df for spread in spreads])
     sign = 1.0 if better == "higher" else -1.0
     means = sign * np.array([compute_average(group.per_seed) for group in samples])
-    error = 1 - level
+    error = 1 - LEVEL
 
     def reach(tail: float) -> NDArray[np.float64]:
         return find_t_quantiles(tail, df) * se
@@ -89,6 +87,8 @@ def estimate_worst_group(
     low, high = float((means - reach(error)).min()), float((means + joint)[possible].min())
     bounds = sorted(sign * end for end in sample.bounds)
     first, last = sorted((sign * max(low, bounds[0]), sign * min(high, bounds[1])))
-    noise = np.sqrt([row.variance for row in rows]) * make_generator(stream).standard_normal((resamples, len(means)))
+    noise = np.sqrt([row.variance for row in rows]) * make_generator("worst group").standard_normal(
+        (resamples, len(means))
+    )
     bias = (means + noise).min(axis=1).mean() - means.min()
     return WorstGroup(int(means.argmin()), float(sign * means.min()), first, last, float(sign * bias))
