@@ -92,10 +92,16 @@ def share_batches(
 class SharedOptimiserStep(OptimiserStep):
     """An optimiser step along the gradients of all processes together."""
 
-    def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
-        losses = super()._gradients(closure)
+    def step(self, closure: Callable[[], Tensor]) -> Tensor:
+        return super().step(lambda: self._sum_gradients(closure))
+
+    def _sum_gradients(self, closure: Callable[[], Tensor]) -> Tensor:
+        """Backpropagate the losses; sum them, (K,), and the gradients over the processes."""
+        losses = closure()
+        if losses.requires_grad:
+            losses.sum().backward()  # type: ignore[no-untyped-call]
         there = [p.grad for p in self.parameters if p.grad is not None]
-        flat = torch.cat([losses, *(gradient.reshape(-1) for gradient in there)])
+        flat = torch.cat([losses.detach(), *(gradient.reshape(-1) for gradient in there)])
         dist.all_reduce(flat)
         summed: tuple[Tensor, ...] = torch.split(flat, [len(losses), *(gradient.numel() for gradient in there)])
         for gradient, total in zip(there, summed[1:], strict=True):

@@ -59,33 +59,35 @@ class OptimiserStep:
         """Make one step to reduce the losses (K,) that `closure` computes; return them. `closure` may backpropagate in
         pieces itself. With `sharpness` rho > 0, use the gradient at p + rho g / |g| instead (SAM: Foret et al., ICLR
         2021, arXiv:2010.01412, equation 2), each replica with its own norm."""
-        losses = self._gradients(closure)
-        if self.sharp:
-            before = self._climbed()
-            self._gradients(closure)
-            with torch.no_grad():
-                for parameter, value in zip(self.parameters, before, strict=True):
-                    parameter.copy_(value)
-        self.follow()
-        return losses
-
-    def _gradients(self, closure: Callable[[], Tensor]) -> Tensor:
-        for parameter in self.parameters:
-            parameter.grad = None
+        self.clear()
         losses = closure()
         if losses.requires_grad:
             losses.sum().backward()  # type: ignore[no-untyped-call]
+        if self.sharp:
+            self._sharpen(closure)
+        self.follow()
         return losses.detach()
 
+    def clear(self) -> None:
+        """Remove the parameters' gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
     @torch.no_grad()
-    def _climbed(self) -> list[Tensor]:
-        """Move to the point of a sharpness-aware step's gradient; return the values before."""
+    def _sharpen(self, closure: Callable[[], Tensor]) -> None:
+        """Replace the gradients by those of a sharpness-aware step."""
         before = [parameter.clone() for parameter in self.parameters]
         share = self.hyperparameters["sharpness"] / self.norms().clamp(min=1e-12)
         for parameter in self.parameters:
             if parameter.grad is not None:
                 parameter.add_(parameter.grad * broadcast_values(share, parameter.grad))
-        return before
+        self.clear()
+        with torch.enable_grad():
+            losses = closure()
+            if losses.requires_grad:
+                losses.sum().backward()  # type: ignore[no-untyped-call]
+        for parameter, value in zip(self.parameters, before, strict=True):
+            parameter.copy_(value)
 
     def follow(self, gradients: Sequence[Tensor | None] | None = None) -> None:
         """Make one step of the optimiser along `gradients` (default: the parameters' own), clipped."""
@@ -126,8 +128,7 @@ def step_all(optimiser_steps: Iterable[OptimiserStep], closure: Callable[[], Ten
     """Make one step of each on the same losses (K,), which `closure` computes once; return them."""
     each = list(optimiser_steps)
     for optimiser_step in each:
-        for parameter in optimiser_step.parameters:
-            parameter.grad = None
+        optimiser_step.clear()
     losses = closure()
     losses.sum().backward()  # type: ignore[no-untyped-call]
     for optimiser_step in each:

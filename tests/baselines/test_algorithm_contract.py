@@ -190,6 +190,8 @@ def test_an_algorithm_says_what_it_is(name: str) -> None:
     for setting, (how, *rest) in about["SEARCH"].items():
         assert setting in own
         assert how in ("uniform", "log10", "choice")
+        assert len(rest) == len(set(rest)) >= 2
+        assert how == "choice" or rest[0] < rest[1]
         kinds = (int, float) if how != "choice" or isinstance(own[setting], float) else type(own[setting])
         assert all(isinstance(value, kinds) for value in rest), setting
 

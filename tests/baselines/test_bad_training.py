@@ -133,16 +133,6 @@ def test_another_runtime_error_is_no_lack_of_memory() -> None:
         stacking.halve_stack(RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 3, fixed=False)
 
 
-def test_a_trial_that_lacks_memory_leaves_the_smaller_stacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seconds(count: int) -> float:
-        if count > 4:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return 1.0
-
-    monkeypatch.setattr(stacking, "measure_step_seconds", seconds)
-    assert stacking.measure_stack_size(lambda count: count, 16) == 4  # type: ignore[arg-type,return-value]
-
-
 def untouched(out: Path) -> bool:
     return not out.exists()
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.replicas.rng import draw_uniform
 from farshift.baselines.training.trainer import Training
@@ -118,20 +117,6 @@ def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_ot
     training.step()
     assert close(losses, torch.stack(expected))
     assert moved_along(training, before, expected)
-
-
-def test_orthogonal_updates_have_no_penalty() -> None:
-    training = begun("pego", {"groups": 2, "rank": 1, "pretrain_percent": 0})
-    layer = training.stack.network.hidden[0]
-    with torch.no_grad():
-        layer.up.weight.fill_(1.0)
-        layer.weight.zero_()
-        layer.weight[..., 0] = 1.0
-        layer.down.weight.zero_()
-        layer.down.weight[0, 0, 1] = layer.down.weight[0, 1, 2] = 1.0
-        assert float(compute_overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 0.0
-        layer.down.weight[0, 1, 1] = 1.0
-        assert float(compute_overlap(layer.weight, layer.down.weight, layer.up.weight, layer.groups)) == 6 * 6
 
 
 def test_pego_refuses_a_network_without_layers_below_its_head() -> None:

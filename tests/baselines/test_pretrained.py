@@ -106,9 +106,11 @@ def test_a_replica_alone_is_the_replica_among_three(kind: str, folders: dict[str
     assert any(not torch.equal(value, start(folders[kind])[name]) for name, value in parts(alone).items())
 
 
-@pytest.mark.parametrize("algorithm", ["coral", "vrex", "irm", "group-dro", "mixup", "sam", "swa", "fishr", "rsc"])
-def test_algorithms_train_it_alone_as_among_others(algorithm: str, folders: dict[str, str]) -> None:
-    together, alone = (trained(names, algorithm, folders["resnet"]) for names in (["a", "b"], ["b"]))
+@pytest.mark.parametrize(
+    ("kind", "algorithm"), [("resnet", "sam"), ("resnet", "fishr"), ("resnet", "rsc"), ("vit", "pego")]
+)
+def test_algorithms_train_it_alone_as_among_others(kind: str, algorithm: str, folders: dict[str, str]) -> None:
+    together, alone = (trained(names, algorithm, folders[kind]) for names in (["a", "b"], ["b"]))
     assert not together.outcome.failed
     assert abs(together.outcome.losses[1] - alone.outcome.losses[0]) < 1e-6
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -51,23 +50,6 @@ def test_pego_moves_groups_of_updates_to_queries_and_values_and_the_head(folders
     answers = training.stack.answer(*training.data.inputs)
     merge_lora(network)
     torch.testing.assert_close(training.stack.answer(*training.data.inputs), answers, atol=1e-5, rtol=1e-4)
-
-
-def test_pego_trains_a_replica_alone_as_among_others(folders: dict[str, str]) -> None:
-    together, alone = (trained(names, "pego", folders["vit"]) for names in (["a", "b"], ["b"]))
-    assert abs(together.outcome.losses[1] - alone.outcome.losses[0]) < 1e-6
-
-
-def test_the_overlap_is_that_of_the_paper() -> None:
-    """By its definition, one product at a time."""
-    generator = torch.Generator().manual_seed(0)
-    weight, down, up = (torch.randn(2, *size, generator=generator) for size in ((5, 4), (6, 4), (5, 6)))
-    result = compute_overlap(weight, down, up, groups=3)
-    for k in range(2):
-        updates = [up[k][:, 2 * g : 2 * g + 2] @ down[k][2 * g : 2 * g + 2] for g in range(3)]
-        expected = sum((weight[k] @ update.T).abs().sum() for update in updates)
-        expected += sum((item @ other.T).abs().sum() for item, other in combinations(updates, 2))
-        torch.testing.assert_close(result[k], expected)
 
 
 def test_orthogonality_is_what_the_penalty_makes(folders: dict[str, str]) -> None:

@@ -15,7 +15,6 @@ from farshift.baselines.compatibility import check_task, find_networks_for
 from farshift.baselines.encoding.targets import Numbers
 from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.checkpoint import resume_training, save_checkpoint
 from farshift.baselines.training.losses import compute_task_loss
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.training_rows import FitInput, Member
@@ -126,20 +125,6 @@ def test_a_replica_is_the_same_alone_or_among_others(algorithm: str) -> None:
     torch.testing.assert_close(first, parameters(algorithm, {})[0], rtol=1e-9, atol=1e-9)
     assert not torch.equal(first, second)
     assert not torch.equal(first, third)
-
-
-def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path) -> None:
-    full = parameters("vrex", {}, {"lr": 0.03})
-    begun = training("vrex", {}, {"lr": 0.03})
-    for _ in range(5):
-        begun.step()
-    save_checkpoint(begun, tmp_path / "half.npz", "this")
-    later = training("vrex", {}, {"lr": 0.03})
-    assert resume_training(later, tmp_path / "half.npz", "this")
-    while not later.done:
-        later.step()
-    result = torch.cat([parameter.detach().flatten(1) for parameter in later.stack.network.parameters()], dim=1)
-    assert torch.equal(result, full)
 
 
 def test_replicas_that_are_trained_together_answer_as_alone() -> None:

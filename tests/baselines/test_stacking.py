@@ -26,7 +26,10 @@ def make(network: str, **own: Any) -> Any:
 
 
 @pytest.mark.parametrize("network", ["mlp", "lstm", "transformer"])
-def test_small_steps_are_stacked_all_at_once(network: str) -> None:
+def test_small_steps_are_stacked_all_at_once_on_a_cpu_without_a_clock(
+    network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacking, "measure_step_seconds", None)
     training, _ = make(network, batch_size=4)
     assert stacking.choose_stack_size(training, range(20)) == 20
 
@@ -35,12 +38,6 @@ def test_a_step_that_keeps_a_core_busy_is_taken_by_each_replica_alone() -> None:
     training, requested = make("mlp", batch_size=4000, width=512, depth=2)
     assert stacking.choose_stack_size(training, range(20)) == 1
     assert requested == [1]
-
-
-def test_the_count_on_a_cpu_is_the_same_each_time_and_needs_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stacking, "measure_step_seconds", None)
-    training, _ = make("mlp", batch_size=8)
-    assert stacking.choose_stack_size(training, range(9)) == stacking.choose_stack_size(training, range(9)) == 9
 
 
 def test_one_replica_is_not_measured() -> None:

@@ -43,14 +43,6 @@ def test_the_global_generator_is_left_as_it_was() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_a_member_of_a_team_answers_as_it_does_alone() -> None:
-    members = [Member(seed, {}) for seed in range(3)]
-    together = answers(fitted(made(dropout=0.2), members))
-    for member in members:
-        (alone,) = answers(fitted(made(dropout=0.2), [member])).values()
-        assert np.abs(np.array(alone) - together[f"{member.label} last"]).max() < 1e-6
-
-
 def test_settings_in_a_sweep_are_the_settings_run_one_by_one() -> None:
     """Floats are stacked; what else differs (a width, an optimiser) has replica stacks of its own."""
     each = [{}, {"lr": 0.1}, {"lr": 0.003, "weight_decay": 0.1}, {"width": 9}, {"width": 9, "lr": 0.1}]
@@ -70,14 +62,6 @@ def test_a_weighted_row_decides_between_two_contradicting_ones() -> None:
     for settings in ({"batch_size": 24}, {"batch_size": 0}, {"batch_size": 0, "chunk": 2}):
         model = trained(recipe("mlp", 60, lr=0.01, **settings), ADD, contradicting)
         assert model.predict({"a": np.array([3]), "b": np.array([3])}).prediction.tolist() == [5]  # type: ignore[union-attr]
-
-
-def test_full_batches_in_chunks_are_the_same_training() -> None:
-    full, parts = (
-        probabilities(trained(recipe("quadratic_mlp", 5, batch_size=0, lr=0.01, chunk=chunk), ADD, additions()))
-        for chunk in (0, 10)
-    )
-    assert np.abs(full - parts).max() < 1e-5
 
 
 def test_a_weight_that_is_not_positive_is_refused() -> None:
