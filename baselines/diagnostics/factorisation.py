@@ -4,8 +4,9 @@
 
 by least squares, pooled over the width: 1 where each factor has a direction of its own, whatever the others are. The
 factors are the categories of the input if it has several; for a text, how often each word occurs in it; else the
-label and the environment. `adjusted` corrects for the number of free vectors (1 - (1 - R^2) (n - 1) / (n - rank)):
-features that are independent of the factors have about 0 there, and more than 0 in `r2`.
+label and the environment, unless each environment has rows of one class only. `adjusted` corrects for the number of
+free vectors (1 - (1 - R^2) (n - 1) / (n - rank)): features that are independent of the factors have about 0 there, and
+more than 0 in `r2`.
 """
 
 from __future__ import annotations
@@ -38,10 +39,18 @@ def make_design_matrix(subject: Subject) -> Tensor:
         counts = F.one_hot(source, int(source.max()) + 1).sum(1).double()
         counts[:, PAD] = 0
         return counts
+    return _encode_one_hot(*list_factors(subject))
+
+
+def list_factors(subject: Subject) -> list[Tensor]:
+    """The value of each factor in each row, (n,) each, of rows that are not texts."""
     categories = subject.data.inputs[0]
     if categories.shape[1] > 1:
-        return _encode_one_hot(*categories.T)
-    return _encode_one_hot(subject.classes, subject.groups)
+        return list(categories.T)
+    classes, groups = subject.classes, subject.groups
+    if torch.unique(torch.stack([classes, groups]), dim=1).shape[1] == len(torch.unique(groups)):
+        raise NotApplicable("each environment has one class, so that they are no two factors")
+    return [classes, groups]
 
 
 def _encode_one_hot(*factors: Tensor) -> Tensor:

@@ -13,6 +13,8 @@ from farshift.baselines.diagnostics import (
     dimension,
     factorisation,
     information,
+    norms,
+    orthogonality,
     weight_participation,
 )
 from farshift.baselines.diagnostics._subject import Subject
@@ -230,3 +232,86 @@ def test_waves_in_the_weights_of_a_modular_network_are_one_fourier_component():
             powers = np.abs(np.fft.rfft(weights.numpy())) ** 2
             each.append((powers**2).sum() / powers.sum() ** 2)
     assert result[1].item() == pytest.approx(np.mean(each), rel=1e-10)
+
+
+def crossed(*vectors, repeats=1):
+    """Features (1, n, width) that are sums of a vector of each factor, for all combinations, and their design."""
+    grids = torch.meshgrid(*(torch.arange(len(of)) for of in vectors), indexing="ij")
+    codes = [grid.flatten().repeat(repeats) for grid in grids]
+    features = sum(of[code] for of, code in zip(vectors, codes, strict=True))
+    design = torch.cat([torch.nn.functional.one_hot(code, len(of)) for of, code in zip(vectors, codes, strict=True)], 1)
+    return features[None], design.double(), [len(of) for of in vectors]
+
+
+def test_factors_on_axes_of_their_own_are_orthogonal_and_on_one_line_are_not():
+    eye = torch.eye(4, dtype=torch.float64)
+    apart = crossed(torch.stack([eye[0], -2 * eye[0], 3 * eye[0]]), torch.stack([eye[1], eye[2], eye[3]]))
+    line = crossed(torch.stack([eye[0], -eye[0]]), torch.stack([2 * eye[0], 5 * eye[0]]))
+    at_60 = crossed(torch.stack([eye[0], -eye[0]]), torch.stack([eye[0] + 3**0.5 * eye[1], 0 * eye[0]]))
+    result = [orthogonality.measure_cosine(*case).item() for case in (apart, line, at_60)]
+    assert result == pytest.approx([0.0, 1.0, 0.5], abs=1e-12)
+
+
+def test_orthogonality_is_that_of_the_cells_that_are_there():
+    """Vectors are found although combinations are missing, and the features have noise that fits no factor."""
+    first, second = normal(4, 9, seed=3), normal(3, 9, seed=4)
+    features, design, sizes = crossed(first, second)
+    kept = torch.tensor([row for row in range(12) if row not in (0, 5, 7)])
+    centred = [of - of.mean(0) for of in (first, second)]
+    cosines = torch.nn.functional.cosine_similarity(centred[0][:, None], centred[1][None], dim=2).abs().mean()
+    result = orthogonality.measure_cosine(features[:, kept], design[kept], sizes)
+    assert result.item() == pytest.approx(cosines.item(), rel=1e-10)
+    with pytest.raises(NotApplicable, match="do not determine"):
+        orthogonality.measure_cosine(features[:, :3], design[:3], sizes)
+
+
+def test_random_directions_have_the_mean_absolute_cosine_of_their_width():
+    features, design, sizes = crossed(normal(60, 100, seed=5), normal(60, 100, seed=6))
+    expected = (2 / (math.pi * 100)) ** 0.5
+    assert orthogonality.measure_cosine(features, design, sizes).item() == pytest.approx(expected, rel=0.05)
+
+
+def test_the_environments_of_one_class_each_are_no_second_factor():
+    data = numbers()
+    data.group[:] = torch.unique(data.target[0] * 2 + torch.arange(len(data)) % 2, return_inverse=True)[1]
+    subject = mlp(data)
+    for diagnostic in (factorisation, orthogonality):
+        with pytest.raises(NotApplicable, match="each environment has one class"):
+            diagnostic.measure(subject)
+
+
+def test_norms_and_margins_are_those_of_a_plain_network():
+    subject = mlp(numbers())
+    result = norms.measure(subject)
+    for replica in range(3):
+        model = plain(subject, replica)
+        logits = model(subject.data.inputs[1]).detach().numpy()
+        truth = subject.data.target[0].numpy()
+        margins = [row[y] - max(np.delete(row, y)) for row, y in zip(logits, truth, strict=True)]
+        gamma = np.quantile(margins, 0.1)
+        assert result["margin"][replica].item() == pytest.approx(gamma, rel=1e-10)
+        weights = [layer.weight.detach().numpy() for layer in (model[0], model[2])]
+        assert result["frobenius"][replica].item() == pytest.approx(sum((w**2).sum() for w in weights), rel=1e-10)
+        assert gamma < 0
+        assert math.isnan(result["spectral"][replica])
+
+
+def test_the_spectral_complexity_of_diagonal_layers_is_in_closed_form():
+    """Layers a I of width d have the norm a and the row norms d a: (2 d^(2/3))^(3/2) = 2^(3/2) d."""
+    subject = mlp(numbers(), names=NAMES[:1])
+    weights = [weight for weight in subject.parameters if weight.ndim == 3]
+    with torch.no_grad():
+        for weight, scale in zip(weights, (2.0, 3.0), strict=True):
+            weight[:] = scale * torch.eye(*weight.shape[1:], dtype=torch.float64)
+        for bias in subject.parameters:
+            if bias.ndim < 3:
+                bias.zero_()
+        subject.data.inputs[1][:, 0] = subject.data.inputs[1][:, 1:3].amax(1).relu() + 0.5
+        subject.data.target[0] = 0
+    result = norms.measure(subject)
+    gamma = result["margin"].item()
+    assert gamma == pytest.approx(2 * 3 * 0.5)
+    rows = [4 * 2.0, 3 * 3.0]
+    complexity = 2 * 3 * sum((row / scale) ** (2 / 3) for row, scale in zip(rows, (2.0, 3.0), strict=True)) ** 1.5
+    assert result["bartlett"].item() == pytest.approx(math.log(complexity / gamma), rel=1e-12)
+    assert result["spectral"].item() == pytest.approx(2 * math.log(2 * 3 / gamma), rel=1e-12)
