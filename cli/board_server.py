@@ -51,15 +51,14 @@ def token_list(folder: Path, json: bool = False) -> None:
 
 
 @command(token_app, "revoke")
-def token_revoke(folder: Path, token: str, reason: str = "", json: bool = False) -> None:
+def token_revoke(folder: Path, token: str, json: bool = False) -> None:
     """Revoke a token.
 
     token ID: Token id, as printed by token list.
-    --reason: Reason, written to the audit log.
     """
     from ..leaderboard.server.accounts import revoke_token
 
-    revoked = revoke_token(_open_store(folder), token, reason)
+    revoked = revoke_token(_open_store(folder), token)
     print_result(json, revoked.record(), f"token {revoked.id} of {revoked.team} is revoked")
 
 
@@ -118,16 +117,6 @@ def work(
             started_workers.stop()
     record = {"ended": started_workers.ended, **started_workers.queue.counts()}
     print_result(json, record, f"{folder}: {format_count(started_workers.ended, 'submission')} scored or refused")
-
-
-@command(token_app, "audit")
-def token_audit(folder: Path, json: bool = False) -> None:
-    """Show the audit log: tokens, exceeded quotas, removed entries."""
-    from ..leaderboard.server.accounts import read_events
-
-    columns: dict[str, Any] = {"time": "time", "event": "what", "by": "who"}
-    columns["detail"] = lambda event: [f"{name} {value}" for name, value in event["detail"].items()]
-    print_records(json, read_events(_open_store(folder)), columns)
 
 
 def _open_store(folder: Path) -> Store:

@@ -53,7 +53,7 @@ window WINDOW: Window name, or benchmark name for its latest window.
     pulled (a definition that was frozen on this machine).
 --steps: Number of optimiser steps (default: the budget's).
 --title TEXT: Title of the figure.
---token TOKEN: Access token for a server (default: FARSHIFT_TOKEN, or tokens.toml in FARSHIFT_HOME).
+--token TOKEN: Access token for a server (default: FARSHIFT_TOKEN).
 """
 """Arguments and options that several commands have. A command's docstring can describe one of them otherwise."""
 

@@ -22,22 +22,19 @@ app = typer.Typer(
 
 
 @command(app, "create")
-def sealed_create(
-    benchmark: str, board: Path, closes: str, opens: str = "now", reveals: str = "", json: bool = False
-) -> None:
-    """Create a sealed test: commit to a secret seed, generate the test and announce a window for answers.
+def sealed_create(benchmark: str, board: Path, closes: str, reveals: str = "", json: bool = False) -> None:
+    """Create a sealed test: commit to a secret seed, generate the test and open a window for answers.
 
     benchmark BENCHMARK: Benchmark for which to generate new test rows.
     --board DIR: Board folder.
     --closes TIME: Closing time of the window in UTC, such as 2026-12-01T18:00:00Z.
-    --opens TIME: Opening time of the window in UTC.
     --reveals TIME: Time in UTC by which the seed is revealed (default: 7 days after closing).
     """
     from ..leaderboard.board import Board
     from ..leaderboard.sealed.seal import seal_benchmark as go
 
     with show_progress():
-        window = go(Board(board), benchmark, opens, closes, reveals=reveals)
+        window = go(Board(board), benchmark, closes, reveals=reveals)
     print_window(window, board, json)
 
 
@@ -188,7 +185,6 @@ def sealed_list(folder: Path, window: str = "", json: bool = False) -> None:
     columns: Columns = {
         "window": lambda record: record["terms"]["window"],
         "state": "state",
-        "opens": lambda record: record["terms"]["opens"],
         "closes": lambda record: record["terms"]["closes"],
         "answers": "answers",
     }
@@ -204,7 +200,7 @@ def print_window(window: Any, board: Path, json: bool) -> None:
     if json:
         record = {"window": window.terms.record(), "commitment": window.commitment, "opened": window.opened}
         return emit_json({**record, "profile": profile})
-    print_line(f"{window.name}: from {window.terms.opens} to {window.terms.closes}, commitment {window.commitment}")
+    print_line(f"{window.name}: open until {window.terms.closes}, commitment {window.commitment}")
     _print_profile(profile or {})
     print_line(f"Write the test for entrants: farshift board sealed draw {window.name} --board {board} --out DIR")
 
@@ -213,13 +209,9 @@ def _print_profile(profile: dict[str, Any]) -> None:
     rows = []
     for view, counts in profile.items():
         left = f"{counts['left_out']['rows']} of {counts['public_rows']}"
-        measures = [
-            f"{name} D = {measure['distance']:.3f}, p = {measure['p']:.2f}"
-            for name, measure in counts["measures"].items()
-        ]
         equal = "yes" if counts["equal"] else "NO"
-        rows.append([view, counts["rows"], len(counts["cells"]), equal, left, ", ".join(measures)])
-    columns = ["view", "rows", "cells", "equal to public", "public rows left out", "Kolmogorov-Smirnov against public"]
+        rows.append([view, counts["rows"], len(counts["cells"]), equal, left])
+    columns = ["view", "rows", "cells", "equal to public", "public rows left out"]
     print_table("", columns, rows)
 
 
@@ -230,7 +222,7 @@ def print_results(window_results: dict[str, Any]) -> None:
 
     terms = window_results["terms"]
     answers = format_count(window_results["answers"], "answer")
-    print_line(f"{terms['window']}: {window_results['state']}, from {terms['opens']} to {terms['closes']}, {answers}")
+    print_line(f"{terms['window']}: {window_results['state']}, answers until {terms['closes']}, {answers}")
     if window_results["profile"] is not None:
         _print_profile(window_results["profile"])
     rows = []

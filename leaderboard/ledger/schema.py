@@ -1,5 +1,5 @@
-"""The tables of a board's database: the ledger's records; and the server's access tokens, queue of submissions, quota
-usage, and audit log, which are not part of a score, of an export or of a verification."""
+"""The tables of a board's database: the ledger's records; and the server's access tokens, queue of submissions and
+quota usage, which are not part of a score, of an export or of a verification."""
 
 from __future__ import annotations
 
@@ -77,14 +77,6 @@ CHARGES = Table(
     C("size", BigInteger, nullable=False),
     *_required("job"),
     Index("charges_owner", "owner", "time"),
-)
-AUDIT = Table(
-    "audit",
-    METADATA,
-    C("number", Integer, primary_key=True, autoincrement=True),
-    C("time", Double, nullable=False),
-    *_required("who", "what", "detail"),
-    sqlite_autoincrement=True,
 )
 
 

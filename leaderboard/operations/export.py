@@ -12,8 +12,7 @@ from ...core.documents import read_toml
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, write_atomically
 from ...core.progress import report_progress
-from ..sealed.window import Clock, format_time, get_utc_time
-from ..storage.board_files import find_withheld_files, list_files, list_named_files
+from ..storage.board_files import find_sealed_answers, list_files, list_named_files
 from ..storage.readers import CARD, LEDGER
 
 if TYPE_CHECKING:
@@ -35,14 +34,14 @@ class ExportReport:
     head: str
 
 
-def export_board(board: Board, out: Path | str, clock: Clock = get_utc_time) -> ExportReport:
+def export_board(board: Board, out: Path | str) -> ExportReport:
     """Write `board.toml`, `ledger.jsonl` and every public file that the records name to `out`. An older export of the
     same board is updated; existing files are not written again. The ledger is written last, so that an incomplete
     export never names files that do not exist yet."""
     out = Path(out)
     records = board.committed_records()
     card = make_public_card(board)
-    named, hidden = list_named_files(records), find_withheld_files(records, format_time(clock()))
+    named, hidden = list_named_files(records), find_sealed_answers(records)
     public_files = {path: digest for path, digest in named.items() if path not in hidden}
     with hold_lock(get_lock_path(out), str(out)):
         _refuse_others(out, card, named)

@@ -38,8 +38,6 @@ def remove_entry(board: Board, entry: str, reason: str) -> None:
 
 
 def _delist_entry(board: Board, entry: str, kind: str, reason: str) -> None:
-    from ..server.accounts import commit_event, get_operator
-
     reason = " ".join(reason.split())
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
         raise FarshiftError(f"entry {entry}: the reason must have 1 to {MAX_REASON} printable characters")
@@ -51,7 +49,6 @@ def _delist_entry(board: Board, entry: str, kind: str, reason: str) -> None:
         if removal is not None and removal.kind in (kind, "removed"):
             raise FarshiftError(f"{known_entries[entry]} was already {removal.kind} ({removal.reason})")
         board.enter([(kind, {"entry": entry, "reason": reason})], {})
-    commit_event(board.ledger.store, get_operator(), f"entry-{kind}", entry=entry, reason=reason)
 
 
 def declare_references(board: Board, names: Sequence[str]) -> list[str]:

@@ -27,11 +27,10 @@ from ..ledger import Record
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems, find_next_key, list_rotations
 from ..sealed.verify import verify_sealed
-from ..sealed.window import format_time, get_utc_time
 from ..storage.board_files import (
     find_file_problems,
     find_path_problem,
-    find_withheld_files,
+    find_sealed_answers,
     list_files,
     list_named_files,
     resolve_file,
@@ -141,9 +140,7 @@ def _find_card_problems(card: dict[str, Any], records: list[Record], known_key: 
 
 def _verify_files(copy: BoardReader, records: list[Record], result: Verification) -> dict[str, Path]:
     """Check every named file against its digest. Returns the local paths of those that match the ledger."""
-    hidden = set() if copy.has_private_files else find_withheld_files(records, format_time(get_utc_time()))
-    # A copy made before a window opened does not have its draw.
-    older = set() if copy.has_private_files else find_withheld_files(records, "") - hidden
+    hidden = set() if copy.has_private_files else find_sealed_answers(records)
     files = {}
     for path, digest in list_named_files(records).items():
         if path in hidden:
@@ -151,15 +148,9 @@ def _verify_files(copy: BoardReader, records: list[Record], result: Verification
         try:
             file = copy.file(path)
         except (Unavailable, BadData) as error:
-            if path not in older or isinstance(error, BadData):
-                result.differences.append(f"{path} could not be read: {error}")
-                continue
-            file = None
-        if file is None and path in older:
-            result.not_recomputed.append(
-                f"{path} is missing in this copy, and its window is open by now: get a newer copy"
-            )
-        elif file is None:
+            result.differences.append(f"{path} could not be read: {error}")
+            continue
+        if file is None:
             result.differences.append(f"{path} is missing")
         elif compute_file_sha256(file) != digest:
             result.differences.append(f"{path} was changed: its sha256 differs from the ledger's")

@@ -186,7 +186,7 @@ def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
         return "Committed: the test set is not drawn yet"
     if window.closed is not None:
         return f"Closed: the secret is due by {terms['reveals']}"
-    return f"Open for answers from {terms['opens']} until {terms['closes']}"
+    return f"Open for answers until {terms['closes']}"
 
 
 def _describe_answers(window: Window, digest: str) -> dict[str, str]:

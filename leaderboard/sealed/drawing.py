@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +110,7 @@ def draw_sealed_rows(benchmark: Benchmark, seed: bytes) -> SealedDraw:
         sealed = _make_part(benchmark, rows_by_view[name])
         sealed = sealed.select(_is_in_cells(profiles[name].cells(sealed), full))
         sides[name], counterpart[name] = sealed.arrow(), matched_rows.row_ids
-        profile[name] = _compare_view(profiles[name], part, matched_rows, sealed, benchmark)
+        profile[name] = _compare_view(profiles[name], part, matched_rows, sealed)
     rows, masks = _join_views(benchmark, sides)
     return SealedDraw(rows, masks, counterpart, profiles, profile)
 
@@ -239,10 +238,8 @@ def _join_views(benchmark: Benchmark, sides: Mapping[str, pa.Table]) -> tuple[Pa
     return _make_part(benchmark, table.take(order).combine_chunks()), {name: (whose == name)[order] for name in sides}
 
 
-def _compare_view(
-    profile: Profile, public: Part, matched_rows: Part, sealed: Part, benchmark: Benchmark
-) -> dict[str, Any]:
-    """Compare one view: cells with their counts on both sides, the cells that were left out, measures of inputs."""
+def _compare_view(profile: Profile, public: Part, matched_rows: Part, sealed: Part) -> dict[str, Any]:
+    """Compare one view: cells with their counts on both sides, and the cells that were left out."""
     public_counts, sealed_counts = profile.counts(public), profile.counts(sealed)
     counts = {cell: [count, sealed_counts[cell]] for cell, count in public_counts.items() if cell in sealed_counts}
     out = {cell: count for cell, count in public_counts.items() if cell not in sealed_counts}
@@ -252,7 +249,6 @@ def _compare_view(
         "cells": counts,
         "equal": all(a == b for a, b in counts.values()) and len(matched_rows) == len(sealed),
         "left_out": {"rows": len(public) - len(matched_rows), "cells": out},
-        "measures": compare_fields(matched_rows, sealed, benchmark.task.inputs),
     }
 
 
@@ -294,36 +290,3 @@ class Profile:
     def counts(self, rows: Part) -> dict[str, int]:
         """The number of rows in each cell, sorted by the cells' names."""
         return dict(sorted(Counter(self.cells(rows)).items()))
-
-
-def compare_samples(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
-    """The largest distance between the distribution functions of two samples, and its asymptotic p-value (Kolmogorov,
-    1933); conservative for repeated values."""
-    from scipy.special import kolmogorov
-
-    left, right = np.sort(left), np.sort(right)
-    every = np.concatenate([left, right])
-    steps = [np.searchsorted(sample, every, side="right") / len(sample) for sample in (left, right)]
-    distance = float(np.abs(steps[0] - steps[1]).max())
-    scaled = sqrt(len(left) * len(right) / (len(left) + len(right))) * distance
-    return {"distance": round(distance, 6), "p": round(float(kolmogorov(scaled)), 6)}
-
-
-def measure_fields(rows: Part, fields: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """One number for each row and field: the length of a text, the mean of a tensor's elements, the value of a number.
-    A function of these fields only."""
-    measures: dict[str, NDArray[Any]] = {}
-    for name, values in rows.numpy(fields).items():
-        if values.dtype == object:
-            measures[f"length of {name}"] = np.array([len(value) for value in values.tolist()])
-        elif values.ndim > 1:
-            measures[f"mean of {name}"] = values.reshape(len(values), -1).mean(axis=1, dtype=np.float64)
-        else:
-            measures[name] = values
-    return measures
-
-
-def compare_fields(public: Part, sealed: Part, fields: tuple[str, ...]) -> dict[str, dict[str, float]]:
-    """The two-sample comparison of every measure of these fields."""
-    ours, theirs = measure_fields(public, fields), measure_fields(sealed, fields)
-    return {name: compare_samples(ours[name], theirs[name]) for name in sorted(ours)}

@@ -30,7 +30,7 @@ from ...loaders.part import Part
 from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema
 from .drawing import SEALED, VIEWS, SealedDraw
-from .window import Clock, Terms, WindowPaths, find_window, get_utc_time
+from .window import Terms, WindowPaths, find_window
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,15 +38,12 @@ if TYPE_CHECKING:
     from ..board_view import BoardView
 
 
-def export_draw(board: BoardView, window: str, out: Path | str, clock: Clock = get_utc_time) -> Path:
+def export_draw(board: BoardView, window: str, out: Path | str) -> Path:
     """Copy a draw from a board, or a copy of one, to the folder `out`. Raises `FarshiftError` before the window opens,
     if `out` contains other files, or if the draw does not match the ledger."""
     sealed_window = find_window(board.committed_records(), window)
-    state = sealed_window.state(clock())
-    if sealed_window.opened is None or state in ("committed", "announced"):
-        raise FarshiftError(
-            f"window {sealed_window.name} is {state}: its draw is published from {sealed_window.terms.opens}"
-        )
+    if sealed_window.opened is None:
+        raise FarshiftError(f"window {sealed_window.name} is not open: its sealing was interrupted")
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
         raise FarshiftError(f"{out} contains other files: choose another folder")

@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 
 Entropy = Callable[[int], bytes]
 
-NOW = "now"
-
 TO_REVEAL = timedelta(days=7)
 """Default time from the closing to the latest reveal of the seed."""
 
@@ -67,24 +65,21 @@ TO_REVEAL = timedelta(days=7)
 def seal_benchmark(
     board: Board,
     benchmark: str,
-    opens: str,
     closes: str,
     clock: Clock = get_utc_time,
     entropy: Entropy = os.urandom,
     reveals: str = "",
 ) -> Window:
-    """Commit to a secret, announce a window from `opens` (ISO 8601, or "now") to `closes`, whose seed is revealed by
-    `reveals` (seven days later by default), and draw its rows. A repeated call after a crash continues. Raises
-    `FarshiftError` if the benchmark cannot be sealed or the times are invalid."""
+    """Commit to a secret, announce a window until `closes` (ISO 8601), whose seed is revealed by `reveals` (seven days
+    later by default), draw its rows and open it. A repeated call after a crash continues. Raises `FarshiftError` if
+    the benchmark cannot be sealed or the times are invalid."""
     public_benchmark = find_benchmark(benchmark)
     check_sealable(public_benchmark)
-    times = _parse_times(opens, closes, reveals, clock)
+    times = _parse_times(closes, reveals, clock)
     with board.locked():
         known = read_windows(board.ledger.records())
         terms = _find_interrupted_terms(board, benchmark, known)
         if terms is None:
-            if opens != NOW and times[0] < format_time(clock()):
-                raise FarshiftError(f"--opens {opens} is in the past: choose a later time")
             manifest = public_benchmark.manifest
             number = 1 + sum(window.terms.benchmark == benchmark for window in known.values())
             terms = Terms(
@@ -92,15 +87,14 @@ def seal_benchmark(
                 benchmark,
                 manifest.full_name,
                 manifest.identity,
-                *times[:2],
+                times[0],
                 CIPHER,
-                times[2],
+                times[1],
             )
             write_private(get_seed_path(board, terms.window).with_name("plan.json"), to_canonical_json(terms.record()))
-        elif (terms.opens, terms.closes) != times[:2] and opens != NOW:
+        elif terms.closes != times[0]:
             raise FarshiftError(
-                f"the sealing of {terms.window} was interrupted: to continue, use its original times "
-                f"--opens {terms.opens} --closes {terms.closes}"
+                f"the sealing of {terms.window} was interrupted: to continue, use its original --closes {terms.closes}"
             )
         _resume_sealing(board, public_benchmark, terms, known, entropy)
         return read_windows(board.ledger.records())[terms.window]
@@ -148,15 +142,14 @@ def _find_interrupted_terms(board: Board, benchmark: str, known: Mapping[str, Wi
     return None
 
 
-def _parse_times(opens: str, closes: str, reveals: str, clock: Clock) -> tuple[str, str, str]:
-    first = clock().replace(microsecond=0) if opens == NOW else parse_time(opens)
+def _parse_times(closes: str, reveals: str, clock: Clock) -> tuple[str, str]:
     last = parse_time(closes)
-    if last <= first:
-        raise FarshiftError(f"a window cannot close ({closes}) before it opens ({opens})")
+    if last <= clock():
+        raise FarshiftError(f"--closes {closes} is in the past: choose a later time")
     revealed = parse_time(reveals) if reveals else last + TO_REVEAL
     if revealed < last:
         raise FarshiftError(f"a window cannot be revealed ({reveals}) before it closes ({closes})")
-    return format_time(first), format_time(last), format_time(revealed)
+    return format_time(last), format_time(revealed)
 
 
 def get_seed_path(board: Board, window: str) -> Path:

@@ -2,7 +2,7 @@
 
 The records of a window, in order:
 
-    seed_committed   window, benchmark, split, manifest, opens, closes, cipher, reveals; commitment
+    seed_committed   window, benchmark, split, manifest, closes, cipher, reveals; commitment
     window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
                      key), entries (none); files; received: when a server received the answers, which it checks later
@@ -28,14 +28,13 @@ SEED_BYTES = 32
 
 @dataclass(frozen=True)
 class Terms:
-    """The announced terms of a window, fixed before the draw. `opens`, `closes`, and `reveals`, the deadline of the
-    reveal: UTC, ISO 8601. `cipher`: the algorithm that generates its rows from the seed."""
+    """The announced terms of a window, fixed before the draw. `closes`, and `reveals`, the deadline of the reveal: UTC,
+    ISO 8601. `cipher`: the algorithm that generates its rows from the seed."""
 
     window: str
     benchmark: str
     split: str
     manifest: str
-    opens: str
     closes: str
     cipher: str
     reveals: str
@@ -81,16 +80,14 @@ class Window:
         return parse_time(self.terms.closes)
 
     def state(self, now: datetime) -> str:
-        """committed (its sealing was interrupted), announced, open, due (closed or past its closing time, not
-        revealed), or revealed."""
+        """committed (its sealing was interrupted), open, due (closed or past its closing time, not revealed), or
+        revealed."""
         if self.secret is not None:
             return "revealed"
         if self.closed is not None:
             return "due"
         if self.opened is None:
             return "committed"
-        if now < parse_time(self.terms.opens):
-            return "announced"
         return "open" if now < self.ends else "due"
 
 
@@ -191,9 +188,7 @@ def require_open(window: Window, at: datetime) -> None:
     """Raise `SubmissionRejected` unless a window accepts answers that arrived at this time."""
     state = window.state(at)
     if state != "open" or window.closed is not None:
-        raise SubmissionRejected(
-            f"window {window.name} accepts files from {window.terms.opens} to {window.terms.closes}: it is {state} now"
-        )
+        raise SubmissionRejected(f"window {window.name} accepts files until {window.terms.closes}: it is {state} now")
 
 
 def parse_time(text: str) -> datetime:

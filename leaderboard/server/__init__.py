@@ -5,5 +5,5 @@ app.py             the application: `read_api.py`, `submissions.py`, then the pa
 served_board.py    the current ledger, with tables and pages computed in the background
 answers.py         responses with entity tags, compression and byte ranges
 files.py, queue.py uploaded files, and the queue of submissions that are not entered yet
-accounts.py        access tokens, quotas and the audit log
+accounts.py        access tokens and quotas
 """

@@ -1,12 +1,8 @@
 """Who sends a request, and whether it is permitted: access tokens (`fs_` and 256 random bits; the database stores only
-their sha256, so a leak of it reveals no token), the quotas of a team, and the audit log of events that the ledger does
-not record: tokens created and revoked, quotas exceeded, and the account of the operating system that removed an entry.
-"""
+their sha256, so a leak of it reveals no token), and the quotas of a team."""
 
 from __future__ import annotations
 
-import getpass
-import json
 import re
 import secrets
 from collections.abc import Mapping, Sequence
@@ -18,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import delete, func, insert, select, update
 
-from ...core.documents import parse_json
 from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
-from ..ledger.schema import AUDIT, CHARGES, JOBS, TOKENS, format_iso_time, read_database_time
+from ..ledger.schema import CHARGES, JOBS, TOKENS, format_iso_time, read_database_time
 from ..ledger.store import Store
 from ..settings import ServerSettings
 from ..submission.validate import Submission
@@ -98,7 +93,6 @@ def create_token(store: Store, team: str, key: str = "", expires: str = "") -> t
         ends = None if days is None else at + int(days[1]) * 86400
         record = Token(secrets.token_hex(4), team, key, at, ends, None)
         connection.execute(insert(TOKENS).values(**vars(record), hash=_hash_token(token)))
-        record_event(connection, get_operator(), "token-created", token=record.id, team=team)
     return token, record
 
 
@@ -108,7 +102,7 @@ def list_tokens(store: Store) -> list[Token]:
         return [_read_row(row) for row in connection.execute(select(TOKENS).order_by(TOKENS.c.created)).mappings()]
 
 
-def revoke_token(store: Store, id: str, reason: str = "") -> Token:
+def revoke_token(store: Store, id: str) -> Token:
     """Revoke a token, so that it is no longer accepted."""
     known = {item.id: item for item in list_tokens(store)}
     if id not in known:
@@ -116,7 +110,6 @@ def revoke_token(store: Store, id: str, reason: str = "") -> Token:
     with store.committing() as connection:
         if known[id].revoked is None:
             connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=read_database_time(connection)))
-            record_event(connection, get_operator(), "token-revoked", token=id, team=known[id].team, reason=reason)
         return _read_row(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
 
 
@@ -214,35 +207,3 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
         what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"
         raise QuotaExceeded.make(429, f"{what}: try again when one is done", _SOON)
     connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))
-
-
-def record_event(connection: Connection, who: str, what: str, **detail: Any) -> None:
-    """Record an event in the transaction of the change that it describes. who: `operator NAME`, `token ID` or `address
-    A`; what: its kind, such as `token-created`; detail: plain JSON without a token."""
-    time, detail_json = read_database_time(connection), json.dumps(detail, sort_keys=True, ensure_ascii=False)
-    connection.execute(insert(AUDIT).values(time=time, who=who, what=what, detail=detail_json))
-
-
-def commit_event(store: Store, who: str, what: str, **detail: Any) -> None:
-    """Record an event in a separate transaction."""
-    with store.committing() as connection:
-        record_event(connection, who, what, **detail)
-
-
-def read_events(store: Store) -> list[dict[str, Any]]:
-    """Return all events as plain JSON, the oldest first."""
-    with store.reading() as connection:
-        rows = connection.execute(select(AUDIT).order_by(AUDIT.c.number)).mappings().all()
-    return [
-        {"time": format_iso_time(row["time"]), "who": row["who"], "what": row["what"]}
-        | {"detail": parse_json(row["detail"])}
-        for row in rows
-    ]
-
-
-def get_operator() -> str:
-    """Return the name of the user who runs a command on the board's machine."""
-    try:
-        return f"operator {getpass.getuser()}"
-    except (OSError, KeyError, ImportError):
-        return "operator"

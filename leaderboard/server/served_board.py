@@ -29,8 +29,7 @@ from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
 from ..operations.verify import FolderReader
 from ..publish.site import Site
-from ..sealed.window import format_time, get_utc_time
-from ..storage.board_files import find_sealed_answers, find_sealed_draws, list_named_files
+from ..storage.board_files import find_sealed_answers, list_named_files
 from ..storage.readers import CARD, LEDGER
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..teams import make_display_names
@@ -244,8 +243,7 @@ class History:
 
     def file(self, path: str) -> str | None:
         """Return the sha256 of a file that is public now (the files of an export), or None for another path."""
-        early = max(format_time(get_utc_time()), self.head.time) < self._draws.get(path, "")
-        return None if early or path in self._answers else self._named.get(path)
+        return None if path in self._answers else self._named.get(path)
 
     @cached_property
     def _named(self) -> dict[str, str]:
@@ -254,10 +252,6 @@ class History:
     @cached_property
     def _answers(self) -> set[str]:
         return find_sealed_answers(self.records)
-
-    @cached_property
-    def _draws(self) -> dict[str, str]:
-        return find_sealed_draws(self.records)
 
     @cached_property
     def lines(self) -> ResponseBody:

@@ -30,7 +30,7 @@ from ..settings import ServerSettings, read_server_settings
 from ..submission.validate import read_benchmark_names
 from ..validation.archive import CARD
 from ..validation.problem import Problems, to_problem_records
-from .accounts import HTTPProblem, QuotaExceeded, Sender, commit_event, identify_sender
+from .accounts import HTTPProblem, QuotaExceeded, Sender, identify_sender
 from .files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
 from .queue import ENDED, FAILED, REFUSED, Job, Queue
 from .scorable import describe_unscorable
@@ -139,9 +139,8 @@ def _enqueue(
     team = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}
     try:
         job, new = state.queue.enqueue(id, sender.owner, digest, size, **team, created=created)
-    except QuotaExceeded as error:
+    except QuotaExceeded:
         state.files.drop(id)
-        _record_refusal(state, sender, error)
         raise
     if not new:
         state.files.drop(id)
@@ -195,11 +194,7 @@ def _reserve(state: State, sender: Sender, size: int, id: str) -> None:
     """Count a submission before its body is read. Raises `HTTPProblem` if it would exceed a quota, if the disk may
     become full when all that is arriving has arrived, or if its owner would use more than half of the free disk."""
     measure_arriving(state.queue, state.files)  # what a killed server was receiving does not count
-    try:
-        state.queue.reserve(sender.owner, size, id)
-    except QuotaExceeded as error:
-        _record_refusal(state, sender, error)
-        raise
+    state.queue.reserve(sender.owner, size, id)
     coming = measure_arriving(state.queue, state.files)
     half_of_free = coming[sender.owner] + state.queue.measure_owned(sender.owner)  # of what is free without its files
     if not state.files.has_room(max(coming.total(), half_of_free)):
@@ -327,8 +322,3 @@ def _identify(state: State, request: Request, authorisation: str) -> Sender:
     """Return the sender; forwarded addresses count only if the server is configured to trust the proxy."""
     address = request.client.host if request.client is not None else ""
     return identify_sender(state.board.ledger.store, state.settings, authorisation, address)
-
-
-def _record_refusal(state: State, sender: Sender, error: QuotaExceeded) -> None:
-    who = f"token {sender.token}" if sender.token else sender.owner
-    commit_event(state.board.ledger.store, who, "quota-exceeded", owner=sender.owner, why=str(error))

@@ -60,16 +60,8 @@ def find_file_problems(records: Iterable[Record]) -> list[str]:
     return problems
 
 
-def find_withheld_files(records: Iterable[Record], now: str) -> set[str]:
-    """Files that are not public yet at a time (UTC, ISO 8601), or at that of the newest record: submissions to a sealed
-    window that has not closed, and the draw of a window that has not opened."""
-    records = list(records)
-    latest = max([now, *(record.time for record in records[-1:])])
-    return find_sealed_answers(records) | {path for path, opens in find_sealed_draws(records).items() if latest < opens}
-
-
 def find_sealed_answers(records: Iterable[Record]) -> set[str]:
-    """Submissions to sealed windows that have not closed."""
+    """Submissions to sealed windows that have not closed, which are not public yet."""
     records = list(records)
     closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
     return {
@@ -78,23 +70,6 @@ def find_sealed_answers(records: Iterable[Record]) -> set[str]:
         if record.kind == "submitted" and record.body.get("window") not in (None, *closed)
         for path in _read_named_files(record)
     }
-
-
-def find_sealed_draws(records: Iterable[Record]) -> dict[str, str]:
-    """The files of the draws of sealed windows: path to the time when the window opens by its terms (UTC, ISO 8601)."""
-    opens: dict[str, str] = {}
-    draws: dict[str, str] = {}
-    for record in records:
-        window = str(record.body.get("window"))
-        if record.kind == "seed_committed":
-            opens.setdefault(window, str(record.body.get("opens")))
-        elif record.kind == "window_opened":
-            draws |= {
-                path: opens.get(window, "")
-                for path in _read_named_files(record)
-                if path.startswith(f"sealed/{window}/draw/")
-            }
-    return draws
 
 
 def _read_named_files(record: Record) -> dict[str, Any]:

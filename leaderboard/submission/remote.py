@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from ...core.documents import parse_toml
-from ...core.durable import read_private
 from ...core.errors import FarshiftError, get_first_line
-from ...core.files import compute_file_sha256, get_user_home
+from ...core.files import compute_file_sha256
 from ...core.progress import log_message, report_progress
 from ...core.retry import call_with_retries
 from ...core.settings import read_settings
@@ -42,7 +40,7 @@ class QueuedSubmission:
 
 @dataclass(frozen=True)
 class RemoteBoard:
-    """A board behind a URL. given: an access token; by default the user's for this board (access.py)."""
+    """A board behind a URL. given: an access token; by default that in FARSHIFT_TOKEN."""
 
     url: str
     given: str = field(default="", repr=False)
@@ -187,15 +185,14 @@ def _is_problem(item: Any) -> bool:
     )
 
 
-FILE = "tokens.toml"
-HOW_GIVEN = f"give it with --token, as FARSHIFT_TOKEN, or in {FILE} (farshift submit --help)"
+HOW_GIVEN = "give it with --token or as FARSHIFT_TOKEN"
 _SENDABLE = re.compile(r"[!-~]{1,500}")
 
 
 def find_token(url: str, given: str = "") -> str:
     """The token for the board behind a URL; empty if the user has none. Raises `FarshiftError` if it would be sent
     unencrypted, or has invalid characters. No message contains the token."""
-    token = given or read_settings().token or _read_token(url)
+    token = given or read_settings().token
     if token and not _SENDABLE.fullmatch(token):
         raise FarshiftError("the token has invalid characters: copy it as the board printed it (fs_..)")
     if token and not _is_private(url):
@@ -212,17 +209,3 @@ def _is_private(url: str) -> bool:
     except ValueError:
         is_local = host == "localhost"
     return parts.scheme == "https" or is_local
-
-
-def _read_token(url: str) -> str:
-    path = get_user_home() / FILE
-    if not path.is_file():
-        return ""
-    try:
-        tokens = parse_toml(read_private(path, "the file of your access tokens").decode())
-    except ValueError as error:
-        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."') from error
-    matching_token = {str(address).rstrip("/"): token for address, token in tokens.items()}.get(url.rstrip("/"), "")
-    if not isinstance(matching_token, str):
-        raise FarshiftError(f'{path}: lines must be like "https://board.example.org" = "fs_.."')
-    return matching_token

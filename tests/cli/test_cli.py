@@ -125,7 +125,6 @@ CONTRACT = (
     "board token create",
     "board token list",
     "board token revoke",
-    "board token audit",
     "board work",
     "team",
     "doctor",

@@ -19,7 +19,7 @@ from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.storage.board_files import (
     compute_digests,
     find_path_problem,
-    find_withheld_files,
+    find_sealed_answers,
     list_named_files,
 )
 from farshift.leaderboard.submission.pack import pack_runs
@@ -263,11 +263,11 @@ def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_cl
     board.enter([("submitted", {"window": "one", "team": "us", "files": compute_digests(files)})], files)
     board.ledger.append([("scored", {"window": "one", "team": "us"})])
     assert board.standings() == []
-    assert find_withheld_files(board.ledger.records(), "") == set(files)
+    assert find_sealed_answers(board.ledger.records()) == set(files)
     board.ledger.append([("window_closed", {"window": "other"})])
-    assert find_withheld_files(board.ledger.records(), "") == set(files)
+    assert find_sealed_answers(board.ledger.records()) == set(files)
     board.ledger.append([("window_closed", {"window": "one"})])
-    assert find_withheld_files(board.ledger.records(), "") == set()
+    assert find_sealed_answers(board.ledger.records()) == set()
 
 
 def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):

@@ -10,7 +10,6 @@ from pathlib import Path
 import httpx2
 import pytest
 from farshift import FarshiftError
-from farshift.core.durable import write_private
 from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
@@ -151,15 +150,11 @@ def test_a_team_of_another_token_is_a_problem_as_pack_tells_them(intake, file, m
         submit_at(intake.url, file)
 
 
-def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(monkeypatch, tmp_path):
-    monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path))
+def test_a_token_is_given_or_in_the_environment_and_never_sent_in_the_clear(monkeypatch):
     monkeypatch.delenv("FARSHIFT_TOKEN", raising=False)
     assert find_token("https://board.example.org") == ""
-    write_private(
-        tmp_path / "tokens.toml", b'"https://board.example.org" = "fs_kept"\n"http://127.0.0.1:8000" = "fs_here"'
-    )
+    monkeypatch.setenv("FARSHIFT_TOKEN", "fs_kept")
     assert find_token("https://board.example.org/") == "fs_kept"
-    assert find_token("http://127.0.0.1:8000") == "fs_here"
     assert find_token("http://localhost:1", "fs_given") == find_token("http://[::1]:1", "fs_given") == "fs_given"
     for url in ("http://board.example.org", "http://127.0.0.1.example.org", "http://localhost.example.org"):
         with pytest.raises(FarshiftError, match="only sent over https, or to this machine"):
@@ -167,12 +162,6 @@ def test_a_token_is_found_where_its_user_keeps_it_and_never_sent_in_the_clear(mo
     with pytest.raises(FarshiftError, match="the token has invalid characters") as refused:
         find_token("https://board.example.org", "fs_a secret")
     assert "secret" not in str(refused.value)
-    (tmp_path / "tokens.toml").chmod(0o644)
-    with pytest.raises(FarshiftError, match="is readable by others"):
-        find_token("https://board.example.org")
-    write_private(tmp_path / "tokens.toml", b"fs_kept")
-    with pytest.raises(FarshiftError, match="lines must be like"):
-        find_token("https://board.example.org")
 
 
 @pytest.mark.attack("host", "a server that redirects a request, to pass its token to another server")
@@ -206,7 +195,7 @@ def test_each_try_is_told_with_its_reason(file):
 def test_who_has_no_token_is_told_how_to_give_one(intake, file, monkeypatch):
     monkeypatch.delenv("FARSHIFT_TOKEN")
     with pytest.raises(
-        FarshiftError, match=r"a token of your team is required.*; give it with --token, as FARSHIFT_TOKEN"
+        FarshiftError, match=r"a token of your team is required.*; give it with --token or as FARSHIFT_TOKEN"
     ):
         submit_at(intake.url, file)
     with pytest.raises(FarshiftError, match="this board does not know the token$"):
@@ -234,14 +223,12 @@ def test_the_commands_hand_in_verify_export_and_say_why_not(intake, file, comman
     refused = command("submit", file, "--to", intake.url, "--token", other["token"])
     assert "names the team 'us', but the token is for 'them'" in one_line_error(refused)
     assert other["token"] not in refused.stdout + refused.stderr
-    gone = as_json("board", "token", "revoke", intake.board.path, other["id"], "--reason", "a test")
+    gone = as_json("board", "token", "revoke", intake.board.path, other["id"])
     assert [item["state"] for item in as_json("board", "token", "list", intake.board.path)] == [
         "valid",
         "revoked",
     ]
     assert gone["revoked"] is not None
-    what = [item["what"] for item in as_json("board", "token", "audit", intake.board.path)]
-    assert what == ["token-created", "token-created", "token-revoked"]
     assert json.loads(farshift("board", "work", intake.board.path, "--once", "--json").stdout)["ended"] == 0
     assert as_json("submit", file, "--to", intake.board.path) == {
         "board": str(intake.board.path), "entries": result["entries"], "new": False,

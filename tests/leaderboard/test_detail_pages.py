@@ -63,7 +63,7 @@ def hostile(text: str) -> Site:
     rows = replace(rows, card=card | {"declared": declared})
     gone = replace(others[0][0], entry="f" * 16, left=Removal("removed", text, "2026"))
     window = {
-        "terms": dict.fromkeys(("window", "benchmark", "split", "opens", "closes", "cipher", "reveals"), text),
+        "terms": dict.fromkeys(("window", "benchmark", "split", "closes", "cipher", "reveals"), text),
         "commitment": text,
         "seed": None,
         "answers": 1,
@@ -183,14 +183,14 @@ def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
 
 @pytest.mark.parametrize(
     ("steps", "said"),
-    [([], "Committed"), (["opened"], "Open for answers from A until B"), (["opened", "closed"], "due by C")],
+    [([], "Committed"), (["opened"], "Open for answers until B"), (["opened", "closed"], "due by C")],
 )
 def test_a_window_stands_where_its_records_say_and_no_clock_is_read(steps, said):
     class Window:
         opened = {} if "opened" in steps else None
         closed = {} if "closed" in steps else None
 
-    item = {"terms": {"opens": "A", "closes": "B", "reveals": "C"}, "seed": None}
+    item = {"terms": {"closes": "B", "reveals": "C"}, "seed": None}
     assert said in describe_state(item, Window())
     assert describe_state(item | {"seed": "ab"}, Window()) == "Revealed"
 

@@ -115,7 +115,6 @@ def test_sealed_windows_show_the_contrast_of_public_and_sealed(tmp_path):
         "terms": {
             "benchmark": "scan/length",
             "window": "w1",
-            "opens": "2026-01-01T00:00:00Z",
             "closes": "2026-02-01T00:00:00Z",
             "reveals": "2026-02-08T00:00:00Z",
             "split": "scan/length@1",

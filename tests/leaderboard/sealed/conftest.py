@@ -22,8 +22,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from fuzz.kept import KeptReader, reading_with
 from sealed_cases import CLOSES, ON, OPENS, WINDOW, Clock, Handed, answered, draw_folder, make_home, sealed
 
-BEFORE = "2030-12-31T00:00:00Z"
-
 
 @pytest.fixture(scope="session")
 def reader() -> Iterator[KeptReader]:
@@ -62,7 +60,7 @@ def answers(coins_home: Path, reader: KeptReader, tmp_path_factory: pytest.TempP
     with pytest.MonkeyPatch.context() as patch, reading_with(reader):
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         board = Board.init(base / "board", "Where the draw comes from")
-        folder = draw_folder(board, sealed(board, Clock(BEFORE)))
+        folder = draw_folder(board, sealed(board, Clock(OPENS)))
         known: dict[str, int] = {}
         for view in ("id", "ood"):
             part, truth = find_benchmark(ON).view(view)
@@ -77,23 +75,18 @@ def handed(coins: Path, answers: Handed) -> Handed:
     return answers
 
 
-@pytest.fixture(autouse=True)
-def _verified_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Verification is made when the windows of these tests are over: their records are not of times yet to come."""
-
-
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock before the window opens, which the ledger goes by too."""
-    built = Clock(BEFORE)
+    """A clock at the opening of the window, which the ledger goes by too."""
+    built = Clock(OPENS)
     monkeypatch.setattr("farshift.leaderboard.ledger.book.get_utc_now", built.written)
     return built
 
 
 @pytest.fixture(scope="session")
 def announced(coins_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a board with a window that opens in a day."""
-    clock = Clock(BEFORE)
+    """The folder of a board with a window that has just opened."""
+    clock = Clock(OPENS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)
@@ -110,7 +103,7 @@ def board(announced: Path, coins: Path, clock: Clock, tmp_path: Path) -> Board:
 
 @pytest.fixture
 def opened(board: Board, clock: Clock) -> Board:
-    """A board whose window is open."""
+    """A board whose window has been open for a minute."""
     clock.set(OPENS, seconds=60)
     return board
 
@@ -124,7 +117,7 @@ def over(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
     """The folder of a board whose window had three teams and is over."""
-    clock = Clock(BEFORE)
+    clock = Clock(OPENS)
     with pytest.MonkeyPatch.context() as patch, reading_with(reader):
         patch.setenv("FARSHIFT_PATH", str(coins_home))
         patch.setattr("farshift.leaderboard.ledger.book.get_utc_now", clock.written)

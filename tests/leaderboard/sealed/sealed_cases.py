@@ -161,7 +161,7 @@ class Handed:
 
 
 def sealed(board: Board, clock: Clock, seed: bytes = SEED, on: str = ON) -> Window:
-    return seal_benchmark(board, on, OPENS, CLOSES, clock, lambda size: seed[:size])
+    return seal_benchmark(board, on, CLOSES, clock, lambda size: seed[:size])
 
 
 def kinds(board: Board) -> list[str]:

@@ -74,7 +74,7 @@ def test_a_window_from_its_announcement_to_its_verification(coins, command, time
 
 def seal(board: Path, begun: Connection) -> None:
     begun.send("ready")
-    seal_benchmark(Board(board), ON, "now", "2040-01-01")
+    seal_benchmark(Board(board), ON, "2040-01-01")
     begun.send("sealed")
 
 
@@ -96,7 +96,7 @@ def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path
         before = [record for record in board.ledger.records() if record.kind == "seed_committed"]
         if "window_opened" not in [record.kind for record in board.ledger.records()]:
             cut_off += 1
-            seal_benchmark(board, ON, "now", "2040-01-01")
+            seal_benchmark(board, ON, "2040-01-01")
         after = board.ledger.records()
         assert [record.kind for record in after] == ["opened", "seed_committed", "window_opened"]
         assert not before or before[0].hash == after[1].hash

@@ -53,7 +53,7 @@ def test_a_seed_that_was_revealed_early_is_found(revealed):
 @pytest.mark.attack("operator", "answers accepted before a window opens or after it closes")
 @pytest.mark.parametrize("time", ["2030-12-31T23:59:59Z", "2031-01-08T00:01:00Z"])
 def test_answers_before_the_opening_or_after_the_close_are_found(revealed, time):
-    result = problems(revealed, at(revealed, submitted=time, window_opened="2030-12-31T00:00:00Z"))
+    result = problems(revealed, at(revealed, submitted=time, window_opened="2031-01-01T00:00:00Z"))
     assert len([line for line in result if "outside the window" in line]) == 3
 
 
@@ -89,13 +89,6 @@ def test_a_window_that_was_closed_and_never_revealed_is_found(revealed):
     assert any("its seed revealed (due by" in line for line in result)
 
 
-@pytest.mark.attack("operator", "a window opened late")
-def test_a_window_that_was_opened_late_is_found(revealed):
-    """An operator who leaves strangers less time than friends."""
-    (result,) = problems(revealed, at(revealed, window_opened="2031-01-01T01:00:01Z"))
-    assert f"was opened at 2031-01-01T01:00:01Z (due by {OPENS})" in result
-
-
 def test_times_that_are_none_are_named(revealed):
     (result,) = problems(revealed, at(revealed, window_closed="soon"))
     assert "'soon' is not a time" in result
@@ -113,4 +106,4 @@ def test_a_deadline_of_the_reveal_is_announced_and_bound_by_the_commitment(board
     assert terms.record()["reveals"] == REVEALS
     assert replace(terms, reveals="2032-01-01T00:00:00Z").commitment(SEED) != terms.commitment(SEED)
     with pytest.raises(FarshiftError, match="before it closes"):
-        seal_benchmark(board, ON, OPENS, CLOSES, clock, reveals=OPENS)
+        seal_benchmark(board, ON, CLOSES, clock, reveals=OPENS)

@@ -12,9 +12,7 @@ import farshift as fs
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
-from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed import window as windows
 from farshift.leaderboard.sealed.published import export_draw
 from farshift.leaderboard.sealed.seal import close_window
@@ -22,7 +20,6 @@ from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.submissions import open_state
 from farshift.leaderboard.server.worker import Worker
-from farshift.leaderboard.storage.readers import ExportReader
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -38,7 +35,7 @@ DRAW = ("draw.toml", "inputs.parquet")
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The one clock of server, client and operator."""
-    built = Clock("2030-12-31T00:00:00Z")
+    built = Clock(OPENS)
 
     class Told(datetime):
         @classmethod
@@ -88,13 +85,6 @@ def test_a_window_from_its_announcement_to_its_verification(
     def hand_in(file: Path) -> Any:
         return submit_to_board(site.url, WINDOW, file, token)
 
-    output = window(site)
-    assert (output["state"], output["seed"]) == ("announced", None)
-    assert {site.get(f"sealed/{WINDOW}/draw/{name}").status_code for name in DRAW} == {404}
-    refused(lambda: drawn(site.url, tmp_path / "early"), f"is announced: its draw is published from {OPENS}")
-    refused(lambda: hand_in(answers), "it is announced now")
-
-    clock.set(OPENS, seconds=60)
     given = drawn(site.url, tmp_path / "draw")
     assert window(site)["state"] == "open"
     assert given == {name: site.get(f"sealed/{WINDOW}/draw/{name}").content for name in DRAW}
@@ -117,39 +107,3 @@ def test_a_window_from_its_announcement_to_its_verification(
     assert [item["seed"] for item in fs.Board(site.url).windows()] == [output["seed"]]
     result = verify_at(site.url)
     assert (result.differences, result.not_recomputed) == ([], [])
-
-
-@pytest.mark.attack(
-    "entrant", "access to a window's draw before it opens, in an export or in the files behind the pages"
-)
-def test_a_draw_is_in_no_export_and_at_no_address_before_its_window_opens(
-    board: Board, site: Running, clock: Clock, tmp_path: Path
-) -> None:
-    paths = [f"sealed/{WINDOW}/draw/{name}" for name in DRAW]
-    there = export_board(board, tmp_path / "export").out
-    assert not [path for path in paths if (there / path).exists()]
-    assert {site.get(path).status_code for path in paths} == {404}
-    for copy in (ExportReader(there), site.url):
-        result = verify_at(copy) if isinstance(copy, str) else verify_board(copy)
-        assert (result.differences, result.not_recomputed) == ([], [])
-
-    clock.set(OPENS, seconds=60)
-    older = verify_board(ExportReader(there))
-    assert older.differences == []
-    assert [line.split(" ")[0] for line in older.not_recomputed] == sorted(paths)
-    assert "its window is open by now: get a newer copy" in older.not_recomputed[0]
-    assert export_board(board, there).new == len(paths)
-    assert [site.get(path).content for path in paths] == [(there / path).read_bytes() for path in paths]
-    result = verify_board(ExportReader(there))
-    assert (result.differences, result.not_recomputed) == ([], [])
-
-
-@pytest.mark.attack("operator", "a draw that is withheld after its window opened")
-def test_a_draw_that_is_missing_once_the_ledger_went_on_after_the_opening_is_a_difference(
-    board: Board, clock: Clock, tmp_path: Path
-) -> None:
-    clock.set(OPENS, seconds=60)
-    board.ledger.append([("referenced", {"declared": []})])
-    there = export_board(board, tmp_path / "export").out
-    (there / f"sealed/{WINDOW}/draw/inputs.parquet").unlink()
-    assert f"sealed/{WINDOW}/draw/inputs.parquet is missing" in verify_board(ExportReader(there)).differences

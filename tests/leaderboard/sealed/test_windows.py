@@ -22,22 +22,14 @@ def test_the_commitment_comes_before_the_window_and_binds_seed_and_terms(board):
     window = read_windows(board.ledger.records())[WINDOW]
     assert window.terms.commitment(SEED) == window.commitment
     assert window.terms.commitment(bytes(32)) != window.commitment
-    for name in ("window", "benchmark", "manifest", "opens", "closes"):
+    for name in ("window", "benchmark", "manifest", "closes", "reveals"):
         assert replace(window.terms, **{name: "other"}).commitment(SEED) != window.commitment
 
 
-@pytest.mark.parametrize(
-    ("opens", "closes", "why"),
-    [
-        ("2020-01-01", "2031-01-01", "is in the past"),
-        ("2031-01-02", "2031-01-01", "before it opens"),
-        ("soon", "2031-01-01", "is not a time"),
-        ("2031-01-02", "2031-13-01", "is not a time"),
-    ],
-)
-def test_times_that_make_no_window_are_refused(board, clock, opens, closes, why):
+@pytest.mark.parametrize(("closes", "why"), [("2030-12-31", "is in the past"), ("2031-13-01", "is not a time")])
+def test_times_that_make_no_window_are_refused(board, clock, closes, why):
     with pytest.raises(FarshiftError, match=why):
-        seal_benchmark(board, ON, opens, closes, clock)
+        seal_benchmark(board, ON, closes, clock)
     assert kinds(board) == ["opened", "seed_committed", "window_opened"]
 
 
@@ -52,23 +44,20 @@ def test_windows_of_one_benchmark_are_numbered(board, clock):
 
 def test_answers_are_taken_while_the_window_is_open_only(board, handed, clock):
     file = handed.answers["ann"]
-    for at, state in (("2030-12-31T23:59:59Z", "announced"), (CLOSES, "due")):
-        clock.set(at)
-        with pytest.raises(FarshiftError, match=f"it is {state} now"):
-            submit_answers(board, WINDOW, file, clock=clock)
+    clock.set(CLOSES)
+    with pytest.raises(FarshiftError, match="it is due now"):
+        submit_answers(board, WINDOW, file, clock=clock)
     clock.set(OPENS)
     assert submit_answers(board, WINDOW, file, clock=clock)[1]
     clock.set(CLOSES)
     close_window(board, WINDOW, clock)
     clock.set(OPENS)  # a board whose clock was set back
-    with pytest.raises(FarshiftError, match="accepts files from"):
+    with pytest.raises(FarshiftError, match="accepts files until"):
         submit_answers(board, WINDOW, handed.answers["bob"], clock=clock)
 
 
 def test_answers_to_another_window_are_refused(opened, handed, clock):
-    clock.set("2030-12-31T00:00:00Z")
     sealed(opened, clock, bytes(32))
-    clock.set(OPENS)
     with pytest.raises(BadSubmission, match="another version"):
         submit_answers(opened, "coins__longer-2", handed.answers["ann"], clock=clock)
 

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 from farshift.core.errors import BadDefinition
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.server.accounts import create_token, read_events, revoke_token
+from farshift.leaderboard.server.accounts import create_token, revoke_token
 from farshift.leaderboard.server.app import shorten_logged_path
 from farshift.leaderboard.server.files import sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
@@ -151,7 +151,7 @@ def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tm
 def test_only_a_valid_token_hands_in(intake, client, file):
     store = intake.board.ledger.store
     revoked, built = create_token(store, "us")
-    revoke_token(store, built.id, "lost")
+    revoke_token(store, built.id)
     old, built = create_token(store, "us", expires="1d")
     with store.committing() as connection:
         connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{built.id}'")
@@ -252,7 +252,7 @@ def test_a_body_that_does_not_come_is_given_up(board):
         assert files_of(intake) == []
 
 
-def test_quotas_say_when_to_come_again_and_are_audited(board, file):
+def test_quotas_say_when_to_come_again(board, file):
     with taking_in(board, ScoredHere, submissions_a_day=1) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
         with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
@@ -261,9 +261,6 @@ def test_quotas_say_when_to_come_again_and_are_audited(board, file):
             assert answer.status_code == 429
             assert 86000 < int(answer.headers["Retry-After"]) <= 86400
             assert "a team may submit 1 times in 24 hours" in answer.json()["error"]
-    events = read_events(board.ledger.store)
-    assert [event["what"] for event in events] == ["token-created", "quota-exceeded"]
-    assert events[1]["detail"]["owner"] == "team us"
 
 
 def test_an_unknown_setting_is_named(board):
