@@ -136,7 +136,7 @@ class Transform:
         moments = np.array(MOMENTS[last["moments"] or "none"], np.float32)
         if last["mean"] and last["deviation"]:
             for row, text in enumerate((last["mean"], last["deviation"])):
-                moments[row] = np.array(text.split(), np.float32)
+                moments[row] = np.array([float(number) for number in text.split()], np.float32)
             if moments[1].min() <= 0:
                 raise FarshiftError(f"transform {self.text!r}: the deviation has to be above 0")
         return moments[0], moments[1]

@@ -7,20 +7,17 @@ from collections.abc import Iterator
 import pytest
 from farshift import FarshiftError, stream
 from farshift.core import retry
-from farshift.core.errors import BadData, Unavailable
+from farshift.core.errors import BadData
 from farshift.loaders.stream import files as remote_files
 from hub_faults import (
     LONG,
     Cut,
-    Fault,
     Flip,
     IgnoreRange,
     Meanwhile,
     OtherRange,
     Refuse,
-    Stall,
     WrongLength,
-    patience,
 )
 from hub_rows import SORTS, TEXTS, Shop, content_byte, drained, plain, stocked
 from hub_server import serving
@@ -79,33 +76,6 @@ def test_a_file_that_is_replaced_while_an_epoch_is_read_is_never_mixed(shop, sor
     others = {path: content[::-1] for path, content in shop.files.items()}
     shop.hub.faults.plan(BODY[sort], Meanwhile(lambda: shop.hub.commit(others), fault))
     check_ends_well(shop, streamed, shop.address(sort), again=lambda: opened(shop, sort))
-
-
-OPENING: dict[str, tuple[list[Fault], type | None]] = {
-    "cut": ([Cut(100)], None),
-    "busy": ([Refuse(503), Refuse(429, "0")], None),
-    "stalled": ([Stall(100)], None),
-    "absent": ([Refuse(404)], Unavailable),
-    "down": ([Refuse(500)] * 99, Unavailable),
-    "cut for good": ([Cut(0)] * 99, Unavailable),
-}
-
-
-@pytest.mark.parametrize("sort", SORTS)
-@pytest.mark.parametrize(("faults", "error"), OPENING.values(), ids=OPENING)
-def test_opening_through_a_fault_is_the_stream_or_one_error(shop, sort, faults, error, monkeypatch):
-    monkeypatch.setattr(remote_files, "STALL", patience(*faults))
-    shop.restock()
-    for fault in faults:
-        shop.hub.faults.plan("GET */main/*", fault)
-    if error:
-        with pytest.raises(error) as refused:
-            stream(shop.name, shop.part.name, shop.address(sort))
-        assert "\n" not in str(refused.value)
-        assert shop.hub.url in str(refused.value)
-    else:
-        streamed = stream(shop.name, shop.part.name, shop.address(sort))
-        assert drained(epoch(streamed)) == (plain(epoch(shop.part)), None)
 
 
 @pytest.mark.parametrize("file", ["shards/manifest.json", "shards/prefix_sums-32_to_64-id_test.index.parquet"])

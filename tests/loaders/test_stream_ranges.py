@@ -5,7 +5,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from email.utils import formatdate
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from farshift.core import retry
 from farshift.core.errors import BadData, Unavailable
 from farshift.loaders.split import open_split
 from farshift.loaders.stream import files as remote_files
-from farshift.loaders.stream.files import HttpFile, coalesce_ranges
+from farshift.loaders.stream.files import CachedFile, FolderFile, HttpFile, cache_in_memory, coalesce_ranges
 from hypothesis import given
 from hypothesis import strategies as st
 from range_server import Ranges, serving
@@ -246,3 +247,47 @@ def test_a_wrong_byte_is_not_kept(exports):
             ids(part.batches(4096))
         site.files[shard] = full
         assert len(ids(part.batches(4096))) == len(part)
+
+
+CONTENT = BODY[:300]
+
+
+@dataclass
+class Counted:
+    """A file that counts how often each byte is requested, and fails as often as it is told to."""
+
+    failures: int = 0
+    requested: np.ndarray = field(default_factory=lambda: np.zeros(len(CONTENT), int))
+    name, size, identity = "counted", len(CONTENT), "one"
+
+    def read(self, start: int, stop: int, cancel: threading.Event) -> bytes:
+        if self.failures:
+            self.failures -= 1
+            raise Unavailable("gone for now")
+        self.requested[start:stop] += 1
+        return CONTENT[start:stop]
+
+
+def test_threads_read_each_block_once_and_a_failure_is_the_reader_s_own(monkeypatch):
+    monkeypatch.setattr(remote_files, "BLOCK", 7)
+    file = Counted()
+    cached = CachedFile(file)
+    with ThreadPoolExecutor(8) as pool:
+        result = list(
+            pool.map(lambda start: cached.read(start % 250, start % 250 + 50, threading.Event()), range(0, 4000, 7))
+        )
+    assert all(content == CONTENT[start % 250 :][:50] for start, content in zip(range(0, 4000, 7), result, strict=True))
+    assert file.requested.max() == 1
+    again = CachedFile(Counted(failures=1))
+    with pytest.raises(Unavailable):
+        again.read(0, 9, threading.Event())
+    assert again.read(0, 9, threading.Event()) == CONTENT[:9]
+
+
+def test_files_are_cached_where_they_leave_memory_for_rows_and_are_remote(tmp_path):
+    (tmp_path / "here").write_bytes(CONTENT)
+    here = FolderFile.open(tmp_path / "here")
+    assert cache_in_memory([here], 1000) == ((here,), 1000)
+    some, left = cache_in_memory([here, Counted()], 400)
+    assert (some[0], type(some[1]), left) == (here, CachedFile, 100)
+    assert cache_in_memory([Counted()], 399)[1] == 399
