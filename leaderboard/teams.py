@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
 from hashlib import sha256
 from typing import Protocol
 
@@ -40,7 +39,6 @@ def make_team_identity(team: str, key: str) -> str:
     return f"key:{key}" if key else f"name:{normalise_name(team)}"
 
 
-@lru_cache(maxsize=1 << 16)
 def normalise_name(name: str) -> str:
     """A name for comparison: NFKC, without case and spaces."""
     return "".join(unicodedata.normalize("NFKC", name).casefold().split())

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...benchmarks.benchmark import find_benchmark
+from ...benchmarks.benchmark import Benchmark, find_benchmark
 from ...benchmarks.statistics.interval import Estimate, estimate_gap_difference, estimate_paired_difference
 from ...benchmarks.statistics.paired_test import run_paired_t
 from ...benchmarks.statistics.sample import RowScores
@@ -102,7 +102,7 @@ def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) 
     benchmark, parts = view.benchmark, None
     if board is not None and view.current:
         rows, _ = read_entry_rows(board, [item.standing for item in entries])
-        parts = read_parts(benchmark, find_benchmark(benchmark).manifest.identity)
+        parts = _read_parts(find_benchmark(benchmark))
     comparison = compare_entries(view, entries, rows, parts)
     row_ids = sorted({row_id for category in comparison.rows for row_id in category["rows"]})
     contents = read_row_contents(benchmark, row_ids)
@@ -119,11 +119,8 @@ def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) 
     }
 
 
-@lru_cache(maxsize=8)
-def read_parts(name: str, identity: str) -> dict[str, Part] | None:
-    """Return the rows of a benchmark's ID and OOD view; None if its data are not on this machine. identity: that of its
-    split, which is part of the cache key."""
-    benchmark = find_benchmark(name)
+def _read_parts(benchmark: Benchmark) -> dict[str, Part] | None:
+    """Return the rows of a benchmark's ID and OOD view; None if its data are not on this machine."""
     source = find_benchmark_source(benchmark)
     if source is None or (source.needs_network and not is_on_disk(source)):
         return None

@@ -15,12 +15,11 @@ import zlib
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.errors import FarshiftError, get_first_line
 from ...core.text import LINES, escape_untrusted, format_count
 from ...loaders.acquire.source import Source, find_source
@@ -84,7 +83,7 @@ def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
         load = f"farshift splits pull {benchmark.definition.split}"
         return None, f"No example rows: the data were not on the disk where this page was made ({load})."
     try:
-        return _make_examples(benchmark.name, benchmark.manifest.identity), ""
+        return _make_examples(benchmark), ""
     except FarshiftError as error:
         if not source.needs_network:
             raise
@@ -147,11 +146,7 @@ def is_on_disk(source: Source) -> bool:
     return bool(source.definition.digest) and source.cached_at.is_file()
 
 
-@cache
-def _make_examples(name: str, identity: str) -> Examples:
-    """Return the examples of a benchmark by name. The split's identity is an argument because it is part of the cache
-    key."""
-    benchmark = find_benchmark(name)
+def _make_examples(benchmark: Benchmark) -> Examples:
     train = benchmark.part("train")
     if benchmark.kind == "corrupted-label":
         wrong, right = np.flatnonzero(train.corrupted).tolist(), np.flatnonzero(~train.corrupted).tolist()

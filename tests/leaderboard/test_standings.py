@@ -10,7 +10,7 @@ from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.table import group_entries, make_table
-from made_tables import entry, rows, snapshot
+from made_tables import entry, snapshot
 from scipy import stats
 
 
@@ -183,32 +183,6 @@ def test_the_later_of_two_entries_of_one_model_counts_in_the_aggregate_not_the_b
     (suite,) = snapshot(result).suites
     (row,) = suite.aggregates.rows
     assert all(value < 0.4 for value in row.by_benchmark.values())
-
-
-def test_of_forty_entries_each_stands_within_its_rank_set():
-    result = only(snapshot([entry(f"model {k}", 0.2 + 0.015 * k) for k in range(40)]))
-    assert result.ranked == 40
-    assert all(row.rank[0] <= position <= row.rank[1] for position, row in enumerate(result.rows, 1))
-
-
-def test_rows_that_are_shared_make_for_narrower_rank_sets():
-    """Pairing: where entries find the same rows hard, the same differences are told apart more often."""
-
-    def width(shared: float) -> int:
-        built = []
-        for k in range(10):
-            standing, _ = entry(f"m{k}", 0.4 + 0.02 * k)
-            result = rows(0.4 + 0.02 * k, f"m{k}", shared=shared)
-            value = float(result.scores.mean())
-            built.append(
-                (
-                    replace(standing, score=replace(standing.score, ood=replace(standing.score.ood, value=value))),
-                    EntryRows(result, result),
-                )
-            )
-        return sum(row.rank[1] - row.rank[0] for row in only(snapshot(built)).rows)
-
-    assert width(0.95) < width(0.0)
 
 
 def test_an_entry_that_has_not_learnt_the_task_is_marked_with_the_reason_and_stays_ranked():
