@@ -21,14 +21,17 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.documents import parse_json
-from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, get_first_line
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, Unavailable, get_first_line
 from ...core.progress import log_message
+from ...loaders.split import Split, is_cached, open_split
 from ..board import Board
 from ..ledger.schema import format_iso_time
 from ..operations.submit import submit_runs
@@ -39,7 +42,6 @@ from ..validation.problem import to_problem_records
 from .accounts import require_not_revoked, require_team
 from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
-from .scorable import NotPulled, load_pulled_benchmarks
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -201,6 +203,22 @@ class Workers:
         self.wait()
 
 
+class NotPulled(Unavailable):
+    """Data that the machine which scores does not have; the message names no file or address."""
+
+
+class PulledBenchmark(Benchmark):
+    """A benchmark that raises `NotPulled` if its data are not in the cache: nothing is downloaded or built for a
+    submission."""
+
+    @cached_property
+    def split(self) -> Split:
+        if not is_cached(self.manifest):
+            name = self.definition.split
+            raise NotPulled(f"{self.name}: its data are not on the machine that scores (farshift splits pull {name})")
+        return open_split(self.definition.split)
+
+
 log = logging.getLogger("farshift.scoring")
 
 
@@ -228,7 +246,8 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         if window:
             submit_answers(board, window, file, allowed=allowed, received=request["received"])
             return {"entries": []}
-        entries, _ = submit_runs(board, Path(file), allowed, load_pulled_benchmarks())
+        pulled = {name: PulledBenchmark(item.definition, item.path) for name, item in load_benchmarks().items()}
+        entries, _ = submit_runs(board, Path(file), allowed, pulled)
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}
     except SubmissionRejected as error:
