@@ -21,9 +21,11 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
+from ...benchmarks.benchmark import load_benchmarks
 from ...core.durable import ADVICE
-from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, shorten_list
 from ...core.files import translate_os_errors
+from ...loaders.split import is_cached
 from ..board import Board
 from ..sealed.window import find_window, get_utc_time, make_answers_owner, require_open
 from ..settings import ServerSettings, read_server_settings
@@ -33,7 +35,6 @@ from ..validation.problem import Problems, to_problem_records
 from .accounts import HTTPProblem, QuotaExceeded, Sender, identify_sender
 from .files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
 from .queue import ENDED, FAILED, REFUSED, Job, Queue
-from .scorable import describe_unscorable
 
 router = APIRouter(tags=["submit"])
 
@@ -166,18 +167,19 @@ def _enqueue_answers(
 
 
 def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
-    """Refuse a submission on a benchmark that this board does not score, before it is queued. It counts, like those
-    that a worker refuses."""
-    problems = Problems()
-    names = read_benchmark_names(state.files.part(id))
-    for what in describe_unscorable(names, state.settings.benchmarks):
-        problems.add("benchmark-unlisted", CARD, what, "runs")
-    if problems:
+    """Refuse a submission on a benchmark that this board does not score, before it is queued: it is not listed in the
+    settings, or, if none is, its data are not in this machine's cache. It counts, like those that a worker refuses."""
+    problems, listed = Problems(), state.settings.benchmarks
+    known = {} if listed else load_benchmarks()
+    why = f"it scores {shorten_list(listed)}" if listed else "its machine does not have the data"
+    for name in read_benchmark_names(state.files.part(id)):
+        if name not in listed and (name not in known or not is_cached(known[name].manifest)):
+            problems.add("benchmark-unlisted", CARD, f"this board does not score {name}: {why}", "runs")
+    try:
+        problems.refuse_if_any("the submission")
+    except BadSubmission as error:
         state.queue.charge(sender.owner, size, id)
-        try:
-            problems.refuse_if_any("the submission")
-        except BadSubmission as error:
-            raise HTTPProblem.make(422, str(error), problems=to_problem_records(error)) from error
+        raise HTTPProblem.make(422, str(error), problems=to_problem_records(error)) from error
 
 
 @router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))

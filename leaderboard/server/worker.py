@@ -19,15 +19,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from math import ceil
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.documents import parse_json
-from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, get_first_line
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, Unavailable, get_first_line
 from ...core.progress import log_message
+from ...loaders.split import Split, is_cached, open_split
 from ..board import Board
 from ..ledger.schema import format_iso_time
 from ..operations.submit import submit_runs
@@ -38,7 +42,6 @@ from ..validation.problem import to_problem_records
 from .accounts import require_not_revoked, require_team
 from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
-from .scorable import NotPulled, load_pulled_benchmarks
 
 _IDLE = 0.5
 _SWEEP = 600.0
@@ -46,91 +49,82 @@ _TICK = 0.2
 """Seconds between checks of an empty queue, of files to delete, and of a job that is being scored."""
 
 
-class Scorer:
-    """Scores one submission at a time, each in a process of its own."""
+Score = Callable[[Path, ServerSettings, Job, Path, float, Callable[[], bool]], dict[str, Any] | None]
+"""Scores a job of a board, from its folder and settings, the job, its file, the seconds that it may take, and whether
+it is to stop. Returns the result, or None if it was stopped."""
 
-    def __init__(self, board: Path, settings: ServerSettings) -> None:
-        self.board, self.settings = board, settings
-        self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, job: Job, file: Path) -> None:
-        """Start to score a job's file."""
-        request = {"board": str(self.board.resolve()), "file": str(file.resolve())}
-        request |= describe_job(job)
-        limits = {"bytes": self.settings.scoring_bytes, "seconds": self.settings.scoring_seconds}
-        # -P: import nothing from the current folder.
-        command = [sys.executable, "-P", "-m", f"{__package__}.worker", json.dumps(request | limits)]
-        environment = {name: value for name, value in os.environ.items() if name != "FARSHIFT_TOKEN"}
-        environment["FARSHIFT_OFFLINE"] = "1"  # nothing is downloaded for a submission
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115  (read when the process has ended)
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=self._output, env=environment, start_new_session=True
-        )
-
-    def hear(self, seconds: float) -> dict[str, Any] | None:
-        """Return the result; None if it is not ready after `seconds`."""
-        assert self._process is not None
+def score_in_process(
+    board: Path, settings: ServerSettings, job: Job, file: Path, seconds: float, is_stopped: Callable[[], bool]
+) -> dict[str, Any] | None:
+    """Score a job in a process of its own, which is killed, with those that it started, when it takes too long."""
+    request = {"board": str(board.resolve()), "file": str(file.resolve()), **describe_job(job)}
+    limits = {"bytes": settings.scoring_bytes, "seconds": settings.scoring_seconds}
+    # -P: import nothing from the current folder.
+    command = [sys.executable, "-P", "-m", f"{__package__}.worker", json.dumps(request | limits)]
+    environment = {name: value for name, value in os.environ.items() if name != "FARSHIFT_TOKEN"}
+    environment["FARSHIFT_OFFLINE"] = "1"  # nothing is downloaded for a submission
+    with tempfile.TemporaryFile() as out:
         try:
-            code = self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-        self._output.seek(0)
-        output = self._output.read()
-        self.end()
-        if output.endswith(b"\n"):
-            result: dict[str, Any] = parse_json(output)
-            return result
-        how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
-        return {"broke": f"the scoring process ended with {how}"}
-
-    def end(self) -> None:
-        """Kill the process, and those that it started."""
-        if self._process is not None:
-            if self._process.poll() is None:
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            self._output.close()
-        self._process = None
+            process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=out, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            return {"broke": f"the scoring process could not be started: {error.strerror}"}
+        ends = time.monotonic() + seconds
+        try:
+            while process.poll() is None:
+                if time.monotonic() > ends:
+                    return {"broke": f"scoring took more than {settings.scoring_seconds:g} s"}
+                if is_stopped():
+                    return None
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_TICK)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+        out.seek(0)
+        output = out.read()
+    if output.endswith(b"\n"):
+        result: dict[str, Any] = parse_json(output)
+        return result
+    code = process.returncode
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+    return {"broke": f"the scoring process ended with {how}"}
 
 
 class Worker:
     """One worker of a board. `run` works until `stop` is set, or, with `once`, until no job is due."""
 
-    def __init__(self, board: Board, queue: Queue, number: int = 0) -> None:
-        self.queue, self.files = queue, open_upload_files(board)
+    def __init__(self, board: Board, queue: Queue, number: int = 0, score: Score = score_in_process) -> None:
+        self.board, self.queue, self.files, self.score = board, queue, open_upload_files(board), score
         self.name = f"{socket.gethostname()[:40]}-{os.getpid()}-{number}"
-        self._scorer = Scorer(board.path, queue.settings)
         self._swept = 0.0
 
     def run(self, stop: Event, once: bool = False) -> int:
         """Work, and return the number of jobs that ended."""
         ended = 0
-        try:
-            while not stop.is_set():
-                try:
-                    job = self._next()
-                    if job is not None:
-                        ended += self._work(job, stop)
-                    elif once:
-                        break
-                    else:
-                        stop.wait(_IDLE)
-                except FarshiftError as error:  # such as a database that is temporarily unreachable
-                    if once:
-                        raise
-                    log_message(f"a worker is waiting: {get_first_line(error)}")
-                    stop.wait(_IDLE * 10)
-        finally:
-            self._scorer.end()
+        while not stop.is_set():
+            try:
+                if time.monotonic() - self._swept > _SWEEP or not self._swept:
+                    self._swept = time.monotonic()
+                    sweep_files(self.queue, self.files)
+                job = self.queue.take(self.name)
+                if job is not None:
+                    ended += self._work(job, stop)
+                elif once:
+                    break
+                else:
+                    stop.wait(_IDLE)
+            except FarshiftError as error:  # such as a database that is temporarily unreachable
+                if once:
+                    raise
+                log_message(f"a worker is waiting: {get_first_line(error)}")
+                stop.wait(_IDLE * 10)
         return ended
-
-    def _next(self) -> Job | None:
-        if time.monotonic() - self._swept > _SWEEP or not self._swept:
-            self._swept = time.monotonic()
-            sweep_files(self.queue, self.files)
-        return self.queue.take(self.name)
 
     def _work(self, job: Job, stop: Event) -> bool:
         try:
@@ -141,7 +135,23 @@ class Worker:
         if file is None:
             where = "machines that share a queue must share the board's folder, or store its files in an object store"
             return self.queue.broke(job, f"its file is missing on the machine that scores: {where}")
-        result = self._scored(job, file, stop)
+        extended = time.monotonic()
+
+        def is_stopped() -> bool:
+            """Whether this worker ends, or has lost its lease, which is extended meanwhile."""
+            nonlocal extended
+            if stop.is_set():
+                self.queue.give_back(job)
+                return True
+            if time.monotonic() - extended > self.queue.settings.lease_seconds / 4:
+                with suppress(FarshiftError):  # the database may be unreachable for as long as the lease lasts
+                    if not self.queue.extend(job):
+                        return True
+                    extended = time.monotonic()
+            return False
+
+        seconds = self.queue.limit_attempt(job)
+        result = self.score(self.board.path, self.queue.settings, job, file, seconds, is_stopped)
         if result is None:
             return False
         if "entries" in result:
@@ -160,32 +170,6 @@ class Worker:
                 self.files.drop(job.id)
             log_message(f"{job.id[:12]} of {job.owner}: {message}")
         return done
-
-    def _scored(self, job: Job, file: Path, stop: Event) -> dict[str, Any] | None:
-        """Return the result of a job; None if this worker has lost its lease."""
-        settings, seconds = self.queue.settings, self.queue.limit_attempt(job)
-        began = extended = time.monotonic()
-        try:
-            self._scorer.ask(job, file)
-        except OSError as error:
-            self._scorer.end()
-            return {"broke": f"the scoring process could not be started: {error.strerror}"}
-        while (result := self._scorer.hear(_TICK)) is None:
-            now = time.monotonic()
-            if stop.is_set():
-                self._scorer.end()
-                self.queue.give_back(job)
-                return None
-            if now - began > seconds:
-                self._scorer.end()
-                return {"broke": f"scoring took more than {settings.scoring_seconds:g} s"}
-            if now - extended > settings.lease_seconds / 4:
-                with suppress(FarshiftError):  # the database may be unreachable for as long as the lease lasts
-                    if not self.queue.extend(job):
-                        self._scorer.end()
-                        return None
-                    extended = now
-        return result
 
 
 class Workers:
@@ -219,6 +203,22 @@ class Workers:
         self.wait()
 
 
+class NotPulled(Unavailable):
+    """Data that the machine which scores does not have; the message names no file or address."""
+
+
+class PulledBenchmark(Benchmark):
+    """A benchmark that raises `NotPulled` if its data are not in the cache: nothing is downloaded or built for a
+    submission."""
+
+    @cached_property
+    def split(self) -> Split:
+        if not is_cached(self.manifest):
+            name = self.definition.split
+            raise NotPulled(f"{self.name}: its data are not on the machine that scores (farshift splits pull {name})")
+        return open_split(self.definition.split)
+
+
 log = logging.getLogger("farshift.scoring")
 
 
@@ -246,7 +246,8 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         if window:
             submit_answers(board, window, file, allowed=allowed, received=request["received"])
             return {"entries": []}
-        entries, _ = submit_runs(board, Path(file), allowed, load_pulled_benchmarks())
+        pulled = {name: PulledBenchmark(item.definition, item.path) for name, item in load_benchmarks().items()}
+        entries, _ = submit_runs(board, Path(file), allowed, pulled)
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}
     except SubmissionRejected as error:

@@ -71,6 +71,7 @@ REMEDIES = {
     "value-missing": "write a value for each row",
     "value-status": "write 0 answered, 1 abstained or 2 failed, with a prediction only for 0",
     "value-class": "predict one of the benchmark's classes",
+    "value-boxes": 'write each box as "x0 y0 x1 y1 score class", with ";" between boxes',
     "value-text": "shorten the predictions",
     "value-number": "give a finite number, or the status failed",
     "value-scores": "give probabilities for every row, or leave the column out",

@@ -18,7 +18,7 @@ from farshift.leaderboard.server import submissions
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.app import add_error_handlers
 from farshift.leaderboard.server.submissions import State, open_state
-from farshift.leaderboard.server.worker import Worker
+from farshift.leaderboard.server.worker import Worker, score_in_process
 from fastapi import FastAPI
 
 
@@ -93,14 +93,12 @@ def serving(app: Any) -> Iterator[str]:
 
 @contextmanager
 def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings: Any) -> Iterator[Intake]:
-    """A server of a board, with a token of a team. scored_by: stands in for the process that scores (`scored_here`).
+    """A server of a board, with a token of a team. scored_by: stands in for the process that scores (`score_here`).
     settings: `[server]` of its settings.toml."""
     if settings:
         (Path(board.path) / "settings.toml").write_text(tomli_w.dumps({"server": settings}))
     state = open_state(board.path)
-    worker = Worker(board, state.queue)
-    if scored_by is not None:
-        worker._scorer = scored_by(board.path, state.settings)
+    worker = Worker(board, state.queue, score=scored_by or score_in_process)
     intake = Intake(board, state, create_token(board.ledger.store, team)[0], worker=worker)
     app = FastAPI()
     app.state.intake = state
@@ -110,22 +108,11 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
         yield intake
 
 
-class ScoredHere:
+def score_here(board: Path, settings: Any, job: Any, file: Path, *_: Any) -> dict[str, Any]:
     """Scores as the process of a worker does, in this one: what was checked or scored before is remembered."""
+    from farshift.leaderboard.server.worker import answer_request, describe_job
 
-    def __init__(self, board: Path, settings: Any) -> None:
-        self.board, self.settings = board, settings
-
-    def ask(self, job: Any, file: Path) -> None:
-        from farshift.leaderboard.server.worker import answer_request, describe_job
-
-        self._found = answer_request({"board": str(self.board), "file": str(file), **describe_job(job)})
-
-    def hear(self, seconds: float) -> dict[str, Any]:
-        return self._found
-
-    def end(self) -> None:
-        pass
+    return answer_request({"board": str(board), "file": str(file), **describe_job(job)})
 
 
 @contextmanager

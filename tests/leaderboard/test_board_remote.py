@@ -20,7 +20,7 @@ from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.remote import find_token
 
 sys.path.insert(0, str(Path(__file__).parent))
-from intake import ScoredHere, taking_in, working
+from intake import score_here, taking_in, working
 from remembering import check
 from support import Heard, one_line_error
 
@@ -40,7 +40,7 @@ def file(runs, tmp_path_factory) -> Path:
 @pytest.fixture
 def intake(board, monkeypatch):
     """A server whose worker works, and a user with a token for it."""
-    with taking_in(board, ScoredHere) as running, working(running):
+    with taking_in(board, score_here) as running, working(running):
         monkeypatch.setenv("FARSHIFT_TOKEN", running.token)
         yield running
 

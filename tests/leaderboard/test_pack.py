@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -104,3 +105,11 @@ def test_the_docs_list_every_problem_with_its_remedy():
     text = (Path(__file__).parent.parent.parent / "docs" / "submitting.md").read_text()
     listed = dict(line.strip("| ").split("` | ", 1) for line in text.split("## List of problems")[1].splitlines()[4:])
     assert {name.strip("`"): remedy for name, remedy in listed.items()} == REMEDIES
+
+
+def test_every_problem_that_the_validator_names_has_a_remedy():
+    package = Path(fs.__file__).parent / "leaderboard"
+    sources = [*(package / "validation").glob("*.py"), package / "submission" / "validate.py"]
+    named = [re.findall(r'(?:problems\.add|because|hold)\(\s*"([a-z]+-[a-z-]+)"', file.read_text()) for file in sources]
+    assert {name for names in named for name in names} <= set(REMEDIES)
+    assert sum(map(len, named)) > 40

@@ -22,7 +22,7 @@ from sealed_cases import CLOSES, OPENS, WINDOW, Clock, kinds
 from test_window_verify import list_folder
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from intake import Intake, ScoredHere, taking_in, working
+from intake import Intake, score_here, taking_in, working
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 
@@ -46,7 +46,7 @@ def clock(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def intake(opened, clock) -> Iterator[Intake]:
     """A server of a board whose window is open, where nobody is at work yet."""
-    with taking_in(opened, ScoredHere, team="ann") as running:
+    with taking_in(opened, score_here, team="ann") as running:
         yield running
 
 
@@ -103,7 +103,7 @@ def test_the_command_waits_for_the_check_and_may_be_repeated(intake, handed, clo
 
 
 def test_answers_that_the_board_failed_to_check_count_from_their_first_arrival(opened, handed, clock):
-    with taking_in(opened, ScoredHere, team="ann", attempts=1) as intake:
+    with taking_in(opened, score_here, team="ann", attempts=1) as intake:
         content = handed.answers["ann"].read_bytes()
         first = post(intake, content)
         intake.state.queue.broke(intake.state.queue.take("a worker"), "the disk was full")

@@ -24,7 +24,7 @@ from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
-from intake import Intake, ScoredHere, working
+from intake import Intake, score_here, working
 from running import Running, running
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
@@ -51,8 +51,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def site(board: Board) -> Iterator[Running]:
     result = running(board.path)
     state = open_state(board.path)
-    worker = Worker(board, state.queue)
-    worker._scorer = ScoredHere(board.path, state.settings)  # by the clock of these tests
+    worker = Worker(board, state.queue, score=score_here)  # by the clock of these tests
     with working(Intake(board, state, worker=worker)):
         yield result
     result.stop()

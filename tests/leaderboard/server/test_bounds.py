@@ -19,7 +19,7 @@ from farshift.leaderboard.server.files import SPARE
 from fuzz.packing import Parts
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from intake import Intake, ScoredHere, taking_in
+from intake import Intake, score_here, taking_in
 
 ABSENT = "pacs/sketch"
 """A benchmark of downloads whose data no test has."""
@@ -74,7 +74,7 @@ def no_downloads(monkeypatch):
 def test_a_benchmark_that_the_board_does_not_score_is_refused_by_name_and_counts(
     board, good, no_downloads, settings, why
 ):
-    with taking_in(board, ScoredHere, submissions_a_day=3, **settings) as intake:
+    with taking_in(board, score_here, submissions_a_day=3, **settings) as intake:
         accepted = submit(intake, submission_on(good, "modadd97/xi35"))
         assert accepted.status_code == 202
         for number in range(2):
@@ -91,7 +91,7 @@ def test_a_benchmark_that_the_board_does_not_score_is_refused_by_name_and_counts
 
 @pytest.mark.attack("entrant", "submissions on listed benchmarks without data, to make a worker download")
 def test_a_worker_never_downloads_or_builds_data(board, good, no_downloads):
-    with taking_in(board, ScoredHere, benchmarks=[ABSENT], attempts=1) as intake:
+    with taking_in(board, score_here, benchmarks=[ABSENT], attempts=1) as intake:
         id = submit(intake, submission_on(good, ABSENT)).json()["id"]
         assert intake.work() == 1
         assert intake.state.queue.find(id).reason == (
@@ -101,7 +101,7 @@ def test_a_worker_never_downloads_or_builds_data(board, good, no_downloads):
 
 @pytest.mark.attack("entrant", "more open request bodies than a team may submit")
 def test_a_body_counts_for_its_team_while_it_arrives_and_no_longer(board):
-    with taking_in(board, ScoredHere, queued_at_once=3, bytes_a_day=5000, submission_bytes=2000) as intake:
+    with taking_in(board, score_here, queued_at_once=3, bytes_a_day=5000, submission_bytes=2000) as intake:
         queue = intake.state.queue
         with ExitStack() as stack:
             lines = [begin(intake, stack) for _ in range(3)]
@@ -125,7 +125,7 @@ def test_a_body_counts_for_its_team_while_it_arrives_and_no_longer(board):
 
 @pytest.mark.attack("entrant", "request bodies that together fill the disk")
 def test_what_is_still_to_arrive_needs_room_on_the_disk_and_half_of_it_is_for_others(board, monkeypatch):
-    with taking_in(board, ScoredHere) as intake, ExitStack() as stack:
+    with taking_in(board, score_here) as intake, ExitStack() as stack:
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=SPARE + 3000))
         begin(intake, stack)
         wait_until(lambda: intake.state.queue.arriving())
@@ -142,7 +142,7 @@ def test_what_is_still_to_arrive_needs_room_on_the_disk_and_half_of_it_is_for_ot
 
 @pytest.mark.attack("disk", "kill -9 of a server that receives submissions")
 def test_what_a_killed_server_was_receiving_does_not_count_and_leaves_no_file(board):
-    with taking_in(board, ScoredHere, queued_at_once=1) as intake:
+    with taking_in(board, score_here, queued_at_once=1) as intake:
         id = intake.state.files.new()
         intake.state.queue.reserve("team us", 1000, id)
         intake.state.files.part(id).write_bytes(b"x" * 900)

@@ -20,7 +20,7 @@ from farshift.leaderboard.server.files import sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from intake import ScoredHere, taking_in
+from intake import score_here, taking_in
 from running import PATIENCE
 
 
@@ -36,7 +36,7 @@ def file(runs, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def intake(board):
-    with taking_in(board, ScoredHere) as running:
+    with taking_in(board, score_here) as running:
         yield running
 
 
@@ -182,7 +182,7 @@ def test_an_id_is_not_guessed(intake, client):
 
 @pytest.mark.attack("visitor", "request bodies that are too large, empty, truncated, or of a wrong type or digest")
 def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board, file):
-    with taking_in(board, ScoredHere, submission_bytes=1000) as intake:
+    with taking_in(board, score_here, submission_bytes=1000) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
         with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
 
@@ -232,7 +232,7 @@ def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intak
 
 @pytest.mark.attack("visitor", "request bodies that arrive slowly, or never")
 def test_a_body_that_does_not_come_is_given_up(board):
-    with taking_in(board, ScoredHere, silence_seconds=0.2, slowest_bytes_a_second=1000) as intake:
+    with taking_in(board, score_here, silence_seconds=0.2, slowest_bytes_a_second=1000) as intake:
         for pieces in ([], [b"x"] * 1000):
             with socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2]))) as line:
                 line.sendall(
@@ -253,7 +253,7 @@ def test_a_body_that_does_not_come_is_given_up(board):
 
 
 def test_quotas_say_when_to_come_again(board, file):
-    with taking_in(board, ScoredHere, submissions_a_day=1) as intake:
+    with taking_in(board, score_here, submissions_a_day=1) as intake:
         head = {"Authorization": f"Bearer {intake.token}"}
         with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
             assert post(client, b"x").status_code == 202
@@ -269,7 +269,7 @@ def test_an_unknown_setting_is_named(board):
 
 
 def test_an_open_board_takes_submissions_without_a_token(board, file):
-    with taking_in(board, ScoredHere, open=True) as intake:
+    with taking_in(board, score_here, open=True) as intake:
         output = httpx2.post(
             f"{intake.url}/api/v1/submissions",
             content=file.read_bytes(),

@@ -17,7 +17,7 @@ from farshift.leaderboard.server.files import open_upload_files, sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from intake import Intake, ScoredHere, taking_in
+from intake import Intake, score_here, taking_in
 from running import PATIENCE
 from test_intake import post
 
@@ -62,7 +62,7 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
     url = request.getfixturevalue("server").database() if where == "postgresql" else None
     here = Board.init(tmp_path / "here", "shared", url, stores.bucket())
     there = another_machine(here, tmp_path / "there")
-    with taking_in(here, ScoredHere) as item, taking_in(there, ScoredHere) as two:
+    with taking_in(here, score_here) as item, taking_in(there, score_here) as two:
         first, second = client_of(item, item.token), client_of(two, item.token)
         id = post(first, file.read_bytes()).json()["id"]
         again = post(second, file.read_bytes())
@@ -81,7 +81,7 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
 
 def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(stores, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
-    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+    with taking_in(board, score_here) as intake, client_of(intake, intake.token) as client:
         stored = post(client, b"queued").json()["id"]
         left = "ab" * 32
         intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
@@ -95,7 +95,7 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
 
 def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
-    with taking_in(board, ScoredHere) as intake, client_of(intake, intake.token) as client:
+    with taking_in(board, score_here) as intake, client_of(intake, intake.token) as client:
         id = post(client, file.read_bytes()).json()["id"]
         shutil.rmtree(board.path / "uploads")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
