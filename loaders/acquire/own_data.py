@@ -164,7 +164,12 @@ def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
                     else:
                         untyped.setdefault(field, file)
                     column = to_text(piece[field]) if field in data.classes else piece[field]
-                    guess.look(column, not only_typed or columns[field][1] == "label" or field in data.classes)
+                    try:
+                        guess.look(column, not only_typed or columns[field][1] == "label" or field in data.classes)
+                    except UnicodeDecodeError as error:  # a Parquet file may declare bytes as text
+                        raise BadDefinition(
+                            f"[data] {file}, field {field!r} is not UTF-8: re-encode it, or store it as binary"
+                        ) from error
     if reader_options["columns"] and not guesses:
         raise BadDefinition(
             f"[data] the type of {', '.join(reader_options['columns'])} cannot be inferred: {', '.join(sorted(files))} "

@@ -101,7 +101,7 @@ def not_utf8() -> pa.Array:
         (table(topic=pa.nulls(ROWS)), "column 'topic' has no values: remove 'topic'"),
         (table(text=not_utf8()), "field 'text' is not UTF-8: re-encode it, or store it as binary"),
         (table(topic=not_utf8()), "field 'topic' is not UTF-8: re-encode it, or store it as binary"),
-        (table().slice(0, 0), "rows.parquet has no rows"),
+        (table().slice(0, 0), "cannot be inferred: rows.parquet has no row with a value in each"),
         (table().drop_columns(["hardness"]), "rows.parquet has no column 'hardness' (it has text, topic)"),
     ],
 )
@@ -129,7 +129,7 @@ def test_a_parquet_file_that_was_damaged_inside_is_no_source(home, build):
     pq.write_table(table(), sink)
     content = sink.getvalue()
     (home / "rows.parquet").write_bytes(content[:200] + bytes(100) + content[300:])
-    assert "rows.parquet cannot be read: " in one_line_error(build())
+    assert "rows.parquet cannot be read, or is cut off: " in one_line_error(build())
     assert not (home / "loaders").exists()
     assert unfinished() == []
 
