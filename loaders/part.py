@@ -374,9 +374,9 @@ class Part:
         ...     fs.load("modadd97/xi35").to_parquet(folder + "/train.parquet").name
         'train.parquet'
         """
-        from .export import parquet
+        from .export.content import write_parquet
 
-        return parquet.write(self, file)
+        return write_parquet(self, file)
 
     def true_labels(self) -> NDArray[Any]:
         """Return the true labels, before any corruption by the split; for scoring. Booleans are the classes 0 and 1.

@@ -80,6 +80,20 @@ def _to_numpy(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     return values
 
 
+def find_pinned_source(manifest: Manifest) -> Source:
+    """Return the source of a frozen manifest, without reading its rows. Raises `BadData` if another version of it is
+    installed, or if the manifest was changed."""
+    pin = manifest.definition.source
+    source = find_source(pin.name)
+    if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
+        raise BadData(
+            f"{manifest.full_name} requires source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
+            f"but {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
+        )
+    manifest.check_identity()
+    return source
+
+
 def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
     """Open the split `name` or `name@version`; it is pulled, verified and cached first if needed. A definition is
     frozen in the user's home when it is first pulled."""
@@ -89,14 +103,7 @@ def open_split(name: str, own_folders: tuple[Path, ...] = ()) -> Split:
         from .freezing.first_use import freeze_on_first_use
 
         manifest = freeze_on_first_use(manifest, own_folders)
-    pin = manifest.definition.source
-    source = find_source(pin.name)
-    if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
-        raise BadData(
-            f"{manifest.full_name} requires source {pin.name} version {pin.version} ({pin.digest[:12]}..), "
-            f"but {source.path.name} defines version {source.definition.version} ({source.definition.digest[:12]}..)"
-        )
-    manifest.check_identity()
+    source = find_pinned_source(manifest)
     rows = source.table(own_folders).replace_schema_metadata()
     assigned = load_or_build_table(
         make_assignment_path(manifest, source), lambda: verify_manifest_rows(manifest, source, rows)

@@ -24,11 +24,10 @@ from ...splits.manifest import Manifest
 from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
 from ...splits.schema import Schema
 from ..acquire.source import Source as DataSource
-from ..acquire.source import find_source
 from ..cache.store import is_intact, load_or_build_table
 from ..export.content import make_manifest_rows
 from ..part import Part
-from ..split import Split, make_assignment_path
+from ..split import Split, find_pinned_source, make_assignment_path
 from .files import cache_in_memory
 from .parquet import ParquetFiles, ParquetStore
 from .part import Store, StreamedPart, Verify, check_verify
@@ -97,15 +96,10 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
-    """Return the source of a frozen manifest, without reading its rows."""
+    """Return the source of a manifest, without reading its rows. Raises `BadDefinition` if it is not frozen."""
     if not manifest.frozen:
         raise BadDefinition(f"{manifest.full_name} is a definition that is not frozen yet: it has no rows to stream")
-    manifest.check_identity()
-    pin = manifest.definition.source
-    source = find_source(pin.name)
-    if (source.definition.version, source.definition.digest) != (pin.version, pin.digest):
-        raise BadData(f"{manifest.full_name} requires another version of source {pin.name} than the installed one")
-    return source
+    return find_pinned_source(manifest)
 
 
 def _find_positions(known: Part, row_ids: NDArray[np.uint64], where: str) -> NDArray[np.int64]:

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError, load
 from farshift.loaders import export
-from farshift.loaders.export import content, parquet
+from farshift.loaders.export import content
+from farshift.loaders.export.content import write_parquet
 from farshift.loaders.part import Part
 from farshift.loaders.split import open_split
 from farshift.splits.rows import compute_row_ids
@@ -35,14 +36,14 @@ def tensors(rows: int = 20) -> Part:
 @pytest.mark.parametrize("name", ["scan/addprim_jump", "prefix_sums/32_to_64", "modadd97/xi35"])
 def test_the_columns_come_back_with_their_types(name, tmp_path):
     part = load(name)
-    back = pq.read_table(parquet.write(part, tmp_path / "part.parquet"))
+    back = pq.read_table(write_parquet(part, tmp_path / "part.parquet"))
     assert back.equals(part.arrow())
     assert tuple(back.column_names) == part.columns
 
 
 def test_a_tensor_is_a_list_of_fixed_size_and_its_shape_is_told(tmp_path):
     part = tensors()
-    back = pq.read_table(parquet.write(part, tmp_path / "part.parquet"))
+    back = pq.read_table(write_parquet(part, tmp_path / "part.parquet"))
     assert back.schema.field("pixels").type == pa.list_(pa.uint8(), 6)
     output = json.loads(back.schema.metadata[b"farshift"])
     shape = output["shapes"]["pixels"]
@@ -53,7 +54,7 @@ def test_a_tensor_is_a_list_of_fixed_size_and_its_shape_is_told(tmp_path):
 def test_the_file_says_what_it_is_of(tmp_path):
     split = open_split("scan/length")
     part = split.part("ood_test")
-    output = json.loads(pq.read_schema(parquet.write(part, tmp_path / "part.parquet")).metadata[b"farshift"])
+    output = json.loads(pq.read_schema(write_parquet(part, tmp_path / "part.parquet")).metadata[b"farshift"])
     assert output["split"] == "scan/length@1"
     assert output["identity"] == split.manifest.identity
     assert (output["part"], output["rows"], output["label"]) == ("ood_test", 3920, "actions")
@@ -62,21 +63,21 @@ def test_the_file_says_what_it_is_of(tmp_path):
 
 
 def test_the_same_part_gives_the_same_bytes(tmp_path):
-    item, other = (parquet.write(load("scan/length"), tmp_path / name).read_bytes() for name in ("one", "other"))
+    item, other = (write_parquet(load("scan/length"), tmp_path / name).read_bytes() for name in ("one", "other"))
     assert item == other
 
 
 def test_a_part_larger_than_memory_is_written_a_block_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(content, "_BLOCK_ROWS", 7)
-    file = pq.ParquetFile(parquet.write(tensors(), tmp_path / "part.parquet"))
+    file = pq.ParquetFile(write_parquet(tensors(), tmp_path / "part.parquet"))
     assert [file.metadata.row_group(position).num_rows for position in range(file.num_row_groups)] == [7, 7, 6]
     assert file.read().equals(tensors().arrow())
 
 
 def test_an_earlier_export_is_replaced_and_anything_else_is_refused(tmp_path):
     target = tmp_path / "part.parquet"
-    parquet.write(tensors(20), target)
-    parquet.write(tensors(10), target)
+    write_parquet(tensors(20), target)
+    write_parquet(tensors(10), target)
     assert pq.read_table(target).num_rows == 10
     own = tmp_path / "own.parquet"
     pq.write_table(pa.table({"mine": [1]}), own)
@@ -85,22 +86,22 @@ def test_an_earlier_export_is_replaced_and_anything_else_is_refused(tmp_path):
     for path in (own, text):
         before = path.read_bytes()
         with pytest.raises(FarshiftError, match="is not an export of a part: choose another file"):
-            parquet.write(tensors(), path)
+            write_parquet(tensors(), path)
         assert path.read_bytes() == before
     with pytest.raises(FarshiftError, match="is a folder: choose another file"):
-        parquet.write(tensors(), tmp_path)
+        write_parquet(tensors(), tmp_path)
 
 
 def test_a_write_that_breaks_off_leaves_the_earlier_export(tmp_path, monkeypatch):
     target = tmp_path / "part.parquet"
-    before = parquet.write(tensors(20), target).read_bytes()
+    before = write_parquet(tensors(20), target).read_bytes()
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("farshift.loaders.export.parquet.os.fsync", full)
+    monkeypatch.setattr("farshift.loaders.export.content.os.fsync", full)
     with pytest.raises(FarshiftError, match=r"no space left for .*choose another file$"):
-        parquet.write(tensors(10), target)
+        write_parquet(tensors(10), target)
     assert target.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
 
@@ -135,4 +136,4 @@ def test_what_cannot_be_written_is_one_line_and_nothing_is_there(part, to, shard
 def test_nothing_is_written_through_a_folder_that_is_a_file(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(FarshiftError, match="cannot be written"):
-        parquet.write(tensors(), Path(tmp_path / "file" / "part.parquet"))
+        write_parquet(tensors(), Path(tmp_path / "file" / "part.parquet"))
