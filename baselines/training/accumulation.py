@@ -64,8 +64,7 @@ def check_chunk(algorithm: Algorithm) -> None:
             f"setting chunk = {chunk}: this algorithm's loss of a full batch is not a mean over rows, so it cannot be "
             "computed in chunks: leave chunk at 0, or set batch_size"
         )
-    plain = algorithm.additive and not algorithm.by_environment and type(algorithm).update is Algorithm.update
-    if size > chunk and not plain:
+    if size > chunk and not algorithm.is_row_mean:
         raise ModelError(
             f"setting chunk = {chunk}: this algorithm's loss of a batch is not a mean over rows, so it cannot be "
             "computed in chunks: leave chunk at 0"

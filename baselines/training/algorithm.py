@@ -143,6 +143,11 @@ class Algorithm(nn.Module, ABC):
         if self.remembers and any(hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: this algorithm stores values for each row in its loss: leave it at 0")
 
+    @property
+    def is_row_mean(self) -> bool:
+        """Whether the loss of any batch is the mean of its rows' losses, and a step is one step of one optimiser."""
+        return self.additive and not self.by_environment and type(self).update is Algorithm.update
+
     def assemble(self, build: Build) -> Any:
         """Make the network to be trained: by default the recipe's. Others make several, or add heads."""
         return build("weights")

@@ -63,8 +63,7 @@ def refuse_unshared(algorithm: Algorithm, data: Data) -> None:
     every training row, of which each process would see only a share."""
     name = type(algorithm).__module__.rpartition(".")[2]
     advice = "train it in one process, without torchrun"
-    plain = type(algorithm).update is Algorithm.update and not algorithm.by_environment
-    if not algorithm.additive or not plain:
+    if not algorithm.is_row_mean:
         raise ModelError(
             f"the loss of the algorithm {name} is not a mean over rows, so processes cannot share the rows: {advice}"
         )

@@ -143,7 +143,7 @@ notes = ""
 [[on]]
 benchmarks = ["shapes/*"]
 network = "A small network"
-instead = "cnn"
+instead = "mlp"
 epochs = 1
 
 [on.settings]
@@ -171,7 +171,7 @@ def test_a_file_of_one_s_own_is_trained_by_and_stands_on_the_run_card(
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     run = run_baseline("erm", "shapes/diagonal", seeds=1, out=tmp_path / "run", published="own")
     card = run.card.model.extra["recipe"]
-    assert (card["published"], card["network"], card["settings"]["lr"]) == ("own", "cnn", 0.01)
+    assert (card["published"], card["network"], card["settings"]["lr"]) == ("own", "mlp", 0.01)
     rows = len(load_model_inputs(find_benchmark("shapes/diagonal")).part("train"))
     assert run.card.spent.by_seed["seed_0"]["steps"] == math.ceil(rows / 500)
     file.write_text(OWN.replace('lr = "line 2"\n', ""), "utf-8")

@@ -9,11 +9,13 @@ import pytest
 import tiny_hf
 import tiny_vision
 from encoded_files import folder, picture
-from farshift import read_run
+from farshift import FarshiftError, read_run
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.frozen import digest_encoder
+from farshift.cli import app
 from farshift.leaderboard.submission.pack import _declare_pretraining
 from farshift.leaderboard.validation.card import ModelCard
+from typer.testing import CliRunner
 
 pytest.importorskip("transformers")
 
@@ -160,9 +162,14 @@ def test_numbers_are_learnt_from_features_too(farshift, home):
     ]
 
 
-def test_what_goes_with_one_baseline_alone_is_refused_of_several(farshift, home):
-    done = farshift("run", "mlp", "coral", "--on", "modadd97/xi35", "--out", "runs", "--diagnose", "all")
-    assert done.returncode == 2
-    assert "--settings and --diagnose go with one baseline" in done.stderr
-    done = farshift("run", "mlp", "--suite", "core", "--encoder", "./tiny-resnet", "--out", "runs")
-    assert "--encoder goes with one benchmark" in done.stderr
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("coral", "--on", "modadd97/xi35", "--diagnose", "all"), "--settings and --diagnose go with one baseline"),
+        (("--suite", "core", "--encoder", "./tiny-resnet"), "--encoder goes with one benchmark"),
+    ],
+)
+def test_what_goes_with_one_baseline_alone_is_refused_of_several(options, message, tmp_path):
+    result = CliRunner().invoke(app, ["run", "mlp", *options, "--out", str(tmp_path / "runs")])
+    assert isinstance(result.exception, FarshiftError)
+    assert message in str(result.exception)
