@@ -37,4 +37,4 @@ def compute(state: State, options: Options) -> float:
     each = [
         find_largest_difference(*(state[name][:, truth] for name in ("selected", "lost", "rows"))) for truth in (0, 1)
     ]
-    return float(np.fmax(*each))
+    return float(np.fmax.reduce(each))
