@@ -16,7 +16,7 @@
     const kinds = heads.map((head) => head.dataset.kind);
     const keys = heads.map((head) => head.dataset.kind || head.textContent.trim());
     const place = new Map(rows.map((row, at) => [row, at]));
-    const text = new Map(rows.map((row) => [row, (row.cells[0].textContent + " " + (row.dataset.words || "")).toLowerCase()]));
+    const text = new Map(rows.map((row) => [row, row.cells[0].textContent.toLowerCase()]));
     const names = form ? [...form.elements].map((field) => field.name).filter(Boolean) : [];
     let sort = "";
     let down = true;
