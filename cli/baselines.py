@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,13 +56,15 @@ def baselines_list(
         if search or kind or budgets:
             raise FarshiftError("baselines list: --published takes no search words, --kind or --budgets")
         return _print_published_settings(json)
-    matches = baselines(" ".join(search or ()), kind=kind)
+    find = partial(baselines, kind=kind)
+    matches = find(" ".join(search or ()))
     if budgets:
         return _print_budgets([entry for entry in matches if entry.full is not None], json)
     if json:
         return emit_json(matches.to_dicts())
     rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in matches]
-    print_catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, format_count(len(matches), "baseline"))
+    columns = ["baseline", "kind", "network", "algorithm", "title"]
+    print_catalogue(columns, rows, format_count(len(matches), "baseline"), search or (), find)
 
 
 def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:

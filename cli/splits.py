@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,8 @@ def splits_list(
     from ..loaders.listing import splits
     from ..splits.catalogue import format_family_name, format_headline, group_by_family
 
-    records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
+    find = partial(splits, licence=licence, **filters)  # type: ignore[arg-type]
+    records = find(" ".join(search or ())).to_dicts()
     if json:
         return emit_json(records)
     if not (search or licence or all_ or any(value is not None for value in filters.values())):
@@ -91,7 +93,7 @@ def splits_list(
         for members in lines
     ]
     caption = format_headline(records) + ("" if all_ else "; --all lists each manifest")
-    print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
+    print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption, search or (), find)
 
 
 def _print_overview(records: list[dict[str, Any]]) -> None:
