@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.text import format_count
+from ..core.text import drop_version, format_count
 from .options import Runs, command, refuse_latex_options
 from .output import (
     Columns,
@@ -251,7 +251,7 @@ def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) ->
     for score, mark in zip(scores, marks, strict=True):
         remark = SMOKE if mark.startswith(SMOKE) else MARK if mark else ""
         views = [format_estimate(view.to_dict(), score.in_percent) for view in (score.id, score.ood, score.gap)]
-        rows.append([score.benchmark, score.model, *views, len(score.seeds), remark])
-    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
+        rows.append([score.benchmark, score.model, *views, drop_version(score.metric), len(score.seeds), remark])
+    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "metric", "seeds", "remark"]
     caption = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
     print_table("", columns, rows, caption + (_UNDERTRAINED_NOTE if any(marks) else ""))

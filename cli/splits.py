@@ -136,11 +136,16 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
         return emit_json(record | around)
     parts = record.pop("parts")
     record.pop("label_names")  # printed below, with the fields
-    rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
+    copies = any(pin["rows"] != pin["weighted_rows"] for pin in parts.values())
+    columns = ["part", "rows", *(["rows with copies"] if copies else []), "digest"]
+    rows = [
+        [part, pin["rows"], *([pin["weighted_rows"]] if copies else []), pin["digest"][:16]]
+        for part, pin in parts.items()
+    ]
     record |= {"audit": manifest.audit_summary(), "licence": around.get("licence", record["licence"])}
     print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
-        print_table("", ["part", "rows", "with duplicates", "digest"], rows)
+        print_table("", columns, rows)
     print_related(around)
     if not manifest.frozen:
         print_line("a definition, not yet frozen: its rows are pinned on the first pull (docs/real-data.md)")
