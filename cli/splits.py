@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +71,13 @@ def splits_list(
     --all: List every split on its own line.
     """
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
+    from ..core.listings import Listing
     from ..loaders.listing import splits
     from ..splits.catalogue import format_family_name, format_headline, group_by_family
 
-    find = partial(splits, licence=licence, **filters)  # type: ignore[arg-type]
+    def find(words: str) -> Listing[Any]:
+        return splits(words, licence=licence, **filters)  # type: ignore[arg-type]
+
     records = find(" ".join(search or ())).to_dicts()
     if json:
         return emit_json(records)

@@ -236,9 +236,9 @@ class Score(Record):
                     "each counts as wrong"
                 )
         if self.candidates > 1:
-            known = {name: item for name, item in self.selections.items() if isinstance(item, SelectionScore)}
-            lines += [_format_rule(name, item) for name, item in known.items()]
-            if others := [name for name in self.selections if name not in known]:
+            applied = {name: item for name, item in self.selections.items() if isinstance(item, SelectionScore)}
+            lines += [_format_rule(name, item) for name, item in applied.items()]
+            if others := [name for name in self.selections if name not in applied]:
                 lines.append(f"  not applicable: {', '.join(others)} (--json has the reasons)")
         usage_text = ", ".join(f"{name} {_format_usage(value)}" for name, value in self.spent.items())
         lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {usage_text}"]
