@@ -80,10 +80,10 @@ board: $(READY)
 	$(BIN)/farshift board build build/board --benchmark modadd97/xi35 --only knn --only mlp --only naive-bayes
 	$(BIN)/farshift board serve build/board $(ARGS)
 
-SHOWN_ON := scan/length scan/addprim_jump copy_repeats/length prefix_sums/32_to_64 shapes/diagonal modadd97/xi35 \
-	xor_clusters/eta10 vowel/speakers optdigits/writers
+SHOWN_ON := scan/length shapes/diagonal prefix_sums/32_to_64 modadd97/xi35 optdigits/writers
 
-# The pictures of docs/, of recorded baselines on nine benchmarks: half an hour on two cores, most of it for the board.
+# The pictures of docs/, of recorded baselines on a benchmark of each kind: two minutes of processor time, most of it for
+# the board.
 screenshots: $(READY)
 	$(BIN)/farshift board build build/screenshot-board $(addprefix --benchmark ,$(SHOWN_ON))
 	$(BIN)/python tests/web/screenshots.py --docs build/screenshot-board/site

@@ -14,6 +14,7 @@ from ..core.plugins import find_files_by_name, load_module
 from ..loaders.acquire.source import find_source
 from ..loaders.listing import (
     MODALITIES,
+    MODALITY_WORDS,
     STATES,
     UNKNOWN_SOURCE,
     SourceTraits,
@@ -23,7 +24,7 @@ from ..loaders.listing import (
 )
 from ..splits.catalogue import get_family
 from ..splits.catalogue import get_state as state_of
-from ..splits.manifest import check_kind
+from ..splits.manifest import KIND_WORDS, check_kind
 from ..splits.schema import Field
 from .benchmark import Benchmark, find_benchmark
 from .benchmark import load_benchmarks as every
@@ -101,7 +102,8 @@ def benchmarks(
         if kind not in (None, benchmark.kind):
             continue
         entry = _make_entry(benchmark, of_sources)
-        texts = [entry.name, entry.kind, entry.task, entry.modality, entry.title, entry.source, entry.licence]
+        texts = [entry.name, entry.task, entry.title, entry.source, entry.licence]
+        texts += [KIND_WORDS[entry.kind], MODALITY_WORDS.get(entry.modality, entry.modality)]
         texts += [entry.state, *entry.metrics, *entry.tags, *entry.suites, "llm prompt" if entry.prompt else ""]
         texts += [*benchmark.manifest.definition.references, of_sources.get(entry.source, UNKNOWN_SOURCE).citation]
         texts += [reference.source for reference in benchmark.definition.references]

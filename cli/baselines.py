@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..core.text import format_count
+from ..core.text import drop_version, format_count
 from .options import Runs, command, refuse_latex_options
 from .output import (
     Columns,
@@ -55,13 +56,15 @@ def baselines_list(
         if search or kind or budgets:
             raise FarshiftError("baselines list: --published takes no search words, --kind or --budgets")
         return _print_published_settings(json)
-    matches = baselines(" ".join(search or ()), kind=kind)
+    find = partial(baselines, kind=kind)
+    matches = find(" ".join(search or ()))
     if budgets:
         return _print_budgets([entry for entry in matches if entry.full is not None], json)
     if json:
         return emit_json(matches.to_dicts())
     rows = [[r.name, r.kind, r.network or r.estimator or "", r.algorithm or "", r.title] for r in matches]
-    print_catalogue(["baseline", "kind", "network", "algorithm", "title"], rows, format_count(len(matches), "baseline"))
+    columns = ["baseline", "kind", "network", "algorithm", "title"]
+    print_catalogue(columns, rows, format_count(len(matches), "baseline"), search or (), find)
 
 
 def _print_budgets(entries: Sequence[BaselineEntry], json: bool) -> None:
@@ -248,7 +251,7 @@ def _print_all_results(scores: Sequence[RecordedScore], marks: Sequence[str]) ->
     for score, mark in zip(scores, marks, strict=True):
         remark = SMOKE if mark.startswith(SMOKE) else MARK if mark else ""
         views = [format_estimate(view.to_dict(), score.in_percent) for view in (score.id, score.ood, score.gap)]
-        rows.append([score.benchmark, score.model, *views, len(score.seeds), remark])
-    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "seeds", "remark"]
+        rows.append([score.benchmark, score.model, *views, drop_version(score.metric), len(score.seeds), remark])
+    columns = ["benchmark", "baseline", "ID", "OOD", "gap = ID - OOD", "metric", "seeds", "remark"]
     caption = f"Brackets are 95 % t intervals over test rows and training seeds. Scores {_UNIT}."
     print_table("", columns, rows, caption + (_UNDERTRAINED_NOTE if any(marks) else ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -38,8 +39,8 @@ def benchmarks_list(
     """
     from ..benchmarks.listing import benchmarks, count_suites
 
-    matches = benchmarks(
-        " ".join(search or ()),
+    find = partial(
+        benchmarks,
         kind=kind,
         suite=suite,
         source=source,
@@ -48,6 +49,7 @@ def benchmarks_list(
         state=state,
         licence=licence,
     )
+    matches = find(" ".join(search or ()))
     if json:
         return emit_json(matches.to_dicts())
     families: dict[str, list[list[str]]] = {}
@@ -58,7 +60,7 @@ def benchmarks_list(
     ]
     folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
     columns = ["benchmark", "kind", "tags", "task", "training rows", "prompt", "state", "title"]
-    print_catalogue(columns, rows, format_count(len(matches), "benchmark") + folded)
+    print_catalogue(columns, rows, format_count(len(matches), "benchmark") + folded, search or (), find)
     if not rows or not (search or suite):
         suites = ", ".join(f"{name} {count}" for name, count in count_suites().items())
         print_wrapped(f"Suites, and the benchmarks of each (--suite NAME): {suites}")

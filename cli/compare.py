@@ -75,7 +75,7 @@ def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int,
 def _print_difference(paths: Sequence[Path], full: bool, json: bool) -> None:
     from ..benchmarks.comparison.compare_full import compare_in_full
 
-    _require_runs("difference", paths, "two runs (RUN OTHER)", 2, 2)
+    _require_runs("difference", paths, "two runs (RUN OTHER; for more: farshift plot RUN.. --table markdown)", 2, 2)
     with show_progress():
         record = compare_in_full(*paths)
     if json:

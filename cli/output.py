@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from functools import wraps
 from io import StringIO
 from pathlib import Path
@@ -134,13 +134,21 @@ _NAME = 34
 """Columns that a name is given in a narrow list; longer ones push the title aside."""
 
 
-def print_catalogue(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+def print_catalogue(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    words: Sequence[str] = (),
+    find: Callable[[str], Sized] | None = None,
+) -> None:
     """Print a list of named things. The first cell of a row is its name, the second its kind, the last its title. Where
     the terminal is narrow a row is one line of its name and as much of its title as there is room for, under a heading
     for each kind; where it is wide the list is a table; where there is none a row is one line, however long, which
-    `grep` finds as a whole."""
+    `grep` finds as a whole. words, find: the search; if it found nothing, what each of its words finds alone."""
     if not rows:
-        return print(f"{caption}: every search word must occur in a name, a title or another field of an entry")
+        alone = [f"{word!r} {len(find(word)):,}" for word in words] if find and len(words) > 1 else []
+        counts = f"; alone, {', '.join(alone)}" if alone else ""
+        return print(f"{caption}: every search word must occur in a name, a title or another field of an entry{counts}")
     wide = count_terminal_columns()
     if wide >= NARROW and has_screen_width():
         return print_table("", columns, rows, caption)

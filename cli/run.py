@@ -185,8 +185,8 @@ def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) ->
     if json and get_world().rank == 0:
         emit_json([item.report() for item in scores])
     elif get_world().rank == 0:
-        for item in scores:
-            print_block(str(item))
+        for run, item in zip(runs, scores, strict=True):
+            _print_score(run, item)
         print_line(f"{format_count(len(scores), 'run')}: {out}")
     for failure in failures:
         print_note(f"failed: {failure}")
@@ -308,19 +308,25 @@ def score(
         return _print_rows(runs, rows, view or "ood", selection, html, json)
     if view or html:
         raise FarshiftError("score: --view and --html go with --rows N")
+    from ..benchmarks.runs.run import read_run
     from ..benchmarks.scoring.score import score as go
     from ..leaderboard.operations.submit import score_submission
 
+    scores: list[tuple[Any, Any]] = []
     with show_progress():
-        scores = [
-            run_score
-            for path in runs
-            for run_score in (score_submission(path, selection) if path.is_file() else [go(path, selection)])
-        ]
+        for path in runs:
+            if path.is_file():
+                scores += [(None, item) for item in score_submission(path, selection)]
+            else:
+                run = read_run(path)
+                scores.append((run, go(run, selection)))
     if json:
-        return emit_json([item.report() for item in scores])
-    for item in scores:
-        print_block(str(item))
+        return emit_json([item.report() for _, item in scores])
+    for run, item in scores:
+        if run is None:
+            print_block(str(item))
+        else:
+            _print_score(run, item)
 
 
 def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, html: Path | None, json: bool) -> None:
@@ -372,7 +378,14 @@ def print_scores(done: Any, json: bool) -> None:
     if json:
         chosen_record = {"chosen": [candidate.to_dict() for candidate in chosen]} if chosen else {}
         return emit_json({"run": str(done.path), "digest": done.digest, **chosen_record, "score": run_score.report()})
-    print_block(str(run_score))
-    for candidate in chosen:
-        print_line(f"chosen by {run_score.selection}: {candidate}")
+    _print_score(done, run_score)
     print_line(f"run: {done.path}")
+
+
+def _print_score(run: Any, run_score: Any) -> None:
+    """Print a run's score, and the candidates that the score is of."""
+    from ..benchmarks.scoring.apply_selection import list_chosen_candidates
+
+    print_block(str(run_score))
+    for candidate in list_chosen_candidates(run, run_score):
+        print_line(f"chosen by {run_score.selection}: {candidate}")

@@ -71,10 +71,14 @@ def splits_list(
     --all: List every split on its own line.
     """
     filters = {"kind": kind, "source": source, "modality": modality, "generated": generated, "state": state}
+    from ..core.listings import Listing
     from ..loaders.listing import splits
     from ..splits.catalogue import format_family_name, format_headline, group_by_family
 
-    records = splits(" ".join(search or ()), licence=licence, **filters).to_dicts()  # type: ignore[arg-type]
+    def find(words: str) -> Listing[Any]:
+        return splits(words, licence=licence, **filters)  # type: ignore[arg-type]
+
+    records = find(" ".join(search or ())).to_dicts()
     if json:
         return emit_json(records)
     if not (search or licence or all_ or any(value is not None for value in filters.values())):
@@ -91,7 +95,7 @@ def splits_list(
         for members in lines
     ]
     caption = format_headline(records) + ("" if all_ else "; --all lists each manifest")
-    print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption)
+    print_catalogue(["split", "kind", "state", "rows", "title"], rows, caption, search or (), find)
 
 
 def _print_overview(records: list[dict[str, Any]]) -> None:
@@ -134,11 +138,16 @@ def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
         return emit_json(record | around)
     parts = record.pop("parts")
     record.pop("label_names")  # printed below, with the fields
-    rows = [[part, pin["rows"], pin["weighted_rows"], pin["digest"][:16]] for part, pin in parts.items()]
+    copies = any(pin["rows"] != pin["weighted_rows"] for pin in parts.values())
+    columns = ["part", "rows", *(["rows with copies"] if copies else []), "digest"]
+    rows = [
+        [part, pin["rows"], *([pin["weighted_rows"]] if copies else []), pin["digest"][:16]]
+        for part, pin in parts.items()
+    ]
     record |= {"audit": manifest.audit_summary(), "licence": around.get("licence", record["licence"])}
     print_record(drop_false({key: value for key, value in record.items() if key != "format"}))
     if manifest.frozen:
-        print_table("", ["part", "rows", "with duplicates", "digest"], rows)
+        print_table("", columns, rows)
     print_related(around)
     if not manifest.frozen:
         print_line("a definition, not yet frozen: its rows are pinned on the first pull (docs/real-data.md)")

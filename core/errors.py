@@ -47,7 +47,8 @@ class UnknownName(FarshiftError):
 
 
 def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
-    """What to write instead of an unknown name: similar names, else all of its family (`scan/..`), else all.
+    """What to write instead of an unknown name: similar names, else all of its family (`scan/..`), else all, or
+    the command that lists them.
 
     >>> suggest_names("scan/lenght", ["cogs/depth", "scan/jump", "scan/length"])
     'did you mean scan/length?'
@@ -68,6 +69,8 @@ def suggest_names(name: str, known: Iterable[str], listed: str = "") -> str:
         near = [f"{other}/.." for other in difflib.get_close_matches(first, sorted(families), 1, 0.7)]
     if near:
         return f"did you mean {' or '.join(near)}?"
+    if listed and not family and len(names) > _NAMED:
+        return f"{listed} lists all {len(names):,}"
     return _list_all(family or names, f"{listed} {first}" if listed and family else listed)
 
 

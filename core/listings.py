@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
@@ -83,10 +84,20 @@ class Listing(Sequence[R], Generic[R]):
         return to_data_frame(self.to_dicts())
 
 
+_SHORT = 4
+"""A search word of up to so many letters has to begin a word: `time` does not find `sentiment`."""
+
+
 def has_words(search: str, *texts: str) -> bool:
-    """Whether every word of `search` occurs in one of the texts, in any case."""
+    """Whether every word of `search` occurs in one of the texts, in any case, or does without its plural `s`."""
     joined = "\n".join(texts).casefold()
-    return all(word in joined for word in search.casefold().split())
+    return all(_occurs(word, joined) or _occurs(word.removesuffix("s"), joined) for word in search.casefold().split())
+
+
+def _occurs(word: str, text: str) -> bool:
+    if len(word) > _SHORT:
+        return word in text
+    return re.search(rf"(?<![^\W_]){re.escape(word)}", text) is not None
 
 
 def to_data_frame(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

@@ -9,11 +9,13 @@ from typing import Any
 from ..core.errors import UnknownName
 from ..core.listings import Listing, has_words
 from ..splits.catalogue import list_split_records
-from ..splits.manifest import Manifest
+from ..splits.manifest import KIND_WORDS, Manifest
 from ..splits.schema import Schema
 from .acquire.source import find_source, load_sources
 
 MODALITIES = ("array", "audio", "image", "tabular", "text")
+MODALITY_WORDS = {"audio": "audio sound", "image": "image picture", "tabular": "tabular table"}
+"""What a modality is called elsewhere: words by which a search finds it."""
 STATES = ("definition", "frozen", "pulled")
 
 _FEW = 2
@@ -88,8 +90,8 @@ def splits(
         traits = of_sources.get(record["source"], UNKNOWN_SOURCE)
         record["licence"] = record["licence"] or traits.licence
         entry = SplitEntry(**record, modality=traits.modality, generated=traits.generated, citation=traits.citation)
-        texts = [entry.full_name, entry.kind, entry.source, entry.modality, entry.title, traits.title, entry.licence]
-        texts += [*entry.references, entry.citation]
+        texts = [entry.full_name, entry.source, entry.title, traits.title, entry.licence, *entry.references]
+        texts += [KIND_WORDS[entry.kind], MODALITY_WORDS.get(entry.modality, entry.modality), entry.citation]
         if (
             source in (None, entry.source)
             and modality in (None, entry.modality)

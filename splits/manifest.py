@@ -82,6 +82,16 @@ NAME = "[a-z0-9_]+/[a-z0-9_]+"
 KINDS: tuple[str, ...] = ("domain", "length", "compositional", "easy-to-hard", "corrupted-label")
 
 
+KIND_WORDS: dict[str, str] = {
+    "domain": "domain generalisation generalization adaptation",
+    "length": "length generalisation generalization extrapolation",
+    "compositional": "compositional generalisation generalization systematicity",
+    "easy-to-hard": "easy-to-hard generalisation generalization difficulty",
+    "corrupted-label": "corrupted-label label noise noisy labels",
+}
+"""What a kind of shift is called elsewhere: words by which a search finds it."""
+
+
 def check_kind(name: str) -> str:
     """Return `name` if it is a kind of shift; else raise `UnknownName`."""
     if name not in KINDS:

@@ -126,7 +126,8 @@ class Estimate:
         if not self.seconds:
             return f"not known: {self.not_measured}"
         parts = [f"{name} {format_duration(value)}" for name, value in self.seconds.items() if name != "all"]
-        return f"about {format_duration(self.seconds['all'])} ({', '.join(parts)}): an estimate"
+        total = format_duration(self.seconds["all"])
+        return f"{total if self.seconds['all'] < 0.5 else 'about ' + total} ({', '.join(parts)}): an estimate"
 
 
 def estimate_cost(plan: Plan, engine: str = "local") -> Estimate:

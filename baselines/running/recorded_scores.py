@@ -27,7 +27,7 @@ from ...core.errors import BadRun, get_first_line
 from ...core.files import get_cache_root, hold_lock, write_atomically
 from ...core.listings import Listing, has_words
 from ...loaders.listing import check_known_name
-from ...splits.manifest import KINDS
+from ...splits.manifest import KIND_WORDS, KINDS
 from ..recipe import load_recipes
 from .results import HOME, digest_result, find_recorded_run, get_recipe_name, get_results_home
 from .results import list_results as recorded_results
@@ -135,7 +135,7 @@ def results(
         for recorded_score in read_recorded_scores(benchmark, home).values():
             texts = (
                 recorded_score.benchmark,
-                about.kind,
+                KIND_WORDS[about.kind],
                 about.definition.title,
                 recorded_score.model,
                 recorded_score.metric,

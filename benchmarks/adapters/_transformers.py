@@ -143,7 +143,7 @@ def download_snapshot(repository: str, revision: str | None, files: Sequence[str
         advice = "check the name and the revision; a private or gated model needs a login (hf auth login)"
         if Path(repository).is_dir():
             advice = f"write hf:./{repository} for the local folder"
-        raise Unavailable(f"model hf:{named}: {type(error).__name__}: {reason} {advice}") from error
+        raise Unavailable(f"model hf:{named}: {type(error).__name__}: {reason.rstrip('.')}; {advice}") from error
     return Path(folder)
 
 

@@ -127,7 +127,9 @@ def evaluate(
         card["limit"] = _check_limit(limit, benchmark, selection)
     if left_out := [] if settings else _list_left_out_parts(model, benchmark, selection):
         card["left_out"] = left_out
-        log_message(f"{benchmark.name}: {' and '.join(left_out)} is not predicted: the selection rule does not use it")
+        verb, pronoun = ("is", "it") if len(left_out) == 1 else ("are", "them")
+        parts = f"{benchmark.name}: {' and '.join(left_out)}"
+        log_message(f"{parts} {verb} not predicted: the selection rule does not use {pronoun}")
     if settings:
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
     if time_limit is None:

@@ -36,7 +36,7 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
 
     Raises `UnknownName` for an unknown plot, `MissingExtra` without matplotlib, and `FarshiftError` if the records
     cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
-    drawing = load_module("benchmarks/plot", what, "picture")
+    drawing = load_module("benchmarks/plot", what, "figure")
     check_records(records)
     with use_plot_settings(SETTINGS):
         plot: Figure = drawing.picture(records)

@@ -44,7 +44,7 @@ class Status:
     def cells(self) -> list[str]:
         """Return the cells of a printed table."""
         rate = "" if self.rate is None else f"{self.rate:,.0f}"
-        left = "" if self.left is None else format_duration(self.left)
+        left = "" if self.left is None or self.state == "finished" else format_duration(self.left)
         seeds = f"{self.seeds} of {self.of_seeds}"
         trained = f"{self.steps / self.of_steps:.0%}" if self.of_steps else ""
         return [self.run, self.benchmark, self.model, self.state, seeds, trained, f"{self.answers:,}", rate, left]

@@ -236,8 +236,11 @@ class Score(Record):
                     "each counts as wrong"
                 )
         if self.candidates > 1:
-            lines += [_format_rule(name, item) for name, item in self.selections.items()]
-        usage_text = ", ".join(f"{name} {value}" for name, value in self.spent.items())
+            applied = {name: item for name, item in self.selections.items() if isinstance(item, SelectionScore)}
+            lines += [_format_rule(name, item) for name, item in applied.items()]
+            if others := [name for name in self.selections if name not in applied]:
+                lines.append(f"  not applicable: {', '.join(others)} (--json has the reasons)")
+        usage_text = ", ".join(f"{name} {_format_usage(value)}" for name, value in self.spent.items())
         lines += [f"{'':>10}  {self.interval}", f"{'':>10}  spent: {usage_text}"]
         # One line each: names of models or groups may have line breaks.
         return "\n".join(map(escape_untrusted, lines))
@@ -258,7 +261,9 @@ def _format_metric(name: str, scores: ViewScores) -> str:
     )
 
 
-def _format_rule(name: str, selection_score: SelectionScore | NotAvailable) -> str:
-    if isinstance(selection_score, NotAvailable):
-        return f"  by {name}: n/a, {selection_score.reason}"
+def _format_usage(value: Any) -> str:
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _format_rule(name: str, selection_score: SelectionScore) -> str:
     return f"  by {name}: OOD {format_estimate(selection_score.ood)}, regret {format_estimate(selection_score.regret)}"

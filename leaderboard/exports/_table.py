@@ -9,6 +9,7 @@ from math import hypot
 from typing import Any
 
 from ...benchmarks.plot._panels import collapse_whitespace, format_estimate, is_percent
+from ...benchmarks.scoring.trained_check import MARK
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...benchmarks.tables.markdown import Grid, format_seeds
 from ..tables.snapshot import Snapshot
@@ -51,6 +52,7 @@ def _make_cells(table_view: Table, row: Row) -> dict[str, str]:
         "attempts": _format_attempts(row, percent),
         "entered": row.standing.time[:10],
         "key": row.standing.fingerprint,
+        "remark": MARK if row.not_learnt else "",
     }
 
 

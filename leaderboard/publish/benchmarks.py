@@ -127,12 +127,16 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     }
 
 
-def _describe_rule(name: str) -> str:
-    """Return what a rule does, in a sentence that names its parameters; their values are on the split's page."""
+def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return what a rule does, in a sentence that names its parameters, and the short ones' values; the others are on
+    the split's page."""
     try:
-        return find_rule(name).title.replace("`", "")
+        title = find_rule(name).title.replace("`", "")
     except FarshiftError:
-        return "a rule that this version of Farshift does not know"
+        return f"{name}: a rule that this version of Farshift does not know"
+    short = {key: value for key, value in sorted(parameters.items()) if isinstance(value, str | int | float)}
+    values = ", ".join(f"{key} = {value}" for key, value in short.items() if key != "seed")
+    return f"{name}: {title} ({values})" if values else f"{name}: {title}"
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
@@ -140,7 +144,7 @@ def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     protocol = benchmark.definition.protocol
     facts = [
         ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
-        ("Rule", f"{definition.rule}: {_describe_rule(definition.rule)}"),
+        ("Rule", _describe_rule(definition.rule, definition.parameters)),
         ("Rows", ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())),
         ("Metric", f"{benchmark.metrics[0].name} (version {benchmark.metrics[0].version})"),
         ("Seeds", f"{protocol.seeds} (quick budget: {protocol.quick_seeds})"),

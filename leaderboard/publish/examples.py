@@ -129,6 +129,8 @@ def explain_refusal(benchmark: Benchmark, source: Source) -> str:
         return ""
     licences = [licence for licence in (definition.licence, split.licence) if licence]
     if definition.accept or not licences or not all(map(is_redistributable, licences)):
+        if not licences or licences[0] == "unknown":
+            return "No example rows: the licence of the data is unknown (set `licence` in the `[data]` of its draft)."
         return f"No example rows: the licence of the data does not permit redistribution ({licences[0]})."
     if definition.rows > MOST_READ or not benchmark.manifest.frozen:
         return f"No example rows: they are shown only for pinned published data of at most {MOST_READ:,} rows."

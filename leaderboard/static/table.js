@@ -122,6 +122,7 @@
 
   for (const table of document.querySelectorAll("table.sortable")) {
     const before = table.closest(".scroll").previousElementSibling;
-    prepare(table, before && before.matches("form.filters") ? before : null);
+    const form = before && before.matches("form.filters") ? before : null;
+    if (form || table.tBodies[0].rows.length > 1) prepare(table, form);
   }
 })();

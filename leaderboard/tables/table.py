@@ -225,7 +225,7 @@ def _make_notes(rows: Sequence[Row], baseline: str, detectable: Detectable | Non
     """What the columns mean, and what is not in them."""
     count = sum(row.rank is not None for row in rows)
     notes = []
-    if count:
+    if count > 1:
         notes.append(
             f"Rank sets: all {count} true OOD ranks are in their sets simultaneously with 95 % confidence (max-t over "
             "all pairs, rows paired). Entries that share a letter do not differ significantly."

@@ -88,6 +88,11 @@ def test_a_paper_is_found_by_its_arxiv_number_and_its_title(command, search, nam
     assert len(found) < len(document(*command))
 
 
+def test_a_search_of_several_words_that_matches_nothing_says_what_each_finds():
+    output = print_listing("benchmarks", "list", "medical", "no-such-word")
+    assert output.startswith("0 benchmarks: ") and re.search(r"; alone, 'medical' \d+, 'no-such-word' 0\n", output)
+
+
 def test_an_unknown_benchmark_and_a_list_of_benchmarks_say_where_others_are(command):
     error = command("benchmarks", "show", "my/own").stderr
     assert "for a benchmark of your own, add its folder to FARSHIFT_PATH" in error

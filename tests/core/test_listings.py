@@ -68,6 +68,18 @@ def test_words_are_all_wanted_in_any_order_and_case():
     assert has_words("", "anything")
 
 
+def test_a_plural_finds_the_singular_and_a_short_word_begins_a_word():
+    assert has_words("images", "an image")
+    assert has_words("time", "over time") and has_words("time", "spam/timely")
+    assert not has_words("time", "amazon_sentiment")
+    assert has_words("mnist", "qmnist"), "longer words may be anywhere"
+
+
+@pytest.mark.parametrize("search", ["length generalisation", "noisy labels", "label noise", "medical tables"])
+def test_a_need_in_the_words_of_the_field_finds_benchmarks(search):
+    assert len(fs.benchmarks(search)) > 5
+
+
 def test_splits_are_found_by_each_trait():
     every = fs.splits()
     assert {item.modality for item in every} == {"array", "audio", "image", "tabular", "text"}

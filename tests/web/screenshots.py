@@ -21,7 +21,7 @@ WIDTHS, SCHEMES = (360, 800, 1600), ("light", "dark")
 
 SHOWN = {
     "home": ("index.html", 1440, 1200),
-    "benchmark": ("benchmarks/scan/length.html", 1280, 1500),
+    "benchmark": ("benchmarks/scan/length.html", 1440, 1500),
     "shift": ("benchmarks/optdigits/writers.html#shift", 1280, 1000),
     "benchmarks": ("benchmarks/index.html", 1280, 900),
     "entry": ("benchmarks/scan/length.html entries/", 1280, 1500),
