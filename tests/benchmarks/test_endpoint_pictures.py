@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 
 import farshift as fs
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from encoded_files import picture, sound
 from farshift.benchmarks.adapters.command import from_spec as command
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.model_inputs.load import load_model_inputs
@@ -136,3 +138,23 @@ def test_a_benchmark_of_pictures_asks_with_pictures(server, tmp_path, monkeypatc
     run = fs.evaluate(from_spec(f"tiny@{server.url}", {}), on=photos, seeds=1, budget="quick")
     assert fs.score(run).ood.value == 0.5
     assert [piece["type"] for piece in message(server)] == ["image_url", "text"] * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "category"),
+    [
+        ("pacs/sketch_prompted", "A giraffe.", 2),
+        ("vlcs/sun09", "chair", 2),
+        ("terra_incognita/location_38", "The picture is empty.", 5),
+        ("wilds_camelyon17/official", "Tumour", 1),
+    ],
+)
+def test_benchmarks_of_pictures_name_their_classes_and_read_an_answer(name, says, category, cache):
+    benchmark = find_benchmark(name)
+    task, pin = benchmark.task, benchmark.definition.prompt
+    assert pin.k == 0
+    assert all(re.search(rf"\b{word}\b", pin.instruction) for word in task.names)
+    with llm(lambda text: says) as site:
+        asked = from_spec(f"tiny@{site.url}", {})(0, task, "cpu", Prompt(pin, task, ()))
+        assert asked.predict({"image": column(picture(1))}) == [category]
+        assert [piece["type"] for piece in message(site)] == ["text", "image_url", "text"]
