@@ -74,8 +74,8 @@ def corrupt(
 def find_corruption(name: str) -> Corruption:
     """Return a corruption, of the package or a user's folder. Raises `UnknownName` if there is none."""
     if name in FAMILIES:
-        found: Corruption = getattr(FAMILIES[name], name)
-        return found
+        shipped: Corruption = getattr(FAMILIES[name], name)
+        return shipped
     files = find_files_by_name("loaders/corruptions", ".py")
     own = [own for own, path in files.items() if not path.is_relative_to(PACKAGE)]
     if name not in own:

@@ -54,7 +54,7 @@ class RenderedBoard:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         site = Site(snapshot, view)
         self.frame, self._files = site.frame, site.pages
-        self._kept: dict[str, ResponseBody] = {}
+        self._bodies: dict[str, ResponseBody] = {}
         self._lock = RLock()
         # The home page is rendered in advance, all other pages on request.
         for path in self._files:
@@ -63,7 +63,7 @@ class RenderedBoard:
 
     def get_cached_page(self, path: str) -> ResponseBody | None:
         """Return a page if it is already rendered."""
-        return self._kept.get(path)
+        return self._bodies.get(path)
 
     def page(self, path: str) -> ResponseBody | None:
         """Return a page, rendering it if necessary; None if there is no such page."""
@@ -74,9 +74,9 @@ class RenderedBoard:
     def keep(self, name: str, make: Callable[[], ResponseBody]) -> ResponseBody:
         """Return a body that is made only once, unless there are too many."""
         with self._lock:
-            body = self._kept.get(name) or make()
-            if len(self._kept) < PAGES:
-                self._kept[name] = body
+            body = self._bodies.get(name) or make()
+            if len(self._bodies) < PAGES:
+                self._bodies[name] = body
         return body
 
 
