@@ -99,9 +99,9 @@ def check_machine(each_source: bool = False) -> list[dict[str, Any]]:
     checks = [
         _make_check("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}")
     ]
-    wanted: dict[str, tuple[str, tuple[str, ...]]] = {"packages": ("farshift", _CORE)}
-    wanted |= {f"extra {extra}": (f"farshift[{extra}]", names) for extra, names in _EXTRAS.items()}
-    for label, (requirement, names) in wanted.items():
+    requirements: dict[str, tuple[str, tuple[str, ...]]] = {"packages": ("farshift", _CORE)}
+    requirements |= {f"extra {extra}": (f"farshift[{extra}]", names) for extra, names in _EXTRAS.items()}
+    for label, (requirement, names) in requirements.items():
         missing = [name for name in names if _find_version(name) is None]
         detail = ", ".join(f"{name} {_find_version(name)}" for name in names)
         if missing:
