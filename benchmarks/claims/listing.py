@@ -63,7 +63,9 @@ def list_claims(kind: str = "", search: str = "") -> list[ClaimEntry]:
         item
         for item in load_claims().values()
         if kind in ("", item.kind)
-        and has_words(search, item.name, item.title, item.citation, *(one.where for one in item.published.values()))
+        and has_words(
+            search, item.name, item.title, item.citation, *(result.where for result in item.published.values())
+        )
     )
 
 
