@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import FarshiftError
-from ..part import Part
+from .batched import ColumnarPart
 from .columns import FixedColumn, to_microseconds
 from .order import GlobalBatches
 
@@ -20,12 +20,12 @@ from .order import GlobalBatches
 class DevicePart:
     """A part's columns on `device`: tensors whose first axis is the row."""
 
-    part: Part
+    part: ColumnarPart
     device: torch.device
     columns: dict[str, Tensor]
 
     @classmethod
-    def load(cls, part: Part, device: torch.device | str, columns: Sequence[str] | None) -> DevicePart:
+    def load(cls, part: ColumnarPart, device: torch.device | str, columns: Sequence[str] | None) -> DevicePart:
         """Copy a part's columns to a device. Raises `FarshiftError` for texts and files."""
         tensors: dict[str, Tensor] = {}
         for name in part.resolve_columns(columns):

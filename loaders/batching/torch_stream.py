@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
-from ..part import Part
+from .batched import BatchedPart
 from .columns import Text, check_text, to_microseconds
 from .encoded import BadFile
 from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
@@ -43,7 +43,7 @@ class TorchStream(IterableDataset[Batch]):
 
     def __init__(
         self,
-        part: Part,
+        part: BatchedPart,
         batch_size: int,
         seed: int | None = 0,
         epoch: int = 0,
