@@ -132,6 +132,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     servers: Annotated[int, typer.Option(min=1, max=64)] = 1,
     workers: Annotated[int | None, typer.Option(min=0, max=64)] = None,
+    url_prefix: str = "",
     proxy_headers: bool = False,
     open: bool = False,
 ) -> None:
@@ -145,6 +146,7 @@ def serve(
     --servers: Number of server processes.
     --workers: Number of submissions scored at the same time, in a separate process; 0 if farshift board work
         scores them (default: workers in the settings.toml of the board, else 1).
+    --url-prefix PATH: Path prefix of the public URL, such as /board.
     --proxy-headers: Trust proxy headers (X-Forwarded-For) from localhost.
     --open: Open the board in a browser.
     """
@@ -171,6 +173,7 @@ def serve(
         port,
         servers=servers,
         workers=workers if own else 0,
+        url_prefix=url_prefix,
         proxy_headers=proxy_headers,
         on_ready=announce_address,
     )

@@ -66,8 +66,10 @@ log = logging.getLogger("farshift.server")
 _ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
 
 
-def create_app(location: Path | str) -> FastAPI:
-    """Create the application that serves the board at `location`: a folder, an export, or an address (read-only)."""
+def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
+    """Create the application that serves the board at `location`: a folder, an export, or an address (read-only).
+
+    url_prefix: the path under which it is served, such as /board."""
     served = ServedBoard(str(location))
 
     @asynccontextmanager
@@ -76,6 +78,7 @@ def create_app(location: Path | str) -> FastAPI:
         yield
         await run_in_threadpool(served.close)
 
+    prefix = "/" + url_prefix.strip("/") if url_prefix.strip("/") else ""
     app = FastAPI(
         title="Farshift board",
         version=get_version(),
@@ -83,7 +86,7 @@ def create_app(location: Path | str) -> FastAPI:
         openapi_url=f"{API}/openapi.json",
         docs_url=None,  # these pages load scripts from a third party
         redoc_url=None,
-        servers=[{"url": "../.."}],  # the board's root, wherever a proxy publishes it
+        servers=[{"url": prefix or "/"}],
         lifespan=lifespan,
         redirect_slashes=False,
         separate_input_output_schemas=False,
@@ -93,7 +96,7 @@ def create_app(location: Path | str) -> FastAPI:
         app.include_router(routes.router, prefix=API)
     _add_pages(app, served)
     add_error_handlers(app)
-    app.add_middleware(_SecurityHeaders)
+    app.add_middleware(_SecurityHeaders, prefix=prefix)
     return app
 
 
@@ -192,16 +195,22 @@ def shorten_logged_path(path: str) -> str:
 
 class _SecurityHeaders:
     """ASGI wrapper that adds security headers to each response, and answers HEAD like GET (the HTTP server drops the
-    body)."""
+    body). prefix: the path under which the application is served, such as /board; a proxy may strip it or not."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
+    def __init__(self, app: ASGIApp, prefix: str) -> None:
+        self.app, self.prefix = app, prefix
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        public = scope["path"].startswith((f"{API}/", *EXPORTED)) and scope["method"] in ("GET", "HEAD")
-        headers = HEADERS | (PUBLIC if public else {})
+        path: str = scope["path"]
+        if self.prefix and path == self.prefix:
+            moved = Response(status_code=308, headers={"Location": self.prefix + "/"})
+            return await moved(scope, receive, send)
+        if self.prefix and path.startswith(self.prefix + "/"):
+            path = path.removeprefix(self.prefix)
+        public = path.startswith((f"{API}/", *EXPORTED))
+        headers = HEADERS | (PUBLIC if public and scope["method"] in ("GET", "HEAD") else {})
         more = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
         async def send_with_headers(message: Message) -> None:
@@ -210,4 +219,4 @@ class _SecurityHeaders:
             await send(message)
 
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        await self.app({**scope, "method": method}, receive, send_with_headers)
+        await self.app({**scope, "path": path, "root_path": "", "method": method}, receive, send_with_headers)

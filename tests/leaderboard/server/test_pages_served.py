@@ -98,6 +98,15 @@ def test_a_page_cannot_be_posted_to(site):
     assert "<script>" not in answer.text
 
 
+def test_a_prefix_is_cut_off_by_the_server_or_by_its_proxy(own, serve):
+    served = serve(own.path, url_prefix="/shift/")
+    assert served.get("shift/api/v1/healthz").json() == served.get("api/v1/healthz").json()
+    assert served.get("shift/board.toml").content == served.get("board.toml").content
+    moved = served.get("shift")
+    assert (moved.status_code, moved.headers["Location"]) == (308, "/shift/")
+    assert served.json("openapi.json")["servers"] == [{"url": "/shift"}]
+
+
 def test_while_new_pages_are_computed_the_old_ones_are_served(own, serve, monkeypatch):
     served = serve(own.path)
     before = served.get("").content

@@ -1,0 +1,118 @@
+"""Connections that send nothing do not keep others out, and do not fill the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+import uvicorn
+from farshift.leaderboard.server import serving
+from farshift.leaderboard.server.serving import BoundedProtocol, LogRequests, handle_loop_error, limit_connections
+
+GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def hello(scope: Any, receive: Any, send: Any) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        return await send({"type": "lifespan.startup.complete"})
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
+    await send({"type": "http.response.body", "body": b"hello"})
+
+
+@contextmanager
+def run_server(most: int) -> Iterator[tuple[str, int]]:
+    """The address of a server that accepts so many connections."""
+    protocol = type("Few", (BoundedProtocol,), {"most": most})
+    with socket.create_server(("127.0.0.1", 0)) as line:
+        options: Any = {"http": protocol, "log_config": None, "log_level": "critical", "timeout_graceful_shutdown": 1}
+        server = uvicorn.Server(uvicorn.Config(LogRequests(hello), **options))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [line]}, daemon=True)
+        thread.start()
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield line.getsockname()
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(autouse=True)
+def nothing_logged(monkeypatch):
+    monkeypatch.setattr(serving, "_counts", {})
+
+
+def get(line: socket.socket) -> None:
+    line.sendall(GET)
+    answer = b""
+    while not answer.endswith(b"hello"):
+        piece = line.recv(1000)
+        assert piece, "it was closed"
+        answer += piece
+
+
+@pytest.mark.attack("visitor", "many connections that send nothing")
+def test_where_all_connections_are_in_use_the_one_that_has_waited_longest_is_closed(caplog):
+    with run_server(most=3) as address, ExitStack() as stack:
+        lines = []
+        for number in range(9):
+            lines.append(stack.enter_context(socket.create_connection(address, 60)))
+            if number >= 3:
+                assert lines[number - 3].recv(1) == b"", "the longest without a request"
+        for line in lines[6:]:
+            get(line)
+    assert [record.getMessage() for record in caplog.records if record.name == "farshift.connections"] == [
+        "1 connections closed: at most 3 at once"
+    ]
+
+
+@pytest.mark.attack("visitor", "headers of requests that arrive slowly, or never")
+@pytest.mark.parametrize("first", [b"", GET], ids=["the first request", "a later one"])
+def test_headers_that_do_not_end_are_not_waited_for(monkeypatch, first):
+    monkeypatch.setattr(serving, "HEADERS_SECONDS", 0.2)
+    with run_server(most=10) as address, socket.create_connection(address, 60) as line:
+        if first:
+            get(line)
+        line.sendall(b"GET / HTTP/1.1\r\n")
+        line.settimeout(0.02)
+        while True:
+            try:
+                line.sendall(b"X: x\r\n")
+                assert line.recv(1) == b""
+                break
+            except TimeoutError:
+                pass
+            except OSError:  # closed while it was sending
+                break
+
+
+@pytest.mark.attack("visitor", "more connections than a process may have open files")
+def test_what_cannot_be_accepted_is_one_line_a_minute(caplog, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(serving.time, "monotonic", lambda: now[0])
+    loop = asyncio.new_event_loop()
+    refused = {"message": "socket.accept() out of system resource", "exception": OSError(24, "Too many open files")}
+    for _ in range(500):
+        handle_loop_error(loop, refused)
+    now[0] += 60
+    handle_loop_error(loop, refused)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{count} connections not accepted: [Errno 24] Too many open files" for count in (1, 500)
+    ]
+    handle_loop_error(loop, {"message": "something else"})
+    assert caplog.records[-1].getMessage() == "something else"
+    assert caplog.records[-1].levelno == logging.ERROR
+    loop.close()
+
+
+@pytest.mark.parametrize(("files", "most"), [(-1, 2000), (16384, 2000), (1024, 320), (256, 16)])
+def test_there_are_fewer_connections_than_open_files(monkeypatch, files, most):
+    monkeypatch.setattr(serving.resource, "getrlimit", lambda _: (files, files))
+    assert limit_connections() == most
