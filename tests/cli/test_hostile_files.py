@@ -142,13 +142,6 @@ def board(card: str) -> Callable[[Path], list[object]]:
     return make
 
 
-def board_in_zip(folder: Path) -> list[object]:
-    with ZipFile(folder / "board.zip", "w") as archive:
-        archive.writestr("board.toml", NESTED)
-        archive.writestr("ledger.jsonl", "")
-    return ["board", "standings", folder / "board.zip"]
-
-
 def ledger(folder: Path) -> list[object]:
     board(f'format = 2\nname = "b"\nkey = "{"0" * 64}"\n')(folder)
     (folder / "board/ledger.jsonl").write_text('{"seq":' + "[" * DEEP + "\n")
@@ -311,7 +304,6 @@ DEEPER = "it is nested over 100 deep"
 CASES: dict[str, tuple[Callable[[Path], list[object] | str], str]] = {
     "a board's card, nested": (board(NESTED), DEEPER),
     "a board's card, dotted": (board(DOTTED), DEEPER),
-    "a board's card in a zip": (board_in_zip, DEEPER),
     "a ledger": (ledger, "line 1 is not a record"),
     "a run's card": (deep_run, DEEPER),
     "a draft": (lambda folder: built(folder, "a.csv", b"", f"files = {'[' * DEEP}"), DEEPER),
