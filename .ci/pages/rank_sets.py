@@ -62,6 +62,8 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
 if __name__ == "__main__":
     stored = json.loads(STORE.read_text("utf-8"))
     for benchmark in sys.argv[1:] or sorted(stored):
+        if not list_ranked(benchmark):
+            sys.exit(f"{benchmark}: no recorded result learnt the task in distribution, so none is ranked")
         stored[benchmark] = compute_ranks(benchmark)
         lines = [f"{json.dumps(name)}: {json.dumps(stored[name])}" for name in sorted(stored)]
         STORE.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")

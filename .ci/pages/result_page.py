@@ -34,6 +34,10 @@ PUBLISHED |= {"mmd": 84.6, "dann": 83.6, "cdann": 82.6, "sagnet": 86.3, "vrex": 
 PACS_ROWS = (*(name + ENCODED for name in (*PUBLISHED, "logistic-regression", "linear")), "cnn", "resnet")
 TABLES = ("boosted-trees", "random-forest", "mlp", "logistic-regression", "group-dro", "coral")
 SENTENCES = " (all-minilm-l6-v2)"
+CIFAR = "cifar10_pictures_corrupted/common"
+DEPTHS = {20: 91.73, 32: 92.63, 44: 93.1, 56: 93.39}
+"""The published accuracy on CIFAR-10's own test pictures, by the layers of a network (`loaders/weights/`)."""
+PICTURES = (*(name + ENCODED for name in ("erm", "logistic-regression", "linear", "sam", "mixup", "swad")), "cnn")
 TEXTS = (*(name + SENTENCES for name in ("logistic-regression", "linear", "erm", "boosted-trees", "knn")), "mlp")
 
 
@@ -46,6 +50,8 @@ def build_result_pages() -> dict[str, str]:
         "pacs": _render_pacs(scores),
         "tables": _render_tables(TABLES, scores, ("tabular", "array")),
         "texts": _render_tables(TEXTS, scores, ("text",)),
+        "pictures": _render_tables(PICTURES, scores, ("image",), apart=PACS),
+        "cifar": _render_cifar(scores),
         "kinds": "\n\n".join(f"### {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS),
     }
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
@@ -98,13 +104,25 @@ def _render_pacs(scores: Scores) -> str:
     return format_table(("baseline", *(f"`{name}`" for name in PACS), "DomainBed"), rows)
 
 
-def _render_tables(models: tuple[str, ...], scores: Scores, modalities: tuple[str, ...]) -> str:
-    """The collected data of these modalities on which the first model is recorded."""
+def _render_cifar(scores: Scores) -> str:
+    """Each network, with a logistic regression as its head: what is published, ID, OOD and the gap."""
+    known = {depth: scores[CIFAR][f"logistic-regression (cifar10-resnet{depth})"] for depth in DEPTHS}
+    rows = [
+        (f"`cifar10-resnet{depth}`", f"{DEPTHS[depth]:.1f}", *map(_format_estimate, (score.id, score.ood, score.gap)))
+        for depth, score in known.items()
+    ]
+    return format_table(("network", "published", "ID", "OOD", "gap"), rows)
+
+
+def _render_tables(
+    models: tuple[str, ...], scores: Scores, modalities: tuple[str, ...], apart: tuple[str, ...] = ()
+) -> str:
+    """The collected data of these modalities on which the first model is recorded, but those that stand `apart`."""
     names = [entry.name for entry in list_benchmarks() if entry.modality in modalities and not entry.generated]
     rows = [
         (_format_benchmark(name), *(_format_ranked(name, model, scores) for model in models))
         for name in names
-        if models[0] in scores.get(name, ())
+        if models[0] in scores.get(name, ()) and name not in apart
     ]
     return format_table(("benchmark", *(f"`{name}`" for name in models)), rows)
 
