@@ -165,9 +165,12 @@ def print_catalogue(
 
 
 def _align_cells(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows with a blank before them, as tables have, and two or more between cells; names and kinds are aligned."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:2]
-    cells = [[*(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)), *row[2:]] for row in rows]
+    """Rows with a blank before them, as tables have, and two or more between cells. Columns are aligned up to the first
+    of long cells, such as the counts of a split's parts, to whose width all that have none would be padded."""
+    widest = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    long = next((number for number, width in enumerate(widest) if number and width > _NAME), len(widest))
+    widths = [width if number < long else 0 for number, width in enumerate(widest)]
+    cells = [[f"{cell:{width}}" for cell, width in zip(row, widths, strict=True)] for row in rows]
     return [f" {'  '.join(row)}".rstrip() for row in cells]
 
 
