@@ -48,6 +48,7 @@ def build_result_pages() -> dict[str, str]:
         scores.setdefault(score.benchmark, {})[score.model] = score
     tables = {
         "pacs": _render_pacs(scores),
+        "longer": _render_longer(scores),
         "tables": _render_tables(TABLES, scores, ("tabular", "array")),
         "texts": _render_tables(TEXTS, scores, ("text",)),
         "pictures": _render_tables(PICTURES, scores, ("image",), apart=PACS),
@@ -102,6 +103,21 @@ def _render_pacs(scores: Scores) -> str:
         for model, recipe in ((model, get_recipe_name(model)) for model in PACS_ROWS)
     ]
     return format_table(("baseline", *(f"`{name}`" for name in PACS), "DomainBed"), rows)
+
+
+def _render_longer(scores: Scores) -> str:
+    """The same baselines under the budget `full`: OOD under `quick`, then under `full` with its interval."""
+    longer = {name: {score.model: score for score in results(on=name, budget="full")} for name in PACS}
+    models = [model for model in PACS_ROWS if all(model in longer[name] for name in PACS)]
+    rows = [
+        (f"`{model}`", *(_format_change(scores[name][model].ood, longer[name][model].ood) for name in PACS))
+        for model in models
+    ]
+    return format_table(("baseline", *(f"`{name}`" for name in PACS)), rows)
+
+
+def _format_change(before: Estimate, after: Estimate) -> str:
+    return f"{100 * before.value:z.1f} → {_format_estimate(after)}"
 
 
 def _render_cifar(scores: Scores) -> str:
