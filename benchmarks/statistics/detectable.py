@@ -9,8 +9,11 @@ with 80 % power (2.80 se with many rows, and more with few seeds or clusters). s
 (interval.py): over paired rows or clusters, and the training seeds of both entries.
 
 se is either *measured*, as the average over all pairs of entries, or *assumed*: for two entries that disagree in
-correctness on a share d of the n rows, se^2 = d / n, without training noise, for which there is no generally valid
-assumption.
+correctness on a share d of the n rows, with an intraclass correlation r of these disagreements in clusters of n_c rows,
+
+    se^2 = d / n (1 + r (sum_c n_c^2 / n - 1))
+
+(the design effect of Kish 1965), without training noise, for which there is no generally valid assumption.
 """
 
 from __future__ import annotations
@@ -125,11 +128,16 @@ def _estimate_seed_variance(sample: Sample, seeds: int | None) -> VarianceEstima
     return VarianceEstimate(estimate.variance * len(sample.per_seed) / seeds, seeds - 1) if seeds > 1 else None
 
 
-def assume_detectable(rows: int, clusters: Codes | None = None) -> Detectable:
+def assume_detectable(rows: int, clusters: Codes | None = None, within: float = 0.0) -> Detectable:
     """Compute the minimum detectable difference in the share of correct rows, for two entries that disagree on a share
-    `DISAGREEMENT` of `rows` rows, whose disagreements are independent. clusters (rows,): as from `encode_clusters`."""
-    df = rows - 1.0
+    `DISAGREEMENT` of `rows` rows, with intraclass correlation `within` of disagreements in a cluster.
+
+    clusters (rows,): as from `encode_clusters`. `within` has no effect if clusters are fixed, or if there is only
+    one."""
+    variance, df = DISAGREEMENT / rows, rows - 1.0
     if clusters is not None and choose_cluster_treatment(clusters) == "random":
+        sizes = np.bincount(clusters)
+        variance *= 1 + within * (float((sizes**2).sum()) / rows - 1)
         df = estimate_mean_covariance(np.zeros((1, rows)), clusters)[1]
-    difference = float(compute_detectable_differences([VarianceEstimate(DISAGREEMENT / rows, df)])[0])
+    difference = float(compute_detectable_differences([VarianceEstimate(variance, df)])[0])
     return Detectable(difference, difference, difference, 0, 0)

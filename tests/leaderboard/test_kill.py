@@ -83,7 +83,7 @@ def with_a_window(folder: Path) -> Path:
     fs.evaluate(lambda seed: models.Adder(seed, 0.1), on=ON, seeds=1, out=folder / "run", name="one model")
     submit_runs(board, pack_runs([folder / "run"], folder / "s.zip", team="us"))
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    window = seal_benchmark(board, "coins/longer", "now", tomorrow)
+    window = seal_benchmark(board, "coins/longer", tomorrow)
     answers = answered(draw_folder(board, window), folder, "ann", seeds=1)
     answers.rename(folder / "answers.zip")
     return folder
