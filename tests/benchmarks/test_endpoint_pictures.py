@@ -155,6 +155,6 @@ def test_benchmarks_of_pictures_name_their_classes_and_read_an_answer(name, says
     assert pin.k == 0
     assert all(re.search(rf"\b{word}\b", pin.instruction) for word in task.names)
     with llm(lambda text: says) as site:
-        asked = from_spec(f"tiny@{site.url}", {})(0, task, "cpu", Prompt(pin, task, ()))
-        assert asked.predict({"image": column(picture(1))}) == [category]
+        model = from_spec(f"tiny@{site.url}", {})(0, task, "cpu", Prompt(pin, task, ()))
+        assert model.predict({"image": column(picture(1))}) == [category]
         assert [piece["type"] for piece in message(site)] == ["text", "image_url", "text"]

@@ -83,9 +83,9 @@ def test_a_search_that_matches_nothing_says_what_a_search_is():
     ],
 )
 def test_a_paper_is_found_by_its_arxiv_number_and_its_title(command, search, name):
-    found = [item["name"] for item in document(*command, search)]
-    assert name in found
-    assert len(found) < len(document(*command))
+    names = [item["name"] for item in document(*command, search)]
+    assert name in names
+    assert len(names) < len(document(*command))
 
 
 def test_a_search_of_several_words_that_matches_nothing_says_what_each_finds():
