@@ -3,6 +3,7 @@ its shift, its tables, and figures of its main table."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -128,15 +129,19 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
 
 
 def _describe_rule(name: str, parameters: Mapping[str, Any]) -> str:
-    """Return what a rule does, in a sentence that names its parameters, and the short ones' values; the others are on
-    the split's page."""
+    """Return what a rule does, in a sentence with the values of the parameters that it names, and those of others
+    after it; lists and tables are on the split's page."""
     try:
-        title = find_rule(name).title.replace("`", "")
+        title = find_rule(name).title
     except FarshiftError:
         return f"{name}: a rule that this version of Farshift does not know"
     short = {key: value for key, value in sorted(parameters.items()) if isinstance(value, str | int | float)}
-    values = ", ".join(f"{key} = {value}" for key, value in short.items() if key != "seed")
-    return f"{name}: {title} ({values})" if values else f"{name}: {title}"
+    named = set(re.findall(r"`(\w+)`", title))
+    sentence = re.sub(
+        r"`(\w+)`", lambda match: f"{match[1]} ({short[match[1]]})" if match[1] in short else match[1], title
+    )
+    others = ", ".join(f"{key} = {value}" for key, value in short.items() if key not in named | {"seed"})
+    return f"{name}: {sentence} ({others})" if others else f"{name}: {sentence}"
 
 
 def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
