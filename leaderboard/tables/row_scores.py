@@ -2,7 +2,8 @@
 
 Rank sets, ties and paired differences need the scores of rows, not only their means. They are a pure function of the
 stored submission; the cache `derived/rows/<entry>-<key>.npz` may be deleted at any time. Cached rows are checked
-against a digest at the end of the file and the score in the ledger; a file that does not match is computed again.
+against a digest at the end of the file, the file's own name inside it (two entries may have the same scores and other
+cards) and the score in the ledger; a file that does not match is computed again.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .table import explain_outdated
 
-CACHE_VERSION = 12
+CACHE_VERSION = 13
 """Version of the cache format: raise it with every change of the content."""
 
 MANY = 12
@@ -112,11 +113,11 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> None:
     """Compute and cache the rows of a run, with the model card of its team."""
-    write_atomically(path, serialise_rows(compute_entry_rows(entry, model)), ADVICE)
+    write_atomically(path, serialise_rows(compute_entry_rows(entry, model), path.name), ADVICE)
 
 
-def serialise_rows(rows: EntryRows) -> bytes:
-    """Serialise the rows to an .npz file followed by a digest."""
+def serialise_rows(rows: EntryRows, file_name: str) -> bytes:
+    """Serialise the rows to the .npz file of this name, followed by a digest."""
     arrays: dict[str, NDArray[Any]] = {}
     for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
         arrays[f"{view}.bounds"] = np.array(sample.bounds)
@@ -131,6 +132,7 @@ def serialise_rows(rows: EntryRows) -> bytes:
             if sample.ends is not None:
                 arrays[f"{view}.ends"] = sample.ends
     header = {
+        "file": file_name,
         "floor": rows.floor,
         "odd": list(rows.odd),
         "worst": rows.worst,
@@ -150,11 +152,13 @@ def _shrink_scores(scores: NDArray[np.float64]) -> NDArray[Any]:
     return integers if np.array_equal(integers, scores) else scores
 
 
-def deserialise_rows(content: bytes) -> EntryRows:
+def deserialise_rows(content: bytes, file_name: str) -> EntryRows:
     """Inverse of `serialise_rows`. Raises `ValueError`, `KeyError`, `OSError` or `BadZipFile` if the content is
-    damaged."""
+    damaged or another file's."""
     with np.load(io.BytesIO(strip_digest(content)), allow_pickle=False) as arrays:
         header = parse_json(arrays["said"].tobytes())
+        if header["file"] != file_name:
+            raise ValueError(f"the rows of {header['file']}")
         on_id, on_ood = (_deserialise_sample(arrays, view, header["clustering"][view]) for view in VIEWS)
         declared, odd = tuple(header["declared"]), tuple(header["odd"])
         return EntryRows(on_id, on_ood, header["worst"], declared, header["floor"], odd, header["card"])
@@ -174,7 +178,8 @@ def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clusterin
 def _read_cached_rows(board: BoardView, standing: ScoredEntry) -> EntryRows | None:
     """The cached rows of an entry; None if there are none, or they do not match its score."""
     try:
-        rows = deserialise_rows(_get_rows_path(board, standing).read_bytes())
+        path = _get_rows_path(board, standing)
+        rows = deserialise_rows(path.read_bytes(), path.name)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
     fits = all(

@@ -48,7 +48,7 @@ def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back
     rows = compute_entry_rows(valid(run), ModelCard())
     assert rows.odd == ()
     assert rows.floor == pytest.approx(1 / 97, abs=0.01)
-    again = deserialise_rows(serialise_rows(rows))
+    again = deserialise_rows(serialise_rows(rows, "a.npz"), "a.npz")
     assert (again.odd, again.floor) == (rows.odd, rows.floor)
 
 
