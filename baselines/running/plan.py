@@ -58,12 +58,14 @@ class Plan:
 
     @property
     def name(self) -> str:
-        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's."""
+        """The model's name on the run card: the recipe's, with the network or weights that replace the recipe's, and
+        whether these are trained too: `erm (efficientnet-lite0, fine-tuned)`."""
         weights, shipped = self.weights, find_recipe(self.recipe.name).for_budget(self.budget.name)
         if not weights or weights == list_weight_specs(shipped, [shipped.settings_on(self.benchmark.name)]):
             swapped = self.recipe.network != shipped.network and not self.recipe.published
             return f"{self.recipe.name} ({self.recipe.network})" if swapped else self.recipe.name
-        return f"{self.recipe.name} ({', '.join(map(format_weights_name, weights))})"
+        tuned = ["fine-tuned"] if self.recipe.network == "pretrained" != shipped.network else []
+        return f"{self.recipe.name} ({', '.join([*map(format_weights_name, weights), *tuned])})"
 
     @property
     def weights(self) -> list[str]:

@@ -342,10 +342,13 @@ def test_several_baselines_train_on_features_of_a_network_by_name(farshift: Any,
     done = farshift("splits", "build", "draft.toml", "--json")
     assert done.returncode == 0, done.stderr
     run = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "2", "--steps", "3")
-    for option, baselines in (("--encoder", ("mlp", "coral", "knn")), ("--fine-tune", ("erm", "coral"))):
+    for option, baselines, weights in (
+        ("--encoder", ("mlp", "coral", "knn"), "tiny"),
+        ("--fine-tune", ("erm", "coral"), "tiny, fine-tuned"),  # another model than one on its features
+    ):
         done = farshift("run", *baselines, option, "tiny", *run, "--out", option.strip("-"), "--json")
         assert done.returncode == 0, done.stderr
-        assert [score["model"] for score in json.loads(done.stdout)] == [f"{name} (tiny)" for name in baselines]
+        assert [score["model"] for score in json.loads(done.stdout)] == [f"{name} ({weights})" for name in baselines]
         card = read_run(f"{option.strip('-')}/coral").card
         assert card.model.extra["pretrained"] == describe_weights(["tiny"])
     assert [path for path, _ in site.requests] == ["/tiny/tiny.th"]

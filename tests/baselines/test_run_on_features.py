@@ -83,7 +83,7 @@ def test_several_baselines_train_a_pretrained_network_further(farshift, home):
     done = farshift("run", "erm", "coral", "--fine-tune", "./tiny-resnet", *run)
     assert done.returncode == 0, done.stderr
     assert [score["model"] for score in json.loads(done.stdout)] == [
-        f"{name} (tiny-resnet)" for name in ("erm", "coral")
+        f"{name} (tiny-resnet, fine-tuned)" for name in ("erm", "coral")
     ]
     card = read_run("runs/coral").card
     assert card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
