@@ -1,4 +1,5 @@
-"""Compute the rank sets of recorded results, which docs/results.md shows: they need the data, and the pages do not.
+"""Compute the rank sets of recorded results, and the shares of wrong labels that they memorised, for
+docs/results.md: this needs the data, and the pages do not.
 
 python .ci/pages/rank_sets.py [BENCHMARK ..]    compute those of some benchmarks anew, by default of all stored ones
 
@@ -19,6 +20,7 @@ from farshift.baselines.running.recorded_scores import find_undertrained, read_r
 from farshift.baselines.running.results import digest_result, find_recorded_run
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.comparison.compare import Side
+from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.joint_covariance import estimate_joint_covariance
 from farshift.benchmarks.statistics.ranks import compute_rank_sets
 
@@ -41,10 +43,18 @@ def digest_results(benchmark: str, names: list[str]) -> str:
 @cache
 def read_ranks(benchmark: str) -> dict[str, tuple[int, int]]:
     """The lowest and highest rank of each ranked result, by baseline; empty if none are stored for these results."""
-    stored = json.loads(STORE.read_text("utf-8")).get(benchmark, {})
-    if stored.get("results") != digest_results(benchmark, list_ranked(benchmark)):
-        return {}
-    return {name: (low, high) for name, (low, high) in stored["ranks"].items()}
+    return {name: (low, high) for name, (low, high) in _read_stored(benchmark).get("ranks", {}).items()}
+
+
+def read_memorised(benchmark: str) -> dict[str, list[float]]:
+    """The share of wrong training labels given back, with its interval, by ranked result; empty if none are stored."""
+    found: dict[str, list[float]] = _read_stored(benchmark).get("memorised", {})
+    return found
+
+
+def _read_stored(benchmark: str) -> dict[str, Any]:
+    stored: dict[str, Any] = json.loads(STORE.read_text("utf-8")).get(benchmark, {})
+    return stored if stored.get("results") == digest_results(benchmark, list_ranked(benchmark)) else {}
 
 
 def compute_ranks(benchmark: str) -> dict[str, Any]:
@@ -56,7 +66,15 @@ def compute_ranks(benchmark: str) -> dict[str, Any]:
     better = find_benchmark(benchmark).metrics[0].better
     sets = compute_rank_sets(joint, better, stream=f"results/{benchmark}")
     ranks = {name: [int(sets.low[k]), int(sets.high[k])] for k, name in enumerate(known)}
-    return {"results": digest_results(benchmark, names), "ranks": ranks}
+    return {"results": digest_results(benchmark, names), "ranks": ranks} | _estimate_memorised(benchmark, names)
+
+
+def _estimate_memorised(benchmark: str, names: list[str]) -> dict[str, Any]:
+    """The share of wrong training labels that each result gives back, with its interval, if the benchmark has them."""
+    if "memorised" not in find_benchmark(benchmark).definition.views:
+        return {}
+    estimates = {name: estimate_mean(Side(find_recorded_run(benchmark, name)).sample("memorised")) for name in names}
+    return {"memorised": {name: [found.value, found.low, found.high] for name, found in estimates.items()}}
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 In the template {BENCHMARK|MODEL|VIEW} is a score with its interval (id, ood or gap), and {first|BENCHMARK} how many
 can be first. A comment `holds: A < B` states that the interval of A is below that of B, `holds: first|BENCHMARK|MODEL`
 that the model can be first, `behind|..` that it cannot: if one is no longer true, no page is generated. A plus sign
-stands for `ENCODED`.
+stands for `ENCODED`, # for `TUNED`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,27 @@ from farshift.benchmarks.listing import benchmarks as list_benchmarks
 from farshift.benchmarks.statistics.interval import Estimate
 from farshift.splits.manifest import KINDS
 from markdown_text import format_table
-from rank_sets import list_ranked, read_ranks
+from rank_sets import list_ranked, read_memorised, read_ranks
 from result_figure import draw_panels
 
 Scores = Mapping[str, Mapping[str, RecordedScore]]
 
 TEMPLATE = Path(__file__).with_name("results_template.md")
-ENCODED = " (efficientnet-lite0)"
+ENCODED, TUNED = " (efficientnet-lite0)", " (efficientnet-lite0, fine-tuned)"
 PACS = tuple(f"pacs/{domain}" for domain in ("art_painting", "cartoon", "photo", "sketch"))
 PUBLISHED = {"erm": 85.5, "irm": 83.5, "group-dro": 84.4, "domain-mixup": 84.6, "mldg": 84.9, "coral": 86.2}
 PUBLISHED |= {"mmd": 84.6, "dann": 83.6, "cdann": 82.6, "sagnet": 86.3, "vrex": 84.9, "rsc": 85.2}
 """DomainBed's mean over the domains: domainbed/results/2020_10_06_7df6f06/results.tex, training-domain validation."""
-PACS_ROWS = (*(name + ENCODED for name in (*PUBLISHED, "logistic-regression", "linear")), "cnn", "resnet")
+PACS_ROWS = (
+    "erm" + TUNED,
+    "coral" + TUNED,
+    *(name + ENCODED for name in (*PUBLISHED, "logistic-regression", "linear")),
+    "cnn",
+    "resnet",
+)
 TABLES = ("boosted-trees", "random-forest", "mlp", "logistic-regression", "group-dro", "coral")
 SENTENCES = " (all-minilm-l6-v2)"
+NOISE = "cifar10_pictures/human_worst"
 CIFAR = "cifar10_pictures_corrupted/common"
 DEPTHS = {20: 91.73, 32: 92.63, 44: 93.1, 56: 93.39}
 """The published accuracy on CIFAR-10's own test pictures, by the layers of a network (`loaders/weights/`)."""
@@ -52,11 +59,13 @@ def build_result_pages() -> dict[str, str]:
         "tables": _render_tables(TABLES, scores, ("tabular", "array")),
         "texts": _render_tables(TEXTS, scores, ("text",)),
         "pictures": _render_tables(PICTURES, scores, ("image",), apart=PACS),
+        "noise": _render_noise(scores[NOISE]),
         "cifar": _render_cifar(scores),
         "kinds": "\n\n".join(f"### {kind.capitalize()}\n\n{_render_kind(kind, scores)}" for kind in KINDS),
     }
     text = fill_template(TEMPLATE.read_text("utf-8"), scores, tables)
-    return {"results.md": text, "figures/pacs.svg": _draw_pacs(scores)}
+    noise = draw_panels({NOISE: scores[NOISE]}, [name for name in scores[NOISE] if name != CONSTANT], across=400)
+    return {"results.md": text, "figures/pacs.svg": _draw_pacs(scores), "figures/human_noise.svg": noise}
 
 
 def fill_template(template: str, scores: Scores, tables: Mapping[str, str]) -> str:
@@ -72,7 +81,7 @@ def fill_template(template: str, scores: Scores, tables: Mapping[str, str]) -> s
 
 def _holds(condition: str, scores: Scores) -> bool:
     if condition.startswith(("first|", "behind|")):
-        place, benchmark, model = condition.replace("+", ENCODED).split("|")
+        place, benchmark, model = _expand(condition).split("|")
         return (read_ranks(benchmark)[model][0] == 1) == (place == "first")
     left, right = condition.split(" < ")
     low = _find_estimate(right, scores).low if "|" in right else float(right)
@@ -80,12 +89,16 @@ def _holds(condition: str, scores: Scores) -> bool:
 
 
 def _find_estimate(name: str, scores: Scores) -> Estimate:
-    benchmark, model, view = name.replace("+", ENCODED).split("|")
+    benchmark, model, view = _expand(name).split("|")
     if model not in scores.get(benchmark, {}):
         address = f"baseline:{model}@{benchmark}"
         raise ValueError(f"no score by this scorer is stored: farshift baselines record '{address}'")
     estimate: Estimate = getattr(scores[benchmark][model], view)
     return estimate
+
+
+def _expand(name: str) -> str:
+    return name.replace("+", ENCODED).replace("#", TUNED)
 
 
 def _draw_pacs(scores: Scores) -> str:
@@ -118,6 +131,22 @@ def _render_longer(scores: Scores) -> str:
 
 def _format_change(before: Estimate, after: Estimate) -> str:
     return f"{100 * before.value:z.1f} → {_format_estimate(after)}"
+
+
+def _render_noise(known: Mapping[str, RecordedScore]) -> str:
+    """Every baseline on the features: true, restored and memorised labels, the best first."""
+    memorised = read_memorised(NOISE)
+    rows = [
+        (
+            f"`{model}`",
+            _format_estimate(score.id),
+            _format_ranked(NOISE, model, {NOISE: known}),
+            _format_shares(*memorised[model]) if model in memorised else "",
+        )
+        for model, score in known.items()
+        if model != CONSTANT
+    ]
+    return format_table(("baseline", "true", "restored", "memorised"), rows)
 
 
 def _render_cifar(scores: Scores) -> str:
@@ -181,6 +210,9 @@ def _format_ranked(benchmark: str, model: str, scores: Scores) -> str:
 
 
 def _format_estimate(estimate: Estimate, percent: bool = True) -> str:
-    ends = (estimate.value, estimate.low, estimate.high)
+    return _format_shares(estimate.value, estimate.low, estimate.high, percent=percent)
+
+
+def _format_shares(*ends: float, percent: bool = True) -> str:
     value, low, high = (f"{100 * number:z.1f}" if percent else f"{number:z.3f}" for number in ends)
     return f"{value} [{low}, {high}]"
