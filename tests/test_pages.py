@@ -139,7 +139,8 @@ def test_the_figure_has_a_dot_and_a_ring_for_each_score(pages):
     panels = picture.findall(f"{namespace}g")
     assert len(panels) == 4
     for panel in panels:
-        names = {score.model.partition(" (")[0] for score in results(on=panel.findtext(f"{namespace}text"))}
+        models = {score.model for score in results(on=panel.findtext(f"{namespace}text"))}
+        names = {name.partition(" (")[0] + ", fine-tuned" * name.endswith(", fine-tuned)") for name in models}
         shown = [text.text for text in picture.findall(f"{namespace}text") if text.text in names]
         assert shown
         assert len(panel.findall(f"{namespace}circle")) == 2 * len(shown)
