@@ -97,7 +97,7 @@ class Join(BaseModel):
 
 
 class TableOptions(ReaderOptions):
-    """Options of the reader `table`; `table.pieces` documents them."""
+    """Options of the reader `table`; `table.read` documents them."""
 
     READER = "table"
 

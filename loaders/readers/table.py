@@ -49,15 +49,15 @@ _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
 
 
-def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
-    """Read the rows of all files; see `pieces`."""
-    tables = list(pieces(files, schema=schema, **options))
+def read_table(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
+    """Return the rows of all files as one table; see `read`."""
+    tables = list(read(files, schema=schema, **options))
     if not tables:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
+def read(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
     """Yield the rows of all files in blocks, as the fields of `schema` (without a schema, with the file's columns).
 
     Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; by default from the name), `members` (of
