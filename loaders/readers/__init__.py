@@ -27,7 +27,7 @@ FAMILIES = {
         *("camera_traps", "celeba", "clothing1m", "cue_conflict"),
         *("food101n", "objectnet", "waterbirds", "webvision"),
     ),
-    "lines": ("conll", "inflections", "labelled_lines", "labelled_texts", "logic_pairs", "parallel_lines", "svmlight"),
+    "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
     ),
