@@ -25,7 +25,7 @@ FAMILIES = {
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
     "image_sets": (
         *("camera_traps", "celeba", "clothing1m", "cue_conflict"),
-        *("food101n", "objectnet", "waterbirds", "webvision"),
+        *("food101n", "listed_images", "objectnet", "webvision"),
     ),
     "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
@@ -42,8 +42,7 @@ FAMILIES = {
     ),
     "science": ("flip", "ogb_molecules", "survival"),
     "wilds": (
-        *("wilds_amazon", "wilds_camelyon17", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat"),
-        *("wilds_iwildcam", "wilds_poverty", "wilds_py150", "wilds_rxrx1"),
+        *("wilds_amazon", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),
     ),
 }
 """The readers of each module that has several."""

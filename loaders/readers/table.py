@@ -368,9 +368,11 @@ class _FieldMaker:
 
     def _values(self, cells: Cells, field: str, spec: Any) -> Any:
         options, kind, title = self.options, self._field(field), self._title(field)
-        if field in options.texts:
-            return _fill_template(cells, spec)
-        columns = [cells.column(index) for index in find_columns(cells.names, spec, cells.name)]
+        columns = (
+            [pa.chunked_array([_fill_template(cells, spec)])]
+            if field in options.texts
+            else [cells.column(index) for index in find_columns(cells.names, spec, cells.name)]
+        )
         if field in options.maps:
             return map_values(cells, columns[0], options.maps[field], title)
         for bounds, exceeds in ((options.above, np.greater), (options.at_least, np.greater_equal)):
