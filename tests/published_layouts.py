@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from farshift.loaders.acquire.piecewise import add_schema
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import load_reader
+from farshift.loaders.readers import read_tables
 
 
 def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Table:
@@ -18,11 +17,9 @@ def read_small(name: str, files: dict[str, str | bytes], folder: Path) -> pa.Tab
     assert {pin.name for pin in distribution.files} == set(files)
     for file, text in files.items():
         (folder / file).write_bytes(text.encode() if isinstance(text, str) else text)
-    reader = load_reader(distribution.reader)
-    call = getattr(reader, "pieces", reader.read)
     in_order = {pin.name: folder / pin.name for pin in distribution.files}
-    built = call(**add_schema(call, {"files": in_order, **distribution.options}, source.schema))
-    full = built if isinstance(built, pa.Table) else pa.concat_tables(built, promote_options="permissive")
+    tables = read_tables(distribution.reader, {"files": in_order, **distribution.options}, source.schema, name)
+    full = pa.concat_tables(tables, promote_options="permissive")
     return source.schema.conform(full, name)
 
 

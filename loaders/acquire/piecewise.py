@@ -1,4 +1,4 @@
-"""Build a source that is larger than memory, table by table, from a reader that has `pieces(files, **options)`.
+"""Build a source that may be larger than memory from the tables that its reader yields.
 
 Each table's rows are hashed, and appended to files on disk, which are then put into the order of the row ids. The files
 are memory-mapped and never read whole: memory holds the rows of one piece or chunk, and 40 bytes a row for ids and
@@ -8,15 +8,13 @@ digests.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from inspect import signature
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadDefinition
 from ...core.progress import report_progress
 from ...splits.rows import (
     Bytes,
@@ -31,7 +29,6 @@ from ...splits.rows import (
 from ...splits.schema import Field, Schema
 from ..cache.store import make_write_options
 from ..files.reader_errors import convert_reader_errors
-from ..readers import load_reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,22 +43,25 @@ _NARROW = 2**31 - 1
 """The largest number of bytes that 32-bit offsets can address."""
 
 
-def build_in_pieces(reader: str, arguments: dict[str, Any], schema: Schema, where: str, target: Path) -> str:
+def build_in_pieces(tables: Iterable[pa.Table], schema: Schema, where: str, target: Path) -> str:
     """Write a source's rows, in ascending row id with `row_id` and `check`, as one Arrow file `target`.
 
-    `arguments` are the reader's `files` and options; `where` names the source in messages. Returns the digest of the
-    set of rows.
+    `where` names the source in messages. Returns the digest of the set of rows.
     """
     import pyarrow as pa
 
     id_parts: list[NDArray[np.uint64]] = [np.empty(0, np.uint64)]
     digest_parts: list[Bytes] = [np.empty((0, 32), np.uint8)]
+    rows = 0
     with ColumnFiles(schema, target) as stored, ColumnFiles(schema, target) as ordered:
         with convert_reader_errors("its data"):
-            for table, piece_ids, piece_digests in _read_pieces(reader, arguments, schema, where):
+            for piece in tables:
+                table = schema.conform(piece, where)
                 stored.append(table)
-                id_parts.append(piece_ids)
-                digest_parts.append(piece_digests)
+                id_parts.append(compute_first_ids(table, schema))  # as first occurrences
+                digest_parts.append(compute_row_digests(table, schema))
+                report_progress("rows read", rows := rows + table.num_rows)
+            report_progress("rows read", rows, rows)
         ids, digests = np.concatenate(id_parts), np.concatenate(digest_parts)
         del id_parts, digest_parts
         unordered = stored.map_table()
@@ -74,29 +74,6 @@ def build_in_pieces(reader: str, arguments: dict[str, Any], schema: Schema, wher
         table = ordered.map_table().append_column("row_id", pa.array(ids[order]))
         _write_batch(mark_repeated_inputs(table.append_column("check", pa.array(checks)), repeated), target)
     return digest
-
-
-def add_schema(call: Callable[..., Any], arguments: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the arguments of a reader's function: its own, and the source's schema if it has that parameter."""
-    takes_schema = "schema" in signature(call).parameters
-    return {**arguments, "schema": schema} if takes_schema and "schema" not in arguments else arguments
-
-
-def _read_pieces(
-    reader: str, arguments: dict[str, Any], schema: Schema, where: str
-) -> Iterator[tuple[pa.Table, NDArray[np.uint64], Bytes]]:
-    """Yield each piece's rows, with their ids (as first occurrences) and digests."""
-    call = load_reader(reader).pieces
-    try:
-        pieces = call(**add_schema(call, arguments, schema))
-    except TypeError as error:
-        raise BadDefinition(f"{where}: {error}") from error
-    rows = 0
-    for piece in pieces:
-        table = schema.conform(piece, where)
-        yield table, compute_first_ids(table, schema), compute_row_digests(table, schema)
-        report_progress("rows read", rows := rows + table.num_rows)
-    report_progress("rows read", rows, rows)
 
 
 class ColumnFiles:

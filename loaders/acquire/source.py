@@ -6,7 +6,6 @@ generator or a set of pinned files with a reader. Any distribution that gives th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,13 +31,13 @@ from ...splits.rows import (
     mark_repeated_inputs,
 )
 from ...splits.schema import Field, Schema
-from ..cache.store import load_or_write_table, map_table, write_arrow
+from ..cache.store import load_or_write_table, map_table, stage_source, write_arrow
 from ..files.reader_errors import convert_reader_errors
-from ..readers import load_reader
+from ..readers import read_tables
 from .expected import ExpectedCounts
 from .fetch import fetch_file, fetch_unpinned_file
 from .labels import read_class_names
-from .piecewise import add_schema, build_in_pieces
+from .piecewise import build_in_pieces
 from .row_difference import describe_changes
 from .trees import fetch_tree
 
@@ -173,57 +172,34 @@ class Source:
         A source that is not pinned yet is built each time.
         """
         refuse_labels(f"source {self.name}")
-        if not self.definition.digest:
-            return self.build(own_folders)
-        return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders))
+        if self.definition.digest:
+            return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders))
+        with stage_source(f"{self.name}-unpinned") as path:
+            self.write(path, own_folders)
+            return map_table(path)
 
     def require_licence(self) -> None:
         """Raise `LicenceNotAccepted` if the licence has to be accepted and the user has not done so."""
         if self.definition.accept:
             require_accepted_licence(self.definition.accept, f"source {self.name}", self.definition.terms)
 
-    def build(self, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """Return the rows, in memory, from the first available distribution, checked against the pinned count and
-        digest. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
-        return self._try_distributions(lambda way: add_row_ids(self.read(way, own_folders), self.schema))[0]
-
     def write(self, target: Path, own_folders: tuple[Path, ...] = ()) -> tuple[int, str]:
-        """Write the rows that `build` returns to an Arrow file `target`; in bounded memory if the reader has pieces.
-        Returns their number and digest."""
-
-        def write_distribution(distribution: Distribution) -> tuple[pa.Table, str]:
-            digest = self.write_from(distribution, self._make_arguments(distribution, own_folders), target)
-            return map_table(target), digest
-
-        table, digest = self._try_distributions(write_distribution)
-        return table.num_rows, digest
-
-    def write_from(self, distribution: Distribution, arguments: dict[str, Any], target: Path) -> str:
-        """Write the rows that a distribution's reader or generator returns for `arguments` to `target`, as an Arrow
-        file, and return their digest."""
-        if distribution.reader and hasattr(load_reader(distribution.reader), "pieces"):
-            where = f"source {self.name}, {distribution.name}"
-            return build_in_pieces(distribution.reader, arguments, self.schema, where, target)
-        table, digest = add_row_ids(self._make_rows(distribution, arguments), self.schema)
-        write_arrow(table, target)
-        return digest
-
-    def _try_distributions(self, make: Callable[[Distribution], tuple[pa.Table, str]]) -> tuple[pa.Table, str]:
-        """Return the rows and their digest that `make` returns for the first available distribution that has the pinned
-        digest."""
+        """Write the rows of the first available distribution that has the pinned digest to an Arrow file `target`.
+        Returns their number and digest. Raises `LicenceNotAccepted` if the licence has to be accepted first."""
         refuse_labels(f"source {self.name}")
         self.require_licence()
         reasons = []
         for distribution in self.definition.distributions:
             try:
-                rows, digest = make(distribution)
+                digest, _ = self.write_from(distribution, target, own_folders)
             except (Unavailable, BadData) as error:
                 if isinstance(error, MissingGeneratorPackage) and len(self.definition.distributions) == 1:
                     raise
                 reasons.append(f"{distribution.name}: {error}")
                 continue
+            rows = map_table(target)
             if not self.definition.digest or digest == self.definition.digest:
-                return rows, digest
+                return rows.num_rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
             known = describe_changes(self.name, self.definition.digest, rows)
             generator = load_generator(distribution.generator) if distribution.generator else None
@@ -233,36 +209,33 @@ class Source:
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
-    def _make_arguments(self, distribution: Distribution, own_folders: tuple[Path, ...]) -> dict[str, Any]:
-        """The arguments of a generator, derivation or reader: its options, and the base's rows or the fetched files."""
-        if distribution.generator:
-            _refuse_large_numbers(distribution.options, f"source {self.name}, {distribution.name}")
-            return dict(distribution.options)
-        if distribution.derivation:
-            return {"base": find_base_source(distribution).table(own_folders), **distribution.options}
-        return fetch_files(distribution, own_folders)[1]
+    def write_from(
+        self, distribution: Distribution, target: Path, own_folders: tuple[Path, ...] = ()
+    ) -> tuple[str, Distribution]:
+        """Write the rows of a distribution to an Arrow file `target`; from files, in bounded memory. Returns their
+        digest, and the distribution with all its files pinned."""
+        if distribution.reader:
+            where = f"source {self.name}, {distribution.name}"
+            pinned, files = fetch_files(distribution, own_folders)
+            tables = read_tables(distribution.reader, {"files": files, **distribution.options}, self.schema, where)
+            return build_in_pieces(tables, self.schema, where, target), pinned
+        table, digest = add_row_ids(self.compute_rows(distribution, own_folders), self.schema)
+        write_arrow(table, target)
+        return digest, distribution
 
-    def read(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
-        """Return a distribution's rows, cast to the schema, in the distribution's order."""
-        return self._make_rows(distribution, self._make_arguments(distribution, own_folders))
-
-    def _make_rows(self, distribution: Distribution, arguments: dict[str, Any]) -> pa.Table:
-        import pyarrow as pa
-
+    def compute_rows(self, distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> pa.Table:
+        """Return the rows of a generator or a derivation, cast to the schema, in the order in which it makes them."""
         where = f"source {self.name}, {distribution.name}"
         if distribution.generator:
-            call = load_generator(distribution.generator).rows
-        elif distribution.derivation:
-            call = load_module("loaders/derivations", distribution.derivation, "derivation").rows
+            _refuse_large_numbers(distribution.options, where)
+            call, arguments = load_generator(distribution.generator).rows, distribution.options
         else:
-            reader = load_reader(distribution.reader)
-            call = reader.read if hasattr(reader, "read") else reader.pieces
-        if not distribution.generator:
-            arguments = add_schema(call, arguments, self.schema)
+            call = load_module("loaders/derivations", distribution.derivation, "derivation").rows
+            base = find_base_source(distribution).table(own_folders)
+            arguments = {"base": base, "schema": self.schema, **distribution.options}
         with convert_reader_errors("its data"):
             try:
                 table = call(**arguments)
-                table = table if isinstance(table, pa.Table) else pa.concat_tables(table)
             except TypeError as error:
                 raise BadDefinition(f"{where}: {get_first_line(error)}") from error
             return self.schema.conform(table, where)
@@ -297,8 +270,8 @@ def find_base_source(distribution: Distribution) -> Source:
 
 
 def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) -> tuple[Distribution, dict[str, Any]]:
-    """Fetch a distribution's files and trees. Returns the distribution with all of them pinned, and the arguments of
-    its reader (`files` by name, each a path, or the `ArchiveFiles` of a tree; and its options)."""
+    """Fetch a distribution's files and trees. Returns the distribution with all of them pinned, and the files by name,
+    each a path, or the `ArchiveFiles` of a tree."""
     files: dict[str, Any] = {}
     pins: list[FilePin] = []
     for pin in distribution.files:
@@ -311,8 +284,7 @@ def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) 
     for tree in distribution.trees:
         tree, files[tree.name] = fetch_tree(tree, own_folders)
         trees.append(tree)
-    pinned = distribution.model_copy(update={"files": pins, "trees": trees})
-    return pinned, {"files": files, **distribution.options}
+    return distribution.model_copy(update={"files": pins, "trees": trees}), files
 
 
 def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:

@@ -20,7 +20,6 @@ from ..acquire.source import (
     Source,
     apply_own_pin,
     compute_definition_digest,
-    fetch_files,
     find_source,
     make_own_pin_path,
 )
@@ -71,9 +70,8 @@ def _pin_source(source: Source, own_folders: tuple[Path, ...]) -> Source:
 def _build_source(source: Source, distribution: Distribution, own_folders: tuple[Path, ...]) -> Source:
     import tomli_w
 
-    pinned, arguments = fetch_files(distribution, own_folders)
     with stage_source(f"{source.name}-first") as temporary_path:
-        digest = source.write_from(distribution, arguments, temporary_path)
+        digest, pinned = source.write_from(distribution, temporary_path, own_folders)
         rows = map_table(temporary_path)
         if source.definition.expected is not None:
             check_expected(source.definition.expected, rows, f"source {source.name} ({distribution.name})")

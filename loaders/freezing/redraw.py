@@ -58,7 +58,7 @@ def redraw_rows(source: Source, seed: str) -> pa.Table:
     Only the first of rows with equal inputs is included, so that each id is a hash of the inputs alone and does not
     depend on the labels of other rows."""
     redrawable = find_seeded_distribution(source)
-    table = source.read(redrawable.model_copy(update={"options": redrawable.options | {"seed": seed}}))
+    table = source.compute_rows(redrawable.model_copy(update={"options": redrawable.options | {"seed": seed}}))
     _, first = np.unique(compute_first_ids(table, source.schema), return_index=True)
     return add_row_ids(table.take(np.sort(first)), source.schema)[0]
 

@@ -1,29 +1,33 @@
 """Readers: each converts a distribution's files to tables of the source's fields.
 
-A module `<name>.py` is the reader `<name>`. It has `read(files, **options)`, which returns a table, or `pieces(..)`,
-which yields tables. `files` are paths (or `ArchiveFiles`, for folders) by name; a parameter `schema` gets the source's
-schema. In a module of several readers of similar data (`FAMILIES`) the function `<name>` is the reader: it returns a
-table, or yields tables.
+A module `<name>.py` is the reader `<name>`. Its function `read(files, **options)` returns a table, or yields tables
+(for data that are larger than memory). `files` are paths (or `ArchiveFiles`, for folders) by name; a parameter `schema`
+gets the source's schema. In a module of several readers of similar data (`FAMILIES`) the function is called as the
+reader.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from inspect import isgeneratorfunction
-from types import SimpleNamespace
-from typing import Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
-from ...core.errors import BadDefinition, UnknownName
+from ...core.errors import BadDefinition, UnknownName, get_first_line
 from ...core.plugins import PACKAGE, find_files_by_name, load_module
+from ...splits.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FAMILIES = {
     "cifar": ("cifar", "cifar10_pictures"),
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
     "image_sets": (
         *("camera_traps", "celeba", "clothing1m", "cue_conflict"),
-        *("food101n", "objectnet", "waterbirds", "webvision"),
+        *("food101n", "listed_images", "objectnet", "webvision"),
     ),
-    "lines": ("conll", "inflections", "labelled_lines", "labelled_texts", "logic_pairs", "parallel_lines", "svmlight"),
+    "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
     ),
@@ -38,8 +42,7 @@ FAMILIES = {
     ),
     "science": ("flip", "ogb_molecules", "survival"),
     "wilds": (
-        *("wilds_amazon", "wilds_camelyon17", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat"),
-        *("wilds_iwildcam", "wilds_poverty", "wilds_py150", "wilds_rxrx1"),
+        *("wilds_amazon", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),
     ),
 }
 """The readers of each module that has several."""
@@ -47,18 +50,33 @@ FAMILIES = {
 _MODULE_OF = {name: module for module, names in FAMILIES.items() for name in names}
 
 
-def load_reader(name: str) -> Any:
-    """Load a reader, of the package or a user's folder, as an object with `read` or with `pieces`.
-    Raises `UnknownName` if there is none, and `BadDefinition` if its module has none of these."""
+def load_reader(name: str) -> Callable[..., Any]:
+    """Load a reader, of the package or a user's folder, as a function that returns a table or yields tables.
+    Raises `UnknownName` if there is none, and `BadDefinition` if its module has none."""
     files = find_files_by_name("loaders/readers", ".py")
+    call: Callable[..., Any] | None
     if module := _MODULE_OF.get(name):
         if name in files and not files[name].is_relative_to(PACKAGE):
             raise BadDefinition(f"{files[name]}: the package has a reader of this name: rename yours")
         call = getattr(import_module(f".{module}", __name__), name)
-        return SimpleNamespace(**{"pieces" if isgeneratorfunction(call) else "read": call})
-    if name in FAMILIES or name not in files:
+    elif name in FAMILIES or name not in files:
         raise UnknownName("reader", name, {*files, *_MODULE_OF} - (FAMILIES.keys() - _MODULE_OF.keys()))
-    reader = load_module("loaders/readers", name, "reader")
-    if not hasattr(reader, "read") and not hasattr(reader, "pieces"):
-        raise BadDefinition(f"{name}: a reader has read(files, ..) or pieces(files, ..)")
-    return reader
+    else:
+        call = getattr(load_module("loaders/readers", name, "reader"), "read", None)
+    if call is None:
+        raise BadDefinition(f"{name}: a reader has read(files, ..)")
+    return call
+
+
+def read_tables(reader: str, arguments: Mapping[str, Any], schema: Schema, where: str) -> Iterator[pa.Table]:
+    """Yield the tables that a reader makes of `arguments`: its `files` and options. `where` names the source in
+    messages. Raises `BadDefinition` for options that it does not have."""
+    import pyarrow as pa
+
+    call = load_reader(reader)
+    takes_schema = "schema" in signature(call).parameters
+    try:
+        tables = call(**({"schema": schema} if takes_schema else {}), **arguments)
+    except TypeError as error:
+        raise BadDefinition(f"{where}: {get_first_line(error)}") from error
+    yield from [tables] if isinstance(tables, pa.Table) else tables

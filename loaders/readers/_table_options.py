@@ -72,8 +72,8 @@ class Sample(BaseModel):
 
 
 class Join(BaseModel):
-    """Another table that is joined by a key: `on` is the key's column, or { own = its } if the names differ; `prefix`
-    is put before the names of its columns."""
+    """Another table that is joined by a key: `on` is the key's column, { own = its } if the names differ, or "#" for
+    the row's index; `prefix` is put before the names of its columns."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -97,7 +97,7 @@ class Join(BaseModel):
 
 
 class TableOptions(ReaderOptions):
-    """Options of the reader `table`; `table.pieces` documents them."""
+    """Options of the reader `table`; `table.read` documents them."""
 
     READER = "table"
 

@@ -44,12 +44,7 @@ _PIECE = 1 << 25
 """Approximate bytes of arrays per table."""
 
 
-def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
-    """Read the rows of all files; see `pieces`."""
-    return pa.concat_tables(pieces(files, **options))
-
-
-def pieces(
+def read(
     files: Mapping[str, Path | ArchiveFiles],
     *,
     fields: Mapping[str, str],

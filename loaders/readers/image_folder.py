@@ -37,12 +37,7 @@ _SHOWN = 5
 """How many files a message lists."""
 
 
-def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
-    """Read the rows of all images; see `pieces`."""
-    return pa.concat_tables(pieces(files, **options))
-
-
-def pieces(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
+def read(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
     """Yield a row for each image, with its bytes in the field `image` and the fields of its path; about 32 MB per
     table.
 
@@ -67,7 +62,7 @@ def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict
 
 
 class FolderOptions(ReaderOptions, BaseModel):
-    """Options of the readers of folders; `image_folder.pieces` documents them."""
+    """Options of the readers of folders; `image_folder.read` documents them."""
 
     READER = "a folder of files"
 

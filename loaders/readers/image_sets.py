@@ -10,8 +10,11 @@ import pyarrow as pa
 
 from ...core.documents import parse_json
 from ...core.errors import BadData
+from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
-from ._layout import Columns, attach_files, get_archive, read_columns, read_filled_lines, refuse_malformed
+from ..files.patterns import PathPattern
+from ._layout import Columns, attach_files, get_archive, read_filled_lines, refuse_malformed
+from .table import read_table
 
 
 def camera_traps(
@@ -48,6 +51,28 @@ def camera_traps(
         {"category": [kind for _, kind in rows], "domain": [f"location_{location_of[row]}" for row in rows]},
     )
 
+
+def listed_images(
+    files: dict[str, Any], *, schema: Schema, image: str, pattern: str = "{file}", **options: Any
+) -> Iterator[pa.Table]:
+    """Images in one folder or archive, and a table in it that names them.
+
+    Fields: `image`, and those that the reader `table` makes with the other options. image: the template of an image's
+    path from columns of the table ("train/{filename}"). pattern: the pattern of the path (`files/patterns.py`), whose
+    parts are further fields.
+    """
+    archive = get_archive(files)
+    options["texts"] = {**options.get("texts", {}), _PATH: image}
+    rows = read_table({archive.where: archive}, schema=schema, **options).to_pydict()
+    paths = rows.pop(_PATH)
+    path_pattern = PathPattern(pattern)
+    parts = [path_pattern.fits(path) or {} for path in paths]
+    rows |= {name: [own.get(name) for own in parts] for name in path_pattern.parts}
+    yield from attach_files(archive, paths, rows)
+
+
+_PATH = "path of an image"
+"""The column with an image's path; no field has such a name."""
 
 _FACE_PARTS = {"0": "train", "1": "val", "2": "test"}
 
@@ -259,34 +284,6 @@ def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, in
             synset_of[name]: number[label] for label, names in classes_of.items() for name in names.split("; ")
         }
         return by_synset, {folder: number[label] for folder, label in label_of.items() if label in number}
-
-
-_BIRD_PARTS = ("train", "val", "test")
-_BACKGROUNDS = ("land", "water")
-
-
-def waterbirds(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """Waterbirds: images of birds on backgrounds, and `metadata.csv` (Sagawa et al. 2020, arXiv 1911.08731).
-
-    Fields: `image`, `waterbird` (0 or 1), `published` (train, val or test), `background` (land or water), `cell` (the
-    bird and its background, such as "water/land") and `species` (the folder of CUB).
-    """
-    archive = get_archive(files)
-    table = read_columns(archive, "metadata.csv", "img_filename", "y", "split", "place")
-    bird, part, background = map(table.integers, ("y", "split", "place"))
-    if len(bird) and not (set(bird) | set(background) <= {0, 1} and set(part) <= {0, 1, 2}):
-        raise BadData(f"{table.where}: y and place must be 0 or 1, and split must be 0, 1 or 2")
-    yield from attach_files(
-        archive,
-        table["img_filename"].tolist(),
-        {
-            "waterbird": bird,
-            "published": [_BIRD_PARTS[code] for code in part],
-            "background": [_BACKGROUNDS[code] for code in background],
-            "cell": [f"{_BACKGROUNDS[own]}/{_BACKGROUNDS[of]}" for own, of in zip(bird, background, strict=True)],
-            "species": [name.partition("/")[0] for name in table["img_filename"]],
-        },
-    )
 
 
 def webvision(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -180,77 +179,6 @@ def inflections(files: dict[str, Path], *, train: str, tests: dict[str, str]) ->
     return pa.table(columns)
 
 
-def labelled_texts(
-    files: dict[str, Path],
-    *,
-    texts: dict[str, str],
-    labels: dict[str, str],
-    classes: list[str],
-    constants: dict[str, dict[str, str]],
-    relabelled: Mapping[str, dict[str, str]] = _NONE,
-    number: str = "",
-) -> pa.Table:
-    """Labelled texts: tab-separated tables whose first line names the columns; cells with quotes are quoted.
-
-    A second file may have other labels of the same texts in the same order, such as distant supervision.
-
-    One row per line of the files in `constants`, in that order.
-
-    texts, labels: the column of each field; a label is the index of its text in `classes`. constants: for each file,
-    the fields that are the same in all its rows, such as `{ "dev.tsv" = { part = "dev" } }`. relabelled: for a file `{
-    field = other file }`, where the other file has the same texts in the same order with its own labels; the field is
-    -1 in files without one. number: the field of the row's index in its file, from 0.
-    """
-    others = {other for pairs in relabelled.values() for other in pairs.values()}
-    check_files("labelled_texts", files, [*constants, *others])
-    given = sorted({field for pairs in relabelled.values() for field in pairs})
-    tables: list[dict[str, list[Any]]] = []
-    for name, same in constants.items():
-        cells = _read_cells(name, files[name])
-        table: dict[str, list[Any]] = {field: _get_column(name, cells, column) for field, column in texts.items()}
-        table |= {field: _encode_labels(name, cells, column, classes) for field, column in labels.items()}
-        rows = len(cells) - 1
-        table |= {field: [-1] * rows for field in given}
-        for field, other in relabelled.get(name, {}).items():
-            beside = _read_cells(other, files[other])
-            if any(table[text] != _get_column(other, beside, column) for text, column in texts.items()):
-                raise BadData(f"{other} does not have the texts of {name} in the same order")
-            (column,) = set(labels.values())
-            table[field] = _encode_labels(other, beside, column, classes)
-        table |= {field: [value] * rows for field, value in same.items()}
-        tables.append(table | ({number: list(range(rows))} if number else {}))
-    return pa.concat_tables(map(pa.table, tables), promote_options="permissive")
-
-
-def _read_cells(name: str, path: Path) -> list[list[str]]:
-    """Read the cells of each line; every line must have as many as the first."""
-    try:
-        table = list(csv.reader(read_utf8_lines(name, path), delimiter="\t", strict=True))
-    except csv.Error as error:
-        raise BadData(f"{name} is not a table of tab-separated cells: {error}") from error
-    for number, cells in enumerate(table, 1):
-        if len(cells) != len(table[0]):
-            raise BadData(f"{name}: line {number} has {len(cells)} cells, but the first line has {len(table[0])}")
-    if len(table) < 2:
-        raise BadData(f"{name} has no rows")
-    return table
-
-
-def _get_column(name: str, table: list[list[str]], column: str) -> list[str]:
-    if column not in table[0]:
-        raise BadData(f"{name}: no column {column!r} among {', '.join(table[0])}")
-    index = table[0].index(column)
-    return [cells[index] for cells in table[1:]]
-
-
-def _encode_labels(name: str, table: list[list[str]], column: str, classes: list[str]) -> list[int]:
-    values = _get_column(name, table, column)
-    for number, value in enumerate(values, 2):
-        if value not in classes:
-            raise BadData(f"{name}: line {number}: the label {value!r} is not one of {', '.join(classes)}")
-    return [classes.index(value) for value in values]
-
-
 def logic_pairs(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int]) -> pa.Table:
     """Pairs of formulas of propositional logic and how they relate (Bowman, Manning and Potts 2015, arXiv 1506.04834):
     lines of a relation and two bracketed formulas, a file for each length.
@@ -299,35 +227,6 @@ def parallel_lines(
 
 
 _PAIR = re.compile(r"(\d+):(\d+)")
-
-
-def labelled_lines(
-    files: dict[str, Path],
-    *,
-    texts: dict[str, list[str]],
-    label: str,
-    classes: int,
-    constants: Mapping[str, dict[str, str]],
-) -> pa.Table:
-    """Texts in one file of lines and their labels in another, as in TweetEval (Barbieri et al. 2020, arXiv 2010.12421).
-
-    Fields: `text`; `label`, from 0 to `classes` - 1; and the `constants` of each key of `texts`, which maps it to the
-    file of texts and the file of labels.
-    """
-    tables = []
-    for key, (source, labels) in texts.items():
-        lines = [line.strip() for line in read_utf8_lines(source, files[source])]
-        numbers = [line.strip() for line in read_utf8_lines(labels, files[labels])]
-        if len(lines) != len(numbers):
-            raise BadData(
-                f"{source} has {len(lines):,} lines, but {labels} has {len(numbers):,}: they must be the same"
-            )
-        for row, number in enumerate(numbers, 1):
-            if number not in map(str, range(classes)):
-                raise BadData(f"{labels}: line {row}: {number!r} is not a class from 0 to {classes - 1}")
-        same = {field: [value] * len(lines) for field, value in constants[key].items()}
-        tables.append(pa.table({"text": lines, label: list(map(int, numbers)), **same}))
-    return pa.concat_tables(tables)
 
 
 def svmlight(

@@ -20,7 +20,7 @@ from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
 from ._layout import Columns, get_archive, get_only_file, load_npy, refuse_malformed
-from .table import read as read_table
+from .table import read_table
 
 
 def flip(files: dict[str, Path], *, folder: str, sets: list[str], wild_type: dict[str, str]) -> pa.Table:

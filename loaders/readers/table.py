@@ -44,20 +44,20 @@ from ._table_files import read_cells
 from ._table_options import Join, TableOptions, Value
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
-"""A column in a template, and the name of the row's index in a template."""
+"""A column in a template, and the name of the row's index in a template and in `join`."""
 
 _FILLED: dict[str, Value] = {"int64": 0, "uint64": 0, "float64": 0.0, "bool": False, "string": ""}
 
 
-def read(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
-    """Read the rows of all files; see `pieces`."""
-    tables = list(pieces(files, schema=schema, **options))
+def read_table(files: Files, *, schema: Schema | None = None, **options: Any) -> pa.Table:
+    """Return the rows of all files as one table; see `read`."""
+    tables = list(read(files, schema=schema, **options))
     if not tables:
         raise BadData(f"{', '.join(sorted(files))} {'has' if len(files) == 1 else 'have'} no rows")
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
+def read(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
     """Yield the rows of all files in blocks, as the fields of `schema` (without a schema, with the file's columns).
 
     Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; by default from the name), `members` (of
@@ -73,7 +73,8 @@ def pieces(files: Files, *, schema: Schema | None = None, **options: Any) -> Ite
     columns, or { first = .., last = .. }; by default every field has the column with its name), `texts` (a field's text
     from a template of columns: "{first} {last}"; `{#}` is the row's index), `constants` (a field's value), `from_name`
     (a pattern of the file's name, whose parts are columns: "PRSA_{station}_*.csv"), `join` (other tables, whose columns
-    are joined by a key: [{ file, on = "column" or { own = "its" }, and options of the file format }]), `row_number`
+    are joined by a key, or with "#" by the row's index: [{ file, on = "column" or { own = "its" } or "#", and options
+    of the file format }]), `row_number`
     (the field of the row's index in its file, from 0), `ranges` ({ field = { text = [first, end] } } by that index),
     `maps` (a field's value for each text, or a list of texts whose indices are the values), `above` and `at_least` (a
     field is 1 if its number is above or at least the bound, else 0).
@@ -152,8 +153,8 @@ def _draw_sample(files: Files, schema: Schema | None, options: TableOptions) -> 
 
 
 class LookupTable:
-    """Another table in memory, whose columns are joined to each row by a key. `names` are its other columns, `source`
-    is its file."""
+    """Another table in memory, whose columns are joined to each row by a key, or by the row's index. `names` are its
+    other columns, `source` is its file."""
 
     def __init__(self, files: Files, join: Join) -> None:
         source = find_input(files, join.file)
@@ -163,11 +164,14 @@ class LookupTable:
             raise BadData(f"{source.name} has no rows")
         names, self.source = blocks[0].names, source.name
         table = pa.concat_tables([block.table for block in blocks], promote_options="permissive")
-        at = find_column(names, its_key, source.name)
-        self._keys = to_text(table[str(at)]).combine_chunks()
+        self._rows, self._keys = table.num_rows, None
+        at = -1 if its_key == _ROW_NUMBER else find_column(names, its_key, source.name)
         others = [number for number in range(len(names)) if number != at]
         self.names = [join.prefix + names[number] for number in others]
         self._columns = [to_text(table[str(number)]).combine_chunks() for number in others]
+        if at < 0:
+            return
+        self._keys = to_text(table[str(at)]).combine_chunks()
         counts = pc.value_counts(self._keys)
         if len(counts) < len(self._keys):
             twice = next(entry["values"].as_py() for entry in counts if entry["counts"].as_py() > 1)
@@ -178,7 +182,10 @@ class LookupTable:
 
     def find_columns(self, cells: Cells) -> list[pa.Array]:
         """Return its columns for some rows; null for rows whose key it does not have."""
-        indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()
+        if self._keys is None:
+            indices = pa.array(cells.rows, mask=cells.rows >= self._rows)
+        else:
+            indices = pc.index_in(to_text(cells.column(self.own_key)), self._keys).combine_chunks()
         return [column.take(indices) for column in self._columns]
 
 
@@ -221,7 +228,7 @@ class _FieldMaker:
         every = self._every(names)
         used = [*self._columns(every).values(), *self.options.where, *self.options.without, *self.options.between]
         used += [name for text in self.options.texts.values() for name in _list_columns(text)]
-        used += [joined.own_key for joined in self.joined]
+        used += [joined.own_key for joined in self.joined if joined.own_key != _ROW_NUMBER]
         places = {index for column in used for index in find_columns(every, column, self.source.name)}
         return {index for index in places if index < len(names)}
 
@@ -361,9 +368,11 @@ class _FieldMaker:
 
     def _values(self, cells: Cells, field: str, spec: Any) -> Any:
         options, kind, title = self.options, self._field(field), self._title(field)
-        if field in options.texts:
-            return _fill_template(cells, spec)
-        columns = [cells.column(index) for index in find_columns(cells.names, spec, cells.name)]
+        columns = (
+            [pa.chunked_array([_fill_template(cells, spec)])]
+            if field in options.texts
+            else [cells.column(index) for index in find_columns(cells.names, spec, cells.name)]
+        )
         if field in options.maps:
             return map_values(cells, columns[0], options.maps[field], title)
         for bounds, exceeds in ((options.above, np.greater), (options.at_least, np.greater_equal)):

@@ -4,19 +4,16 @@ a later collection of it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from ...core.errors import BadDefinition, UnknownName
-from ..acquire.piecewise import add_schema
-from . import load_reader
-
-if TYPE_CHECKING:
-    from ...splits.schema import Schema
+from ...splits.schema import Schema
+from . import read_tables
 
 
-def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
+def read(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Schema) -> Iterator[pa.Table]:
     """Yield the rows of each entry of `of`, in order. An entry has a `reader`, the names of its `files` (by default
     all), its `options`, and `constants`: fields with the same value in all its rows, such as
     `{ origin = "CIFAR-10.1" }`.
@@ -27,22 +24,10 @@ def pieces(files: dict[str, Any], *, of: Sequence[Mapping[str, Any]], schema: Sc
         its = entry.get("files", list(files))
         if absent := sorted(set(its) - set(files)):
             raise UnknownName("file of the distribution", absent[0], files)
-        reader = load_reader(entry["reader"])
-        for table in _read_rows(reader, {name: files[name] for name in its}, entry.get("options", {}), schema):
-            yield _add_constants(table, entry.get("constants", {}))
-
-
-def _read_rows(reader: Any, files: dict[str, Any], options: Mapping[str, Any], schema: Schema) -> Iterator[pa.Table]:
-    arguments = {"files": files, **options}
-    if hasattr(reader, "pieces"):
-        yield from reader.pieces(**add_schema(reader.pieces, arguments, schema))
-    else:
-        yield reader.read(**add_schema(reader.read, arguments, schema))
-
-
-def _add_constants(table: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
-    for field, value in constants.items():
-        if field in table.column_names:
-            raise BadDefinition(f"together: the field {field!r} is both read and a constant")
-        table = table.append_column(field, pa.repeat(pa.scalar(value), table.num_rows))
-    return table
+        arguments = {"files": {name: files[name] for name in its}, **entry.get("options", {})}
+        for table in read_tables(entry["reader"], arguments, schema, "together"):
+            for field, value in entry.get("constants", {}).items():
+                if field in table.column_names:
+                    raise BadDefinition(f"together: the field {field!r} is both read and a constant")
+                table = table.append_column(field, pa.repeat(pa.scalar(value), table.num_rows))
+            yield table

@@ -20,12 +20,7 @@ from .image_folder import FolderOptions, list_folder_parts, read_folder_tables
 SUFFIXES = ("wav",)
 
 
-def read(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> pa.Table:
-    """Read the rows of all audio files; see `pieces`."""
-    return pa.concat_tables(pieces(files, **options))
-
-
-def pieces(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **options: Any) -> Iterator[pa.Table]:
+def read(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **options: Any) -> Iterator[pa.Table]:
     """Yield a row for each audio file, with its bytes in the field `audio` and the fields of its path; about 32 MB per
     table. The options are those of `image_folder`; FLAC, Ogg and MP3 are read if `suffixes` has them. Raises `BadData`
     for files that are cut off, damaged or not audio."""

@@ -46,41 +46,6 @@ def wilds_amazon(files: dict[str, Any], *, scheme: str) -> pa.Table:
     )
 
 
-_PATCH = "patches/patient_{0}_node_{1}/patch_patient_{0}_node_{1}_x_{2}_y_{3}.png"
-_HOSPITALS = {"1": "val", "2": "test"}
-_CAMELYON_PARTS = {"0": "train", "1": "id_val"}
-
-
-def wilds_camelyon17(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """Camelyon17: patches of slides, and `metadata.csv`.
-
-    Its column `split` is used only for three hospitals: hospital 1 is always the validation part and hospital 2 the
-    test part (Koh et al. 2021, arXiv 2012.07421, appendix E.1; counted from 0, as in the data).
-
-    Fields: `image`, `tumour`, `published` (train, id_val, val or test), `hospital` and `slide`.
-    """
-    archive = get_archive(files)
-    named = ("patient", "node", "x_coord", "y_coord")
-    table = read_columns(archive, "metadata.csv", *named, "tumor", "slide", "center", "split")
-    published = []
-    for row, (centre, split) in enumerate(table.rows("center", "split"), 1):
-        part = _HOSPITALS.get(centre) or _CAMELYON_PARTS.get(split)
-        if part is None:
-            raise BadData(f"{table.where}: row {row} has split {split!r} in hospital {centre}")
-        published.append(part)
-    # The numbers of patients have leading zeros both in the names of the files and in the table.
-    yield from attach_files(
-        archive,
-        [_PATCH.format(*row) for row in table.rows(*named)],
-        {
-            "tumour": table.integers("tumor"),
-            "published": published,
-            "hospital": table["center"],
-            "slide": table["slide"],
-        },
-    )
-
-
 IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
 
 
@@ -194,27 +159,6 @@ def wilds_globalwheat(files: dict[str, Any], *, sessions: list[str]) -> Iterator
             }
     fields = {field: [row[field] for row in rows.values()] for field in next(iter(rows.values()), {})}
     yield from attach_files(archive, [f"images/{image}" for image in rows], fields)
-
-
-def wilds_iwildcam(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """iWildCam: images of all parts under `train/`, and `metadata.csv`.
-
-    Fields: `image`, `species`, `published` (train, val, test, id_val or id_test), `location`, `sequence`, `time`.
-    """
-    archive = get_archive(files)
-    columns = ("filename", "y", "split", "location_remapped", "sequence_remapped", "datetime")
-    table = read_columns(archive, "metadata.csv", *columns)
-    yield from attach_files(
-        archive,
-        [f"train/{name}" for name in table["filename"]],
-        {
-            "species": table.integers("y"),
-            "published": table["split"],
-            "location": table["location_remapped"],
-            "sequence": table["sequence_remapped"],
-            "time": table["datetime"],
-        },
-    )
 
 
 _SEED = 541433
@@ -332,26 +276,3 @@ def _read_lists(archive: ArchiveFiles, name: str) -> list[list[int]]:
     if not all(isinstance(row, list) for row in lists):
         raise BadData(f"{archive.where}: {name} is not a list of lists")
     return lists
-
-
-def wilds_rxrx1(files: dict[str, Any]) -> Iterator[pa.Table]:
-    """RxRx1: images by experiment, plate, well and site, and `metadata.csv`.
-
-    The second site of the training experiments is the in-distribution test.
-
-    Fields: `image`, `treatment`, `published` (train, id_test, val or test), `batch` (the experiment), `cell_type`,
-    `plate`, `well` and `site`.
-    """
-    archive = get_archive(files)
-    well = ("experiment", "plate", "well", "site")
-    table = read_columns(archive, "metadata.csv", "dataset", *well, "cell_type", "sirna_id")
-    yield from attach_files(
-        archive,
-        ["images/{}/Plate{}/{}_s{}.png".format(*row) for row in table.rows(*well)],
-        {
-            "treatment": table.integers("sirna_id"),
-            "published": ["id_test" if row == ("train", "2") else row[0] for row in table.rows("dataset", "site")],
-            "batch": table["experiment"],
-            **{name: table[name] for name in ("cell_type", "plate", "well", "site")},
-        },
-    )

@@ -117,7 +117,7 @@ def read_array(folder: Path, file: str, content: bytes, array: str = "") -> str:
     field = f"{file}:{array}" if array else file
     return (
         "from pathlib import Path\nfrom farshift.loaders.readers import arrays\n"
-        f"arrays.read({{{file!r}: Path({str(folder / file)!r})}}, fields={{'x': {field!r}}})"
+        f"list(arrays.read({{{file!r}: Path({str(folder / file)!r})}}, fields={{'x': {field!r}}}))"
     )
 
 
@@ -289,7 +289,7 @@ def generated(folder: Path) -> str:
     )
     return (
         "from pathlib import Path\nfrom farshift.loaders.acquire.source import read_source\n"
-        f"read_source(Path({str(folder / 'loaders/sources/big.toml')!r})).build()"
+        f"read_source(Path({str(folder / 'loaders/sources/big.toml')!r})).table()"
     )
 
 

@@ -71,12 +71,12 @@ def test_a_column_is_of_a_type_that_carries_all_its_values(texts, kind):
 
 def test_json_numbers_that_no_float_carries_stay_as_they_are_written(tmp_path):
     (tmp_path / "n.jsonl").write_text('{"x": 9007199254740993.0}\n{"x": 0.1234567890123456789}\n{"x": 1e22}\n')
-    result = table.read({"n.jsonl": tmp_path / "n.jsonl"})
+    result = table.read_table({"n.jsonl": tmp_path / "n.jsonl"})
     assert result["x"].to_pylist() == ["9007199254740993.0", "0.12345678901234568", "1e+22"]
 
 
 def test_tensors_of_whole_numbers_are_exact(tmp_path):
     (tmp_path / "n.csv").write_text("a,b\n9007199254740993,2.0\n")
     schema = Schema((Field("x", "int64[2]", "input"),))
-    result = table.read({"n.csv": tmp_path / "n.csv"}, schema=schema, columns={"x": ["a", "b"]})
+    result = table.read_table({"n.csv": tmp_path / "n.csv"}, schema=schema, columns={"x": ["a", "b"]})
     assert result["x"].to_pylist() == [[9007199254740993, 2]]

@@ -59,13 +59,13 @@ def read_all(folder: Path) -> str:
 def read_one(path: Path) -> None:
     name, given = path.name, {path.name: path}
     if path.suffix in (".npy", ".npz", ".mat", ".h5"):
-        arrays.read(given, fields={"x": name if path.suffix == ".npy" else f"{name}:x"})
+        list(arrays.read(given, fields={"x": name if path.suffix == ".npy" else f"{name}:x"}))
     elif name in ("a.zip", "a.tar.gz"):
-        image_folder.read(given, pattern="{kind}/{file}")
+        list(image_folder.read(given, pattern="{kind}/{file}"))
     elif path.suffix == ".wav":
         read_samples(path.read_bytes(), 16_000, name)
     elif path.suffix in (".parquet", ".json", ".jsonl", ".gz"):
-        table.read(given, columns={"x": "x"})
+        table.read_table(given, columns={"x": "x"})
     else:
         decode_images([path.read_bytes()], 8)
 

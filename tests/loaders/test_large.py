@@ -13,7 +13,8 @@ import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
-from farshift.loaders.readers import _table_files, table
+from farshift.loaders.readers import _table_files, read_tables
+from farshift.loaders.readers.table import read_table
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,9 +47,13 @@ def table_of(rows: list[dict]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SCHEMA.arrow())
 
 
+def build(arguments: dict, schema: Schema, target: Path) -> str:
+    return build_in_pieces(read_tables("table", arguments, schema, "here"), schema, "here", target)
+
+
 def built(folder: Path, files: dict[str, Path]) -> tuple[pa.Table, str]:
     target = folder / "built.arrow"
-    digest = build_in_pieces("table", {"files": files, "columns": COLUMNS}, SCHEMA, "here", target)
+    digest = build({"files": files, "columns": COLUMNS}, SCHEMA, target)
     with pa.OSFile(str(target)) as file:
         return pa.ipc.open_file(file).read_all(), digest
 
@@ -88,10 +93,10 @@ def test_the_stored_file_is_one_record_batch(tmp_path, files):
 
 def test_a_file_that_is_no_parquet_or_lacks_a_column_is_named(tmp_path, files):
     with pytest.raises(BadData, match=r"rows\.parquet has no column 'topic' \(it has text, raw"):
-        table.read(files, columns={"label": "topic"})
+        read_table(files, columns={"label": "topic"})
     files["rows.parquet"].write_bytes(b"PAR1 no more")
     with pytest.raises(BadData, match=r"rows\.parquet: not a readable Parquet file"):
-        table.read(files, columns=COLUMNS)
+        read_table(files, columns=COLUMNS)
 
 
 def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
@@ -99,18 +104,16 @@ def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
     pq.write_table(pa.table({"text": ["a", None]}), path)
     schema = Schema((Field("text", "string", "input"),))
     with pytest.raises(BadData, match=r"holes.parquet, row 2: text is missing: set `if_missing`"):
-        build_in_pieces(
-            "table", {"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, "here", tmp_path / "out"
-        )
+        build({"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, tmp_path / "out")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["holes.parquet"], "nothing half-done is left"
 
 
 def test_files_without_rows_are_one_error(tmp_path):
     pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"a": pa.int64()})).close()
     with pytest.raises(BadData, match=r"none.parquet has no rows"):
-        table.read({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
+        read_table({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
 
 
 def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
     with pytest.raises(BadDefinition, match="no option named 'column': did you mean columns"):
-        build_in_pieces("table", {"files": {}, "column": {}}, SCHEMA, "source mine", tmp_path / "a.arrow")
+        build({"files": {}, "column": {}}, SCHEMA, tmp_path / "a.arrow")

@@ -129,9 +129,9 @@ def test_a_text_of_several_columns_is_missing_where_one_of_them_is(tmp_path):
     schema = Schema((Field("both", "string", "input"), Field("c", "int64", "meta")))
     options = {"files": {"t.parquet": tmp_path / "t.parquet"}, "schema": schema}
     options["texts"] = {"both": "{a} {b}"}
-    assert table.read(**options, if_missing="drop")["both"].to_pylist() == ["1 0.5"]
+    assert table.read_table(**options, if_missing="drop")["both"].to_pylist() == ["1 0.5"]
     with pytest.raises(FarshiftError, match="row 2: both is missing: set `if_missing`"):
-        table.read(**options)
+        table.read_table(**options)
 
 
 def test_nested_and_sliced_lists_are_looked_at_to_their_items():

@@ -177,11 +177,11 @@ def test_pictures_lie_in_a_folder_or_in_archives_that_a_pattern_names(tmp_path, 
 def test_members_and_ignored_files_are_chosen_alike_in_folders_and_archives(tmp_path):
     tables = {"set/t-0.csv": CSV, "set/t-1.csv": CSV, "set/notes[1].csv": b"a\n1\n", "set/.t-0.csv": b"?"}
     path = zipped(tmp_path / "a.zip", tables)
-    assert table.read({"a.zip": path}, members="t-{0..1}.csv").num_rows == 24
-    assert table.read({"a.zip": path}, members=["set/t*"]).num_rows == 24
-    assert table.read({"a.zip": path}, members="notes[1].csv").num_rows == 1
+    assert table.read_table({"a.zip": path}, members="t-{0..1}.csv").num_rows == 24
+    assert table.read_table({"a.zip": path}, members=["set/t*"]).num_rows == 24
+    assert table.read_table({"a.zip": path}, members="notes[1].csv").num_rows == 1
     with pytest.raises(FarshiftError, match=r"a\.zip has no file t-2\.csv \(it has "):
-        table.read({"a.zip": path}, members="t-{0..2}.csv")
+        table.read_table({"a.zip": path}, members="t-{0..2}.csv")
     path = zipped(
         tmp_path / "p.zip", PICTURES | {"A/c/list.txt": b"", "E/x/1.png": picture(1, "PNG", 4), "e[1].txt": b""}
     )

@@ -6,11 +6,12 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from encoded_files import tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.readers import arrays
-from farshift.loaders.readers.arrays import pieces, read, read_matlab
+from farshift.loaders.readers.arrays import read_matlab
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,10 @@ def files(folder: Path, **arrays: np.ndarray) -> dict[str, Path]:
     for name, array in arrays.items():
         (folder / f"{name}.npy").write_bytes(npy(array))
     return {f"{name}.npy": folder / f"{name}.npy" for name in arrays}
+
+
+def read(files, **options) -> pa.Table:
+    return pa.concat_tables(arrays.read(files, **options))
 
 
 def rows(held, schema: Schema = SCHEMA, **options) -> list[dict]:
@@ -115,7 +120,7 @@ def test_the_place_of_a_row_is_a_field_and_tables_are_of_bounded_size(tmp_path, 
     monkeypatch.setattr(arrays, "_PIECE", 100)
     options = {"fields": {"image": "x.npy"}, "row_number": "place"}
     locked = files(tmp_path, x=IMAGES)
-    tables = list(pieces(locked, **options))
+    tables = list(arrays.read(locked, **options))
     assert len(tables) == 5
     result = read(locked, **options)
     assert result["place"].to_pylist() == list(range(10))

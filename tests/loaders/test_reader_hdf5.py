@@ -7,11 +7,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from encoded_files import zipped
 from farshift.core.errors import BadData, MissingExtra, Unavailable
 from farshift.loaders.readers import _hdf5
-from farshift.loaders.readers.arrays import read
+from farshift.loaders.readers import arrays as array_reader
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,10 @@ h5py = pytest.importorskip("h5py")
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (10, 4, 4, 3), np.uint8)
 SCHEMA = Schema((Field("image", "uint8[4,4,3]", "input"), Field("label", "int64", "label")))
+
+
+def read(files, **options) -> pa.Table:
+    return pa.concat_tables(array_reader.read(files, **options))
 
 
 def rows(held, schema: Schema = SCHEMA, **options) -> list[dict]:

@@ -120,11 +120,11 @@ def test_readers_stand_end_to_end_with_a_constant_each(tmp_path):
     files = {name: tmp_path / name for name in ("a.csv", "b.csv")}
     reader = {"reader": "table", "options": {"columns": {"text": "word"}}}
     of = [reader | {"files": [name], "constants": {"origin": name}} for name in ("b.csv", "a.csv")]
-    result = pa.concat_tables(together.pieces(files, of=of, schema=ORIGINS))
+    result = pa.concat_tables(together.read(files, of=of, schema=ORIGINS))
     assert result.to_pydict() == {"text": ["z", "x", "y"], "origin": ["b.csv", "a.csv", "a.csv"]}
     with pytest.raises(UnknownName, match="c.csv"):
-        list(together.pieces(files, of=[reader | {"files": ["c.csv"]}], schema=ORIGINS))
+        list(together.read(files, of=[reader | {"files": ["c.csv"]}], schema=ORIGINS))
     with pytest.raises(BadDefinition, match="constant: an entry has reader, files, options and constants"):
-        list(together.pieces(files, of=[reader | {"constant": {}}], schema=ORIGINS))
+        list(together.read(files, of=[reader | {"constant": {}}], schema=ORIGINS))
     with pytest.raises(BadDefinition, match="'text' is both read and a constant"):
-        list(together.pieces(files, of=[reader | {"constants": {"text": "x"}}], schema=ORIGINS))
+        list(together.read(files, of=[reader | {"constants": {"text": "x"}}], schema=ORIGINS))

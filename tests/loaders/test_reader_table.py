@@ -20,8 +20,8 @@ from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
-from farshift.loaders.readers import _table_files
-from farshift.loaders.readers.table import pieces, read
+from farshift.loaders.readers import _table_files, table
+from farshift.loaders.readers.table import read_table as read
 from farshift.splits.schema import Field, Schema
 from hypothesis import given
 from hypothesis import strategies as st
@@ -376,7 +376,7 @@ def test_what_pythons_own_writer_wrote_is_read_back_in_blocks_of_any_size(tmp_pa
     expected = schema(a="string", b="string", n="int64")
     before, _table_files._CHUNK = _table_files._CHUNK, block
     try:
-        result = list(pieces(files, schema=expected))
+        result = list(table.read(files, schema=expected))
     finally:
         _table_files._CHUNK = before
     assert pa.concat_tables(result).to_pylist() == [dict(zip("abn", row, strict=True)) for row in cells]
@@ -388,15 +388,15 @@ def test_a_long_file_comes_in_blocks(tmp_path, monkeypatch):
     files = file(tmp_path, "n\n" + "\n".join(map(str, numbers)) + "\nx\n")
     result = []
     with pytest.raises(BadData, match=r"^people\.csv, line 5002: n is 'x'"):
-        result.extend(pieces(files, schema=schema(n="int64")))
+        result.extend(table.read(files, schema=schema(n="int64")))
     assert len(result) > 3
-    assert np.array_equal(np.concatenate([table["n"].to_numpy() for table in result])[:4000], numbers[:4000])
+    assert np.array_equal(np.concatenate([block["n"].to_numpy() for block in result])[:4000], numbers[:4000])
 
 
 def test_a_source_gives_its_reader_the_schema_in_memory_and_on_disk(tmp_path, cache):
     expected = schema(n="int64", text="string")
     arguments = {"files": file(tmp_path, "n,text\n1.0,a\n2.0,\n")}
-    digest = build_in_pieces("table", arguments, expected, "here", tmp_path / "built.arrow")
+    digest = build_in_pieces(table.read(schema=expected, **arguments), expected, "here", tmp_path / "built.arrow")
     with pa.OSFile(str(tmp_path / "built.arrow")) as built:
         assert sorted(pa.ipc.open_file(built).read_all()["text"].to_pylist()) == ["", "a"]
     assert digest == add_row_ids(expected.conform(read(schema=expected, **arguments), "here"), expected)[1]

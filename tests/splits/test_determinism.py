@@ -21,7 +21,7 @@ for name in sys.argv[1:]:
     source = find_source(name)
     for distribution in source.definition.distributions:
         if distribution.generator:
-            digest = add_row_ids(source.read(distribution), source.schema)[1]
+            digest = add_row_ids(source.compute_rows(distribution), source.schema)[1]
             print(name, distribution.generator, digest)
 """
 """Prints the digest of what each generator gives now; no cache has a part in it."""

@@ -129,7 +129,7 @@ def make_home(home: Path, label: str = HONEST, rule: str = "") -> Path:
         (home / name).write_text(content)
     path = home / "loaders/sources/coins.toml"
     source = read_source(path)
-    table, digest = add_row_ids(source.read(source.definition.distributions[0]), source.schema)
+    table, digest = add_row_ids(source.compute_rows(source.definition.distributions[0]), source.schema)
     path.write_text(SOURCE.format(pin=f'rows = {table.num_rows}\ndigest = "{digest}"\n'))
     freeze(home / "draft.toml", home / "splits" / "manifests")
     return home

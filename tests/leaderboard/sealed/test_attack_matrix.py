@@ -74,7 +74,7 @@ class Attacked:
     def draw(self, seed: str) -> pa.Table:
         drawn = find_seeded_distribution(self.source)
         options = drawn.options | SMALL[self.benchmark.name] | {"seed": seed}
-        return self.source.read(drawn.model_copy(update={"options": options}))
+        return self.source.compute_rows(drawn.model_copy(update={"options": options}))
 
     def shown(self, table: pa.Table) -> pa.Table:
         """As a board hands them out: by ascending id."""

@@ -225,7 +225,7 @@ def test_a_source_of_ones_own_under_corruptions_in_a_split(home):
 
     source = find_source("tiny_corrupted")
     assert not source.needs_network
-    table, digest = add_row_ids(source.read(source.definition.distributions[0]), source.schema)
+    table, digest = add_row_ids(source.compute_rows(source.definition.distributions[0]), source.schema)
     write_derived(home, "tiny", f'rows = {len(table)}\ndigest = "{digest}"\n')
     manifest, audit = freeze(home / "split.toml", home / "splits" / "manifests")
     assert audit["holds"] and audit["rows"] == {

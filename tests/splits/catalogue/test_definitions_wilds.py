@@ -62,7 +62,7 @@ def test_a_missing_an_empty_and_a_wrong_file_are_named(place, tmp_path):
         pulled(name, laid(tmp_path / "empty", files | {first: b""}))
     with pytest.raises(BadData, match=rf"has no file {first} \(1 of 30 are missing\)"):
         pulled(name, laid(tmp_path / "missing", {key: files[key] for key in files if key != first}))
-    with pytest.raises(BadData, match=r"metadata.csv is not a table with .*"):
+    with pytest.raises(BadData, match=r"metadata.csv has no column 'tumor'"):
         pulled(name, laid(tmp_path / "renamed", files | {"metadata.csv": b"patient,node\n1,2\n"}))
     with pytest.raises(FarshiftError, match=r"has no file metadata.csv"):
         pulled(name, laid(tmp_path / "other", {"readme/a.txt": b"x", "b.txt": b"y"}))

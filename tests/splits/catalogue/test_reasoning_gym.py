@@ -71,13 +71,13 @@ def test_kinds_are_groups_where_the_rule_names_their_field():
     assert grades.drawn(table, **requested).group is None
 
 
-def test_without_the_package_a_line_says_what_to_install(monkeypatch):
+def test_without_the_package_a_line_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
     line = r"^generating the puzzles of reasoning_gym needs an optional dependency: pip install 'farshift\[puzzles\]'$"
     with pytest.raises(MissingExtra, match=line):
-        SOURCE.build()
+        SOURCE.write(tmp_path / "rows.arrow")
     with pytest.raises(Unavailable, match=line):  # where data cannot be had, as without a network, nothing else stops
-        SOURCE.build()
+        SOURCE.write(tmp_path / "rows.arrow")
     assert (SOURCE.extra, SOURCE.lacks) == ("puzzles", "puzzles")
     assert find_source("scan").extra == ""
 
@@ -99,13 +99,13 @@ def of_version(monkeypatch, version, create_dataset):
     monkeypatch.setattr(reasoning_gym, "version_of", lambda name: version)
 
 
-def test_another_version_that_makes_other_puzzles_is_refused_and_named(monkeypatch):
+def test_another_version_that_makes_other_puzzles_is_refused_and_named(monkeypatch, tmp_path):
     def others(name, seed, size, **parameters):
         return ({"question": f"{name} {seed + row}", "answer": "1"} for row in range(size))
 
     of_version(monkeypatch, "9.9.0", others)
     with pytest.raises(Unavailable) as caught:
-        SOURCE.build()
+        SOURCE.write(tmp_path / "rows.arrow")
     output = str(caught.value)
     assert re.fullmatch(
         r"source reasoning_gym: reasoning-gym: gives 30750 rows of digest \w{12}\.\., not 30750 of the pinned one; "
@@ -118,7 +118,7 @@ def test_another_version_that_makes_other_puzzles_is_refused_and_named(monkeypat
     ("error", "why"),
     [(TypeError("unexpected keyword argument 'max_terms'"), "unexpected keyword"), (ValueError("Dataset"), "Dataset")],
 )
-def test_a_version_that_knows_no_such_puzzles_is_refused_and_named(monkeypatch, error, why):
+def test_a_version_that_knows_no_such_puzzles_is_refused_and_named(monkeypatch, tmp_path, error, why):
     def refuses(name, **parameters):
         raise error
 
@@ -129,4 +129,4 @@ def test_a_version_that_knows_no_such_puzzles_is_refused_and_named(monkeypatch, 
     ):
         reasoning_gym.rows(**OPTIONS)
     with pytest.raises(Unavailable, match="reasoning-gym 9.9.0 cannot generate"):
-        SOURCE.build()
+        SOURCE.write(tmp_path / "rows.arrow")

@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import FolderFiles
-from farshift.loaders.readers.lines import conll, labelled_lines, labelled_texts
+from farshift.loaders.readers.lines import conll
+from farshift.loaders.readers.table import read_table
 from farshift.splits.rules import noise_published
+from farshift.splits.schema import Field, Schema
 
 REVIEWS = 'Sentiment\tText\nNegative\tDull.\x85 Long.\nPositive\t"A ""must"" see."\n'
 
@@ -25,49 +27,22 @@ def laid(tmp_path):
     return lay
 
 
-def texts_of(files, **options):
-    given = {"texts": {"text": "Text"}, "labels": {"positive": "Sentiment"}, "classes": ["Negative", "Positive"]}
-    return labelled_texts(files, **{**given, "constants": {"orig": {"origin": "train"}}, **options})
-
-
 def test_a_table_of_texts_is_cut_at_line_feeds_alone_and_its_quotes_are_taken_off(laid):
-    rows = texts_of(laid(orig=REVIEWS), number="number").to_pylist()
+    columns, maps = {"text": "Text", "positive": "Sentiment"}, {"positive": ["Negative", "Positive"]}
+    rows = read_table(laid(orig=REVIEWS), format="tsv", columns=columns, maps=maps, row_number="number").to_pylist()
     assert rows == [
-        {"text": "Dull.\x85 Long.", "positive": 0, "origin": "train", "number": 0},
-        {"text": 'A "must" see.', "positive": 1, "origin": "train", "number": 1},
+        {"text": "Dull.\x85 Long.", "positive": 0, "number": 0},
+        {"text": 'A "must" see.', "positive": 1, "number": 1},
     ]
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (REVIEWS.replace("Positive", "Mixed"), "orig: line 3: the label 'Mixed' is not one of Negative, Positive"),
-        (REVIEWS + "Negative\n", "orig: line 4 has 1 cells, but the first line has 2"),
-        (REVIEWS.replace("Text", "Review"), "no column 'Text' among Sentiment, Review"),
-        ("Sentiment\tText\n", "orig has no rows"),
-        (REVIEWS + 'Negative\t"never closed\n', "not a table of tab-separated cells"),
-    ],
-)
-def test_a_table_that_is_none_is_refused(laid, content, said):
-    with pytest.raises(BadData, match=said):
-        texts_of(laid(orig=content))
-
-
-def test_labels_given_anew_stand_beside_the_true_ones_and_only_where_there_are_some(laid):
-    files = laid(train="Text\tSentiment\nfine\tPositive\nbad\tNegative\n", dev="Text\tSentiment\nso so\tNegative\n")
-    files |= laid(noisy="\tText\tSentiment\n0\tfine\tNegative\n1\tbad\tNegative\n")
-    options = {"constants": {"train": {"origin": "train"}, "dev": {"origin": "dev"}}}
-    rows = texts_of(files, relabelled={"train": {"distant": "noisy"}}, **options)
-    assert rows["distant"].to_pylist() == [0, 0, -1]
-    assert rows["positive"].to_pylist() == [1, 0, 0]
-    files |= laid(noisy="\tText\tSentiment\n0\tbad\tNegative\n1\tfine\tNegative\n")
-    with pytest.raises(BadData, match="noisy does not have the texts of train in the same order"):
-        texts_of(files, relabelled={"train": {"distant": "noisy"}}, **options)
-
-
-def test_files_and_constants_name_the_same(laid):
-    with pytest.raises(BadDefinition, match="reads orig, but the files are orig, other"):
-        texts_of(laid(orig=REVIEWS, other=REVIEWS))
+def test_labels_given_anew_stand_beside_the_true_ones(laid):
+    files = laid(train="Text\tSentiment\nfine\tPositive\nbad\tNegative\n")
+    files |= laid(noisy="\tText\tSentiment\n0\tfine\tNegative\n1\tbad\tPositive\n2\tso so\tNegative\n")
+    join = [{"file": "noisy", "on": "#", "prefix": "noisy_", "format": "tsv"}]
+    columns = {"true": "Sentiment", "distant": "noisy_Sentiment"}
+    rows = read_table(files, format="tsv", columns=columns, join=join)
+    assert rows.to_pydict() == {"true": ["Positive", "Negative"], "distant": ["Negative", "Positive"]}
 
 
 CONLL = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nsaid VBD I-VP O\n\nUN NNP I-NP I-ORG\nNATO NNP I-NP B-ORG\n"
@@ -208,13 +183,17 @@ def test_published_noise_is_a_label_of_the_same_kind():
 
 
 def test_lines_of_texts_and_of_labels_belong_together(laid):
+    """As `hatecheck` and `tweeteval_stance` read them."""
+    schema = Schema((Field("text", "string", "input"), Field("hateful", "int64", "label")))
+    options = {
+        "format": "lines",
+        "pattern": "(?P<text>.*)",
+        "trim": True,
+        "columns": {"text": "text", "hateful": "label"},
+    }
+    options["join"] = [{"file": "b.txt", "on": "#", "format": "lines", "pattern": "(?P<label>.*)"}]
     files = laid(**{"a.txt": "x\u2028y\n z\n", "b.txt": "1\n0\n"})
-    options = {"texts": {"a": ["a.txt", "b.txt"]}, "label": "hateful", "constants": {"a": {"origin": "train"}}}
-    assert labelled_lines(files, classes=2, **options).to_pylist() == [
-        {"text": "x\u2028y", "hateful": 1, "origin": "train"},
-        {"text": "z", "hateful": 0, "origin": "train"},
-    ]
-    with pytest.raises(BadData, match=r"b\.txt: line 1: '1' is not a class from 0 to 0"):
-        labelled_lines(files, classes=1, **options)
-    with pytest.raises(BadData, match=r"a\.txt has 2 lines, but b\.txt has 1: they must be the same"):
-        labelled_lines(laid(**{"a.txt": "x\ny\n", "b.txt": "1\n"}), classes=2, **options)
+    rows = read_table(files, schema=schema, **options)
+    assert rows.to_pydict() == {"text": ["x\u2028y", "z"], "hateful": [1, 0]}
+    with pytest.raises(BadData, match=r"a\.txt, line 2: hateful \(column 'label'\) is missing"):
+        read_table(laid(**{"a.txt": "x\ny\n", "b.txt": "1\n"}), schema=schema, **options)
