@@ -34,7 +34,6 @@ window WINDOW: Window name, or benchmark name for its latest window.
 --json: Print one JSON document to stdout instead of text.
 --kind KIND: Kind of shift: domain, length, compositional, easy-to-hard or corrupted-label.
 --label LABEL: Label of the LaTeX table, such as tab:results.
---latex: Print a LaTeX table.
 --licence TEXT: Words that the licence must contain, such as CC0.
 --mirror DIR: Local folder in which to look for source files, by digest, before downloading them. May be
     repeated.
@@ -132,15 +131,6 @@ Runs = Annotated[list[Path], typer.Argument(parser=parse_run_path)]
 Natural = Annotated[int, typer.Option(min=0)]
 Count = Annotated[int, typer.Option(min=1)]
 OptionalCount = Annotated[int | None, typer.Option(min=1)]
-
-
-def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
-    """Refuse options of LaTeX tables without --latex."""
-    if latex and json:
-        raise FarshiftError("choose one of --json and --latex")
-    for name, value in (("caption", caption), ("label", label)):
-        if value and not latex:
-            raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
 
 
 def read_settings(path: Path | None) -> dict[str, Any] | None:
