@@ -251,7 +251,7 @@ def evaluate(
     --no-score: Score later, with farshift score (scoring reads the test labels).
     """
     from ..benchmarks.harness.evaluate import evaluate as go
-    from ..benchmarks.harness.model_spec import find_model, read_options
+    from ..benchmarks.harness.factory import find_model, read_options
     from ..core.world import get_world
 
     how: dict[str, Any] = {

@@ -16,7 +16,7 @@ from ..benchmark import Benchmark
 from ..model import Task
 from ..model_inputs.load import load_model_inputs
 from ..prompting.prompt import MediaPart
-from ..runs.outputs import read_outputs
+from ..runs.predictions import read_outputs
 from ..runs.run import Run, read_run
 from .answered_rows import RunPredictions
 from .score import get_run_benchmark

@@ -14,7 +14,7 @@ from farshift.baselines.running.search import draw_settings
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.claims.outcome import read_recorded_outcome
-from farshift.benchmarks.runs.replay import write_recorded_run
+from farshift.benchmarks.harness.evaluate import write_recorded_run
 from farshift.core.errors import BadRun, UnknownName
 
 from . import small_claim

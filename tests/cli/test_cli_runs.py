@@ -10,7 +10,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.comparison.compare_full import find_leaders
+from farshift.benchmarks.comparison.compare import find_leaders
 from farshift.benchmarks.comparison.run_measures import measure_effective_robustness, measure_gap_recovered
 from latex_reader import read_tables
 from support import one_line_error
