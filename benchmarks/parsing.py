@@ -17,8 +17,8 @@ from ..core.plugins import PACKAGE
 from ..core.text import format_count
 from .answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from .boxes import BadBoxes, read_boxes, write_boxes
-from .limits import MAX_TEXT
 from .model import Task
+from .settings import MAX_TEXT
 
 _SUM_TOLERANCE = 1e-3
 _NO_ROWS = (str, bytes, Mapping, Set)

@@ -1,4 +1,5 @@
-"""Settings: named values for a model's factory; their form on a run card, and that of a model's remarks."""
+"""Settings: named values for a model's factory; their form on a run card, and that of a model's remarks; and how large
+a run may be."""
 
 from __future__ import annotations
 
@@ -9,7 +10,19 @@ from hashlib import sha256
 from typing import Any
 
 from ..core.errors import FarshiftError
-from .limits import MAX_CANDIDATES, find_name_problem
+
+MAX_SEEDS = 100
+MAX_CANDIDATES = 1000
+MAX_TEXT = 100_000
+"""Maximum seeds and candidates of a run, and characters of a predicted text, for harness and boards."""
+
+
+def find_name_problem(name: Any, whose: str = "the model's name") -> str:
+    """Return what is wrong with the name of a model, setting or checkpoint; empty if nothing is."""
+    if isinstance(name, str) and 0 < len(name) <= 100 and name.isprintable():
+        return ""
+    return f"{whose} must be 1 to 100 printable characters"
+
 
 Settings = Mapping[str, Mapping[str, Any]]
 

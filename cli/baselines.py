@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..core.text import drop_version, format_count
-from .options import Runs, command, refuse_latex_options
+from .options import Runs, command
 from .output import (
     Columns,
     emit_json,
     format_estimate,
-    print_block,
     print_catalogue,
     print_records,
     print_result,
@@ -163,15 +162,12 @@ def baselines_results(
     rescore: bool = False,
     all_: bool = False,
     budget: str = "quick",
-    latex: bool = False,
-    caption: str = "",
-    label: str = "",
     json: bool = False,
 ) -> None:
     """List the best recorded result on each benchmark, or every result on one, best OOD score first.
 
-    Results recorded with another version of the scorer are rescored from their predictions, which requires the
-    benchmark's data.
+    farshift plot baseline:NAME@BENCHMARK .. --table latex makes a table for a paper. Results recorded with another
+    version of the scorer are rescored from their predictions, which requires the benchmark's data.
 
     --on BENCHMARK: Only results on this benchmark.
     --rescore: Rescore the predictions; exit code 1 if a score differs.
@@ -187,10 +183,9 @@ def baselines_results(
         sort_best_first,
     )
     from ..baselines.running.results import get_results_home, list_results
-    from ..core.errors import FarshiftError, UnknownName
+    from ..core.errors import UnknownName
     from ..core.progress import log_message, report_progress
 
-    refuse_latex_options(latex, json, caption, label)
     home = get_results_home(budget)
     known = list_results(home)
     benchmarks = {benchmark for benchmark, _ in known}
@@ -214,18 +209,11 @@ def baselines_results(
     marks = [undertrained[score.benchmark].get(score.model, "") for score in scores]
     if json:
         emit_json([score.to_dict() | {"not_learnt": mark} for score, mark in zip(scores, marks, strict=True)])
-    elif (on or all_) and not latex:
+    elif on or all_:
         _print_all_results(scores, marks)
     else:
         trained = [(score, mark) for score, mark in zip(scores, marks, strict=True) if not mark.startswith(SMOKE)]
-        if latex and not trained:
-            raise FarshiftError(f"baselines results: {on} has smoke runs only, which tables leave out: omit --latex")
-        if latex:
-            from ..baselines.running.results_table import format_latex
-
-            print_block(format_latex([score for score, _ in trained], caption, label).rstrip())
-        else:
-            _print_best_results(trained, len(scores) - len(trained))
+        _print_best_results(trained, len(scores) - len(trained))
     if differ:
         log_message("\n".join(differ))
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ import typer
 
 from ..core.errors import FarshiftError, UnknownName
 from ..core.text import drop_version, format_count
-from .options import Count, command, refuse_latex_options
+from .options import Count, command
 from .output import emit_json, exit_if, print_block, print_line, print_result, print_table
 from .progress import show_progress
 from .sealed import find_named_model
@@ -181,33 +181,15 @@ def board_standings(
     location: str,
     benchmark: str = "",
     baseline: str | None = None,
-    csv: bool = False,
-    latex: bool = False,
-    markdown: bool = False,
-    caption: str = "",
-    label: str = "",
     json: bool = False,
 ) -> None:
     """Print the tables of a board: rank confidence sets, tie groups, intervals, and aggregates over benchmarks.
 
-    --csv: Print comma-separated values.
-    --latex: Print LaTeX tables.
-    --markdown: Print Markdown tables.
+    Other formats: farshift board export --as.
     """
-    from ..leaderboard.exports import make_export_files
-
-    formats = [name for name, requested in (("csv", csv), ("latex", latex), ("markdown", markdown)) if requested]
-    if len(formats) + json > 1:
-        raise FarshiftError("standings: choose one of --json, --csv, --latex and --markdown")
-    refuse_latex_options(latex, False, caption, label)
     with show_progress():
         snapshot = _compute_snapshot(location, benchmark, baseline)
-    if json:
-        return emit_json(snapshot.record())
-    if formats:
-        (content,) = make_export_files(snapshot, formats[0], {"caption": caption, "label": label}).values()
-        return print_block(content.decode().rstrip())
-    _print_tables(snapshot)
+    emit_json(snapshot.record()) if json else _print_tables(snapshot)
 
 
 def _compute_snapshot(location: str, benchmark: str = "", baseline: str | None = None) -> Snapshot:

@@ -73,7 +73,7 @@ def _require_runs(statistic: str, paths: Sequence[Path], usage: str, least: int,
 
 
 def _print_difference(paths: Sequence[Path], full: bool, json: bool) -> None:
-    from ..benchmarks.comparison.compare_full import compare_in_full
+    from ..benchmarks.comparison.compare import compare_in_full
 
     _require_runs("difference", paths, "two runs (RUN OTHER; for more: farshift plot RUN.. --table markdown)", 2, 2)
     with show_progress():
@@ -236,7 +236,7 @@ def plot(
     --out FILE: Image to write: .png, .svg or .pdf; with --table, text file to write (default: print the table).
     --table FORMAT: Write a table instead of a figure: latex, markdown, csv, or the name of a plug-in format.
     """
-    from ..benchmarks.comparison.compare_full import find_leaders
+    from ..benchmarks.comparison.compare import find_leaders
     from ..benchmarks.plot import draw_plot, get_plot_note
     from ..benchmarks.scoring.score import score as go
     from ..benchmarks.tables import render_table

@@ -1,9 +1,10 @@
-"""Commands whose arguments and options are described in their docstrings, and those that several commands share."""
+"""Commands whose arguments and options are described in their docstrings, and those that several commands share; what a
+shell's tab offers for their values."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from inspect import cleandoc, signature
 from pathlib import Path
@@ -12,7 +13,59 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 import typer
 
 from ..core.errors import FarshiftError
-from .completion import find_completion
+
+
+def _list_benchmarks(incomplete: str) -> Iterable[str]:
+    from ..benchmarks.benchmark import load_benchmarks
+
+    return load_benchmarks()
+
+
+def _list_splits(incomplete: str) -> Iterable[str]:
+    from ..splits.catalogue import list_manifests
+
+    return dict.fromkeys(manifest.name for manifest in list_manifests())
+
+
+def _list_baselines(incomplete: str) -> Iterable[str]:
+    from ..baselines.recipe import load_recipes
+
+    return load_recipes()
+
+
+def _list_suites(incomplete: str) -> Iterable[str]:
+    from ..benchmarks.listing import count_suites
+
+    return count_suites()
+
+
+def _list_runs(incomplete: str) -> Iterable[str]:
+    """Run folders at most two levels below what is typed, and recorded results once `baseline:` is begun."""
+    if incomplete and "baseline:".startswith(incomplete[:9]):
+        from ..baselines.running.results import list_results
+
+        return [f"baseline:{name}@{benchmark}" for benchmark, name in list_results()]
+    above = Path(incomplete).parent if incomplete and not incomplete.endswith("/") else Path(incomplete)
+    return [str(file.parent) for depth in ("*", "*/*") for file in above.glob(f"{depth}/run.toml")]
+
+
+_VALUES: dict[str, Callable[[str], Iterable[str]]] = {
+    "BASELINE": _list_baselines,
+    "BENCHMARK": _list_benchmarks,
+    "RUN": _list_runs,
+    "SPLIT": _list_splits,
+    "SUITE": _list_suites,
+}
+
+
+def find_completion(metavar: str | None) -> Callable[[str], list[str]] | None:
+    """The function that gives the values for what is typed, of a value that the help calls `metavar`; None for any
+    other value, for which shells offer files."""
+    list_values = _VALUES.get((metavar or "").removesuffix("..."))
+    if list_values is None:
+        return None
+    return lambda incomplete: [value for value in sorted(list_values(incomplete)) if value.startswith(incomplete)]
+
 
 F = TypeVar("F", bound=Callable[..., None])
 
@@ -34,7 +87,6 @@ window WINDOW: Window name, or benchmark name for its latest window.
 --json: Print one JSON document to stdout instead of text.
 --kind KIND: Kind of shift: domain, length, compositional, easy-to-hard or corrupted-label.
 --label LABEL: Label of the LaTeX table, such as tab:results.
---latex: Print a LaTeX table.
 --licence TEXT: Words that the licence must contain, such as CC0.
 --mirror DIR: Local folder in which to look for source files, by digest, before downloading them. May be
     repeated.
@@ -132,15 +184,6 @@ Runs = Annotated[list[Path], typer.Argument(parser=parse_run_path)]
 Natural = Annotated[int, typer.Option(min=0)]
 Count = Annotated[int, typer.Option(min=1)]
 OptionalCount = Annotated[int | None, typer.Option(min=1)]
-
-
-def refuse_latex_options(latex: bool, json: bool, caption: str, label: str) -> None:
-    """Refuse options of LaTeX tables without --latex."""
-    if latex and json:
-        raise FarshiftError("choose one of --json and --latex")
-    for name, value in (("caption", caption), ("label", label)):
-        if value and not latex:
-            raise FarshiftError(f"--{name} applies to LaTeX tables: add --latex, or leave it out")
 
 
 def read_settings(path: Path | None) -> dict[str, Any] | None:

@@ -70,7 +70,7 @@ def reproduce(
 
 
 def _print_claims(kind: str, search: str, json: bool) -> None:
-    from ..benchmarks.claims.listing import format_cost, list_claims
+    from ..benchmarks.claims.outcome import format_cost, list_claims
 
     entries = list_claims(kind, search)
     if json:

@@ -251,7 +251,7 @@ def evaluate(
     --no-score: Score later, with farshift score (scoring reads the test labels).
     """
     from ..benchmarks.harness.evaluate import evaluate as go
-    from ..benchmarks.harness.model_spec import find_model, read_options
+    from ..benchmarks.harness.factory import find_model, read_options
     from ..core.world import get_world
 
     how: dict[str, Any] = {
@@ -290,7 +290,6 @@ def score(
     selection: str | None = None,
     rows: OptionalCount = None,
     view: str = "",
-    html: Path | None = None,
     json: bool = False,
 ) -> None:
     """Score finished runs from their predictions, or show what a run predicted for single rows.
@@ -302,12 +301,11 @@ def score(
     --rows N: Instead of scores, show N rows of a run: its prompt or inputs, the model's raw text, the answer that was
         read, and the truth.
     --view VIEW: For --rows: view of the benchmark (default: ood).
-    --html FILE: For --rows: write a page of HTML instead.
     """
     if rows is not None:
-        return _print_rows(runs, rows, view or "ood", selection, html, json)
-    if view or html:
-        raise FarshiftError("score: --view and --html go with --rows N")
+        return _print_rows(runs, rows, view or "ood", selection, json)
+    if view:
+        raise FarshiftError("score: --view goes with --rows N")
     from ..benchmarks.runs.run import read_run
     from ..benchmarks.scoring.score import score as go
     from ..leaderboard.operations.submit import score_submission
@@ -329,21 +327,15 @@ def score(
             _print_score(run, item)
 
 
-def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, html: Path | None, json: bool) -> None:
-    from ..benchmarks.scoring.shown_rows import render_html, show_rows
-    from ..core.files import write_atomically
+def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, json: bool) -> None:
+    from ..benchmarks.scoring.shown_rows import show_rows
 
     if len(runs) != 1 or runs[0].is_file():
         raise FarshiftError("score: --rows shows one run: name its folder")
     with show_progress():
         rows = show_rows(runs[0], count, view, selection)
-    if html is not None:
-        title = f"{runs[0].name}: {format_count(len(rows), 'row')} of {view}"
-        write_atomically(html, render_html(rows, title).encode(), "choose another file with --html")
     if json:
         return emit_json([row.to_dict() for row in rows])
-    if html is not None:
-        return print_line(str(html))
     for row in rows:
         print_line(f"row {row.row_id}, seed {row.seed}, candidate {row.candidate}, {row.state}")
         texts = {"input": row.input, "output": row.output, "answer": row.answer, "truth": row.truth}

@@ -118,7 +118,7 @@ def sealed_answer(
 
 def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any, str, str | None]:
     """The model that the command line names, its code's digest, and the name of a baseline."""
-    from ..benchmarks.harness.model_spec import find_model, read_options
+    from ..benchmarks.harness.factory import find_model, read_options
 
     scheme, _, rest = name.partition(":")
     if scheme != "baseline":

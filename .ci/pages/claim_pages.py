@@ -7,18 +7,30 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from farshift.benchmarks.claims.claim import Claim
-from farshift.benchmarks.claims.listing import (
+from farshift.benchmarks.claims.claim import (
+    CLAIMS_FOLDER,
+    BestScore,
+    Claim,
+    DiagnosticCorrelation,
+    Difference,
+    Fact,
+    PublishedResult,
+    Quantity,
+    RankCorrelation,
+    RecoveredShare,
+    Score,
+    Slope,
+    read_claim,
+)
+from farshift.benchmarks.claims.outcome import (
     NOT_RUN,
     ClaimEntry,
-    describe_evidence,
-    describe_history,
-    describe_quantity,
+    Outcome,
     format_cost,
-    format_published,
-    list_shipped_claims,
+    format_measurement,
+    read_recorded_outcome,
 )
-from farshift.benchmarks.claims.outcome import format_measurement
+from farshift.core.plugins import PACKAGE
 from markdown_text import fill_prose, format_table, join_page
 
 INTRODUCTION = """
@@ -56,6 +68,14 @@ with their outcome; their pages say so. Many premises were added on 26 November 
 require ID scores at least half way from guessing to the best (.9 where the task can be learned completely), and the
 pages show the outcome without them. To add one: [a claim of your own](../own-claims.md).
 """
+
+
+def list_shipped_claims() -> list[ClaimEntry]:
+    """The claims that ship with the package, sorted by kind and name; `FARSHIFT_PATH` is ignored."""
+    claims = map(read_claim, (PACKAGE / CLAIMS_FOLDER).glob("*.toml"))
+    entries = [ClaimEntry(claim, read_recorded_outcome(claim)) for claim in claims]
+    return sorted(entries, key=lambda entry: (entry.claim.kind, entry.claim.name))
+
 
 _ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
@@ -165,3 +185,62 @@ def render_claim(entry: ClaimEntry, citation: str) -> str:
 
 def _describe_quantity(claim: Claim, name: str) -> str:
     return describe_quantity(claim, claim.quantities[name]) if name in claim.quantities else ""
+
+
+def describe_quantity(claim: Claim, quantity: Quantity) -> str:
+    """Describe a quantity of a claim."""
+    if isinstance(quantity, Score):
+        run = claim.runs[quantity.run]
+        what = "gap between ID and OOD score" if quantity.view == "gap" else f"{quantity.view.upper()} score"
+        by = f" ({quantity.metric})" if quantity.metric else ""
+        group = f", group {quantity.group} only" if quantity.group else ""
+        selected = f", selected among {run.search} settings" if run.search else ""
+        rule = quantity.rule or run.selection or ""
+        criterion = f" by {rule}" if run.search and rule else ""
+        return f"{what}{by} of {run.recipe} on {run.on}{group}{selected}{criterion}"
+    if isinstance(quantity, Difference):
+        return f"{quantity.left} minus {quantity.right}"
+    if isinstance(quantity, BestScore):
+        return f"the best of {', '.join(quantity.scores)} for each seed, selected on the scored rows"
+    if isinstance(quantity, RecoveredShare):
+        return f"fraction of the gap between {quantity.floor} and {quantity.ceiling} that {quantity.score} recovers"
+    if isinstance(quantity, Slope):
+        return f"slope of {', '.join(quantity.scores)} over x = {', '.join(f'{x:g}' for x in quantity.x)}"
+    if isinstance(quantity, RankCorrelation):
+        left, right = (f"the {side.view.upper()} score on {side.on}" for side in (quantity.left, quantity.right))
+        return f"Kendall's tau-b between {left} and {right}"
+    if isinstance(quantity, DiagnosticCorrelation):
+        return f"Kendall's tau-b between {quantity.diagnostic} and the OOD score on {quantity.on}"
+    assert isinstance(quantity, Fact), "the claim's schema says so"
+    given = ", ".join(str(value) for value in quantity.arguments.values())
+    return f"{quantity.measure.replace('_', ' ')} of {quantity.split}{f' ({given})' if given else ''}"
+
+
+def format_published(published: PublishedResult) -> str:
+    """Format a published result, its source, and whether it was seen there."""
+    number = published.value
+    value = "" if number is None else f"{number:g}" if isinstance(number, float) else str(number)
+    return f"{published.says}{', ' if published.says and value else ''}{value} ({published.where}; {published.mark})."
+
+
+def describe_history(claim: Claim) -> list[str]:
+    """Describe earlier outcomes of a claim, and whether the order of its rules and its outcome can be checked."""
+    lines = [
+        f"An earlier specification was {earlier.verdict} ({earlier.date}, commit {earlier.commit}): {earlier.reason}."
+        for earlier in claim.earlier
+    ]
+    if claim.committed_with_outcome:
+        lines.append("The rules were first committed together with the outcome: their order cannot be checked.")
+    return lines
+
+
+def describe_evidence(claim: Claim, outcome: Outcome) -> str:
+    """Describe the evidence for an outcome."""
+    shipped = sum("recorded" in run for run in outcome.runs.values())
+    own = len(outcome.runs) - shipped
+    parts = [f"{own} run{'s' if own > 1 else ''} for this claim"] if own else []
+    parts += [f"{shipped} recorded baseline{'s' if shipped > 1 else ''}"] if shipped else []
+    sorts = {quantity.sort for quantity in claim.quantities.values()}
+    parts += ["the data of the split"] if "fact" in sorts else []
+    parts += ["all recorded baselines"] if sorts & {"rank_correlation", "diagnostic_correlation"} else []
+    return f"Based on {' and '.join(parts)}; {outcome.date[:10]}, Farshift {outcome.environment['farshift']}."

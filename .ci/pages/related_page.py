@@ -9,11 +9,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from claim_pages import name_papers
+from claim_pages import list_shipped_claims, name_papers
 from farshift.baselines.diagnostics import list_diagnostics
 from farshift.baselines.recipe import load_recipes
 from farshift.benchmarks.benchmark import load_benchmarks
-from farshift.benchmarks.claims.listing import list_shipped_claims
 from farshift.core.plugins import PACKAGE, find_files_by_name
 from farshift.splits.catalogue import list_manifests
 from markdown_text import format_table, join_page

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ...benchmarks.adapters._transformers import ImageProcessor
 from ...benchmarks.adapters.hugging_face import from_spec
 from ...benchmarks.adapters.torch_module import load_state_dict
-from ...benchmarks.harness.model_spec import find_model
+from ...benchmarks.harness.factory import find_model
 from ...benchmarks.parsing import wrap_user_errors
 from ...core.canonical import compute_identity
 from ...core.errors import BadData, FarshiftError, ModelError

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ...benchmarks.adapters._clip import load_clip_model, normalise_rows
+from ...benchmarks.adapters.clip import load_clip_model, normalise_rows
 from ...core.errors import ModelError
 from ..encoding.checkpoint import Checkpoint, find_checkpoint, find_folder
 from ..encoding.frozen_readers import Moments, load_model, read_moments

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ...benchmarks.adapters._clip import compute_text_features, load_clip_model, parse_templates
+from ...benchmarks.adapters.clip import compute_text_features, load_clip_model, parse_templates
 from ...core.errors import ModelError
 from ..encoding.checkpoint import find_folder
 

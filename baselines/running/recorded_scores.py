@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from ...benchmarks.benchmark import SCORER, find_benchmark
-from ...benchmarks.scoring.chance import compute_chance
 from ...benchmarks.scoring.record import Score, format_estimate
-from ...benchmarks.scoring.score import score
+from ...benchmarks.scoring.score import compute_chance, score
 from ...benchmarks.scoring.trained_check import TrainedCheck
 from ...benchmarks.statistics.interval import Estimate
 from ...core.canonical import to_canonical_json

@@ -20,10 +20,10 @@ import numpy as np
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.benchmark import Benchmark, find_benchmark
+from ...benchmarks.harness.evaluate import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.model import Budget
 from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.runs.predictions import ARROW_TYPES, read_answers, sort_by_row_id
-from ...benchmarks.runs.replay import ONLY, list_predicted_inputs, write_recorded_run
 from ...benchmarks.runs.run import Run, read_run
 from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json

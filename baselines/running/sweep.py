@@ -16,9 +16,9 @@ from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
 from ...benchmarks.model_inputs.load import load_model_inputs
 from ...benchmarks.model_inputs.streamed import StreamedBenchmark, find_streamed_benchmark
-from ...benchmarks.runs.fit_progress import TRAINING, get_fit_file, list_fit_files, read_fit_progress
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
+from ...benchmarks.runs.status import TRAINING, get_fit_file, list_fit_files, read_fit_progress
 from ...benchmarks.settings import Settings, check_settings
 from ...core.engines import Local, Needs, iterate_outcomes, open_engine
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message

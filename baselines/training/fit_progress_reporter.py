@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ...benchmarks.runs.fit_progress import FitProgress
+from ...benchmarks.runs.status import FitProgress
 from ...core.progress import report_progress
 from .trainer import Training
 

@@ -157,7 +157,7 @@ def from_spec(rest: str, options: Mapping[str, str]) -> TorchFactory:
     """Return the factory of `torch:weights.pt@file.py:factory`: `factory` returns the module (it may have the arguments
     `seed`, `task` and `device`), the file has its weights: a state dict written by `torch.save` or safetensors. Nothing
     else is unpickled. No options. Raises `FarshiftError` if one of the files is missing."""
-    from ..harness.model_spec import find_model
+    from ..harness.factory import find_model
 
     weights, _, factory_spec = rest.rpartition("@")
     if not weights:

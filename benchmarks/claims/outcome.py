@@ -1,4 +1,4 @@
-"""The outcome of checking a claim as a record: verdict, values, runs and environment.
+"""The outcome of checking a claim as a record: verdict, values, runs and environment; and claims with their outcomes.
 
 `baselines/claims/results/CLAIM/verdict.json` is the record of a full reproduction. The same folder has one folder per
 run with the predictions on which the verdict is based, in the format of recorded baselines: `farshift reproduce CLAIM
@@ -17,9 +17,10 @@ from typing import Any, Final
 from ...core.documents import read_json
 from ...core.errors import BadRun, get_first_line
 from ...core.files import write_atomically
+from ...core.listings import has_words
 from ...core.plugins import PACKAGE
 from ..statistics.interval import Record
-from .claim import Claim, Verdict
+from .claim import Claim, Verdict, load_claims
 
 Value = int | float | str
 
@@ -162,3 +163,51 @@ def write_outcome(outcome: Outcome, home: Path = HOME) -> Path:
     file.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(file, (json.dumps(outcome.to_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     return file
+
+
+NOT_RUN = "not yet run"
+
+
+@dataclass(frozen=True)
+class ClaimEntry:
+    """A claim and its recorded outcome."""
+
+    claim: Claim
+    outcome: Outcome | None
+
+    @property
+    def verdict(self) -> str:
+        return NOT_RUN if self.outcome is None else get_stated_verdict(self.claim, self.outcome)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON."""
+        claim, outcome = self.claim, self.outcome
+        return {
+            **{name: getattr(claim, name) for name in ("name", "kind", "title")},
+            "verdict": self.verdict,
+            "reason": "" if outcome is None else outcome.reason,
+            "mark": claim.mark,
+            "citation": claim.citation,
+            "cpu_minutes": claim.cost.cpu_minutes,
+            "gpu_minutes": claim.cost.gpu_minutes,
+            "date": None if outcome is None else outcome.date,
+            **claim.model_dump(mode="json", include={"setting", "earlier", "committed_with_outcome"}),
+        }
+
+
+def list_claims(kind: str = "", search: str = "") -> list[ClaimEntry]:
+    """Return the claims of a kind (empty: all) in whose name, title, citation or published results all words of
+    `search` occur, sorted by kind and name."""
+    entries = [
+        ClaimEntry(item, read_recorded_outcome(item))
+        for item in load_claims().values()
+        if kind in ("", item.kind)
+        and has_words(search, item.name, item.title, item.citation, *(paper.where for paper in item.published.values()))
+    ]
+    return sorted(entries, key=lambda entry: (entry.claim.kind, entry.claim.name))
+
+
+def format_cost(claim: Claim) -> str:
+    """Format the cost in minutes of a CPU core, and of a GPU if known."""
+    cpu = f"{claim.cost.cpu_minutes:g} min"
+    return cpu if claim.cost.gpu_minutes is None else f"{cpu} (GPU: {claim.cost.gpu_minutes:g} min)"

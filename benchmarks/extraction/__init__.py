@@ -19,8 +19,8 @@ from collections.abc import Callable
 
 from ...core.errors import BadDefinition
 from ...core.plugins import load_module
-from ..limits import MAX_TEXT
 from ..model import Task
+from ..settings import MAX_TEXT
 
 Prediction = str | int | float
 Extract = Callable[[str, Task], Prediction | None]

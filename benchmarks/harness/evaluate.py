@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import operator
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import FarshiftError, shorten_list
+from ...core.errors import BadRun, FarshiftError, shorten_list
 from ...core.progress import log_message
 from ...core.settings import get_version
 from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World, check_device, get_world
+from ..answers import Answers
 from ..benchmark import Benchmark, find_benchmark
 from ..fingerprint import compute_fingerprint
-from ..limits import MAX_SEEDS, find_name_problem
 from ..model import Budget
 from ..model_inputs.load import load_model_inputs
-from ..model_inputs.rows import ModelInputs
+from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
 from ..runs.run_folder import RunFolder, read_stated_identity
-from ..settings import Settings, check_settings, to_card_values
+from ..runs.shards import Shard
+from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
 from .factory import get_model_name, make_factory
 from .loop import Evaluation
 from .predictor import BATCH, TIME_LIMIT, Predictor
@@ -241,3 +242,59 @@ def _choose_identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str
     resumes."""
     stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
     return stated if stated in known else benchmark.identity(budget.name, budget.steps, rule)
+
+
+ONLY = "last"
+"""The name of the candidate of a model with a single one."""
+
+
+def write_recorded_run(
+    benchmark: Benchmark,
+    out: Path,
+    model: dict[str, Any],
+    answers: Sequence[Mapping[str, Mapping[str, Answers]]],
+    budget: Budget = Budget(),  # noqa: B008  (frozen)
+    seeds: Sequence[int] | None = None,
+    selection: str | None = None,
+) -> Run:
+    """Write a finished run into the folder `out`; if the folder already has this run, return it.
+
+    model: the run card's description of the model: `name`, `kind`, `code` (a digest), and other keys. answers: for each
+    of `seeds` (by default 0, 1, 2 ..) and candidate the predictions for each predicted part, by its name, in the order
+    of its rows; if the run's selection rule needs additional rows, also those for its selection data, by the rule's
+    name. Each candidate is the last checkpoint of a setting.
+
+    Raises `FarshiftError` for an invalid name or too many seeds, `BadRun` if the folder has other content, or a part
+    has no predictions.
+    """
+    model_inputs = load_model_inputs(benchmark)
+    rows = list_predicted_inputs(benchmark, model_inputs, selection)
+    for part_inputs in rows:
+        if any(part_inputs.name not in parts for each in answers for parts in each.values()):
+            raise BadRun(f"{benchmark.name}: there are no predictions for {part_inputs.name}")
+    numbers = list_seeds(len(answers) if seeds is None else seeds, benchmark, budget.name)
+    with begin_run(benchmark, out, model, budget, numbers, selection) as folder:
+        for seed in folder.missing():
+            jobs = []
+            for number, (candidate, parts) in enumerate(answers[numbers.index(seed)].items()):
+                job = folder.job(seed, "main" if candidate == ONLY else f"candidate-{number}", benchmark.task)
+                for inputs in rows:
+                    job.asks(candidate, inputs)
+                    with Shard(job, candidate, inputs) as shard:
+                        shard.add(0, len(inputs), inputs.row_ids, parts[inputs.name])
+                job.finish({}, [])
+                jobs.append(job)
+            folder.finish_seed(seed, jobs)
+        return folder.finish()
+
+
+def list_predicted_inputs(benchmark: Benchmark, model_inputs: ModelInputs, selection: str | None) -> list[ModelRows]:
+    """List the rows that a candidate predicts: those of each predicted part, and the additional rows of a selection
+    rule (its folds), without their inputs."""
+    inputs = [model_inputs.part(name) for name in benchmark.predicted_parts]
+    rule = benchmark.rule(selection)
+    if rule.folds is not None:
+        ballot = rule.ballot(benchmark)
+        assert ballot is not None  # a rule with folds has selection data
+        inputs.append(ModelRows({}, ballot.row_ids, rule.part))
+    return inputs

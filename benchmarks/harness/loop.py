@@ -19,14 +19,13 @@ from ...core.progress import log_message
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers, find_differences
 from ..benchmark import Benchmark
-from ..limits import MAX_CANDIDATES, find_name_problem
 from ..model import Budget, Model
 from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
 from ..runs.run_folder import RunFolder
 from ..runs.shards import Job
-from ..settings import Settings, clean_remarks
+from ..settings import MAX_CANDIDATES, Settings, clean_remarks, find_name_problem
 from .predictor import Predictor
 from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
 

@@ -28,7 +28,7 @@ from ..definition import Adaptation
 from ..model import Columns, Task
 from ..model_inputs.rows import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
-from ..runs.outputs import OUTPUTS
+from ..runs.predictions import OUTPUTS
 from ..runs.shards import Job, Shard
 
 BATCH = 512

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import BadRun, MissingExtra, get_first_line, replace_error_message
-from ._logs import Log, LogSample
+from . import Log, LogSample
 from ._sheets import ExportedBenchmark
 
 _CODE = '''\

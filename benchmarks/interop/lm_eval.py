@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.documents import parse_json, read_json
 from ...core.errors import BadRun
-from ._logs import Log, LogSample
+from . import Log, LogSample
 from ._sheets import ExportedBenchmark, Sheet
 
 _CODE = '''\

@@ -8,20 +8,29 @@ prediction  int64 (classification; for multilabel tasks, the number of likely la
             (sequence; boxes, as in boxes.py); null if there is none
 status      int8      0 answered, 1 abstained, 2 failed
 scores      fixed-size list of float, one per class or label; only if the model gave them
+
+The raw texts of language models are in outputs.jsonl beside it, one per line with part, seed, candidate, row id and
+`output`. They are for reading only: nothing is scored by them, and no submission includes them.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.documents import parse_json
+from ...core.files import translate_os_errors
 from ..answers import Answers
 from ..model import Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 ARROW_TYPES = {
     "classification": "int64",
@@ -97,3 +106,37 @@ def sort_by_row_id(table: pa.Table) -> pa.Table:
     """Sort the rows by row id."""
     ids = table["row_id"].to_numpy()
     return table if (ids[1:] > ids[:-1]).all() else table.take(np.argsort(ids, kind="stable"))
+
+
+OUTPUTS = "farshift_outputs"
+"""An optional attribute of models: the raw text of each row of the batch that was predicted last, or None."""
+
+FILE = "outputs.jsonl"
+
+
+def add_outputs(run: Path, named: Mapping[str, str | int], row_ids: Sequence[int], texts: Sequence[str | None]) -> None:
+    """Append the texts of a batch to the file of an unfinished run. named: part, seed and candidate."""
+    lines = [
+        json.dumps({**named, "row_id": row_id, "output": text}) + "\n"
+        for row_id, text in zip(row_ids, texts, strict=True)
+        if text is not None
+    ]
+    with translate_os_errors(run, "choose another --out"), (run / FILE).open("a", encoding="utf-8") as file:
+        file.write("".join(lines))
+
+
+def read_outputs(run: Path, part: str, seed: int, candidate: str) -> dict[int, str]:
+    """Return the texts by row id, the last of each; empty for a run without. A line that was cut off is passed over."""
+    texts: dict[int, str] = {}
+    try:
+        lines = (run / FILE).read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return texts
+    for line in lines:
+        try:
+            record = parse_json(line, dict, surrogates=True)
+            if (record["part"], record["seed"], record["candidate"]) == (part, seed, candidate):
+                texts[int(record["row_id"])] = str(record["output"])
+        except (ValueError, KeyError, TypeError):
+            continue
+    return texts

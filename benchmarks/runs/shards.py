@@ -24,8 +24,7 @@ from ...core.files import write_atomically
 from ..answers import Answers
 from ..model import Task
 from ..model_inputs.rows import ModelRows
-from .outputs import add_outputs
-from .predictions import concatenate_answers, make_answers_table
+from .predictions import add_outputs, concatenate_answers, make_answers_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +127,7 @@ class Shard:
             self._flush()
 
     def add_outputs(self, row_ids: Sequence[int], texts: Sequence[str | None]) -> None:
-        """Store the raw texts of rows beside the run's other files (outputs.py)."""
+        """Store the raw texts of rows beside the run's other files."""
         named: dict[str, str | int] = {"part": self.inputs.name, "seed": self._job.seed, "candidate": self._candidate}
         add_outputs(self._job.path.parents[2], named, row_ids, texts)
 

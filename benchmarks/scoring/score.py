@@ -12,9 +12,11 @@ from ...core.errors import BadRun
 from ...core.text import format_count
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
+from ..model import Task
 from ..runs.card import RunCard
 from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
 from ..runs.run import Run, RunLike, read_run
+from ..statistics.aggregate import Scale
 from ..statistics.clusters import describe_clusters
 from ..statistics.interval import Estimate, NotAvailable, estimate_gap, estimate_mean, has_split_seeds
 from ..statistics.variance_estimate import LEVEL, has_finite_ends
@@ -210,3 +212,15 @@ def _describe_interval(run: RunLike, metric: Metric, estimates: dict[str, Estima
         if has_split_seeds(estimate.per_seed, metric.bounds)
     )
     return f"[low, high]: {LEVEL:.0%} t interval over {over}{how}{clusters}{split}"
+
+
+def compute_chance(metric: Metric, task: Task) -> float | None:
+    """Return the score of random guessing; None if the task does not determine it."""
+    return None if metric.chance is None else metric.chance(task)
+
+
+def make_scale(benchmark: Benchmark) -> Scale | None:
+    """Return the normalised scale of a benchmark's primary metric; None if it has none."""
+    metric = benchmark.metrics[0]
+    level = compute_chance(metric, benchmark.task)
+    return None if level is None else Scale(level, metric.bounds[1 if metric.better == "higher" else 0])

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import UnknownName
-from ...core.listings import escape_html, render_table
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..model import Task
 from ..model_inputs.load import load_model_inputs
 from ..prompting.prompt import MediaPart
-from ..runs.outputs import read_outputs
+from ..runs.predictions import read_outputs
 from ..runs.run import Run, read_run
 from .answered_rows import RunPredictions
 from .score import get_run_benchmark
@@ -113,16 +112,3 @@ def _format_answer(answers: Answers, row: int, task: Task) -> str | None:
 
 def _format_label(value: Any, task: Task) -> str:
     return task.names[int(value)] if task.names and task.type == "classification" else str(value)
-
-
-def render_html(rows: list[ShownRow], title: str) -> str:
-    """Return the rows as a page of HTML that needs no other file."""
-    table = render_table(
-        [{name: "" if value is None else value for name, value in row.to_dict().items()} for row in rows]
-    )
-    style = "body{font:16px sans-serif}td,th{vertical-align:top;text-align:left;padding:.5em;border-bottom:1px solid}"
-    style += "td{white-space:pre-wrap;font-family:monospace}"
-    head = f'<meta charset="utf-8"><title>{escape_html(title)}</title><style>{style}</style>'
-    return (
-        f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{escape_html(title)}</h1>{table}</body></html>\n'
-    )

@@ -52,11 +52,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Block:
-    """A benchmark: its title, a description of its metric, its column headers, and the cells of each model."""
+    """A benchmark, or another set of comparable scores: its column headers, and the cells of each model."""
 
-    title: str
-    metric: str
-    percent: bool
+    panel: Panel
     heads: tuple[str, ...]
     models: Mapping[str, tuple[Cell, ...]]
 
@@ -92,8 +90,9 @@ class Notes:
 def render(
     records: Sequence[Score], *, caption: str = "", label: str = "", leaders: Sequence[bool] | None = None
 ) -> str:
-    """Render a `table` environment with ID, OOD, gap and, if available, the worst group's score of each benchmark; a
-    note explains the brackets, bold type and marks.
+    """Render a `table` environment with ID, OOD, gap and, if available, the worst group's score of each benchmark, as
+    many side by side as fit the page width; a note explains the brackets, bold type and marks. With several benchmarks
+    intervals are below the values. Models are in order of first appearance.
 
     leaders: for each record whether its OOD score is bold (`comparison.find_leaders`); by default those whose intervals
     overlap with that of the best. Raises `FarshiftError` if records of one identity have different metrics."""
@@ -110,7 +109,10 @@ def render(
         f"Seeds: {', '.join(map(str, full))}." if full else "",
         describe_incomparable(records),
     ]
-    return render_blocks(blocks, caption, label, sentences)
+    notes = Notes([_format_metrics(panel_list), *filter(None, sentences)])
+    tabulars = [_format_part(part, len(blocks) > 1, notes) for part in _split_by_width(blocks)]
+    titles = [panel.title for panel in panel_list]
+    return format_table(tabulars, caption or f"Scores on {_join_names(titles)}.", label or _make_label(titles), notes)
 
 
 def _make_block(panel: Panel, bold: set[int] | None) -> Block:
@@ -130,23 +132,11 @@ def _make_block(panel: Panel, bold: set[int] | None) -> Block:
             cells.append(Cell(None if group is None else group.estimate, remark=remark))
         models[name] = tuple(cells)
     heads = ("ID", "OOD", "gap", *(["worst group"] if worst else []))
-    return Block(panel.title, panel.metric, panel.percent, heads, models)
+    return Block(panel, heads, models)
 
 
 def _get_measured(estimate: object) -> Estimate | None:
     return estimate if isinstance(estimate, Estimate) else None
-
-
-def render_blocks(blocks: Sequence[Block], caption: str, label: str, sentences: Sequence[str]) -> str:
-    """Render all blocks in one `table` environment, as many side by side as fit the page width.
-
-    With several blocks, intervals are printed below the values. Models are in order of first appearance. The default
-    caption and label are derived from the benchmarks' names."""
-    notes = Notes([_format_metrics(blocks), *filter(None, sentences)])
-    stacked = len(blocks) > 1
-    tabulars = [_format_part(part, stacked, notes) for part in _split_by_width(blocks)]
-    titles = [block.title for block in blocks]
-    return format_table(tabulars, caption or f"Scores on {_join_names(titles)}.", label or make_slug(titles), notes)
 
 
 def find_best_names(blocks: Mapping[str, HasInterval], better: str) -> frozenset[str]:
@@ -174,7 +164,7 @@ def _split_by_width(blocks: Sequence[Block]) -> list[list[Block]]:
 
 def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
     columns = [Column("model", number=False)]
-    columns += [Column(head, escape_latex(block.title)) for block in blocks for head in block.heads]
+    columns += [Column(head, escape_latex(block.panel.title)) for block in blocks for head in block.heads]
     rows = []
     for name in dict.fromkeys(name for block in blocks for name in block.models):
         cells = [(block, cell) for block in blocks for cell in block.models.get(name, [Cell(None)] * len(block.heads))]
@@ -182,7 +172,7 @@ def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
         for block, cell in cells:
             number, end = "--", ""
             if cell.estimate is not None:
-                number, end = (form(cell.estimate, block.percent) for form in (format_value, format_interval))
+                number, end = (form(cell.estimate, block.panel.percent) for form in (_format_value, _format_interval))
                 number = rf"\textbf{{{number}}}" if cell.bold else number
                 number += notes.mark(cell.remark) if cell.remark else ""
             numbers.append(number)
@@ -194,14 +184,14 @@ def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
     return format_tabular(columns, rows)
 
 
-def _format_metrics(blocks: Sequence[Block]) -> str:
+def _format_metrics(panels: Sequence[Panel]) -> str:
     """Describe the metrics: `accuracy (%).`, or `accuracy (%): a, b; mae, lower is better: c.`"""
-    whose: dict[str, list[str]] = {}
-    for block in blocks:
-        whose.setdefault(block.metric, []).append(block.title)
-    if len(whose) == 1:
-        return f"Metric: {blocks[0].metric}."
-    return f"Metrics: {'; '.join(f'{metric}: {_join_names(names)}' for metric, names in whose.items())}."
+    titles: dict[str, list[str]] = {}
+    for panel in panels:
+        titles.setdefault(panel.metric, []).append(panel.title)
+    if len(titles) == 1:
+        return f"Metric: {panels[0].metric}."
+    return f"Metrics: {'; '.join(f'{metric}: {_join_names(names)}' for metric, names in titles.items())}."
 
 
 def _join_names(names: Sequence[str]) -> str:
@@ -240,19 +230,19 @@ def format_tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> 
     return "\n".join([*lines, r"\end{tabular}"])
 
 
-def format_value(estimate: HasInterval, percent: bool) -> str:
+def _format_value(estimate: HasInterval, percent: bool) -> str:
     """Format an estimate's value, in percent if `percent`."""
     return format_estimate(estimate, percent).partition(" ")[0].replace("-", "$-$")
 
 
-def format_interval(estimate: HasInterval, percent: bool) -> str:
+def _format_interval(estimate: HasInterval, percent: bool) -> str:
     """Format an estimate's interval, in small type."""
     text = format_estimate(estimate, percent).partition(" ")[2].replace("-", "$-$")
     # A bracket at the start of a cell must not be parsed as an argument of the preceding line break.
     return rf"{{\scriptsize {text}}}"
 
 
-def make_slug(names: Sequence[str]) -> str:
+def _make_label(names: Sequence[str]) -> str:
     """Return a label derived from names, such as `tab:modadd97-xi35`."""
     plain = re.sub(r"[^a-z0-9.]+", "-", " ".join(dict.fromkeys(names)).lower()).strip("-.")
     return f"tab:{plain[:60].rstrip('-.') or 'results'}"

@@ -21,8 +21,8 @@ from math import sqrt
 from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
-from ...benchmarks.scoring.chance import make_scale
 from ...benchmarks.scoring.record import Score
+from ...benchmarks.scoring.score import make_scale
 from ...benchmarks.statistics.aggregate import Scale
 from ...benchmarks.statistics.interval import Estimate, Interval
 from ...splits.manifest import KINDS

@@ -19,7 +19,7 @@ from ...benchmarks.metrics import Metric
 from ...benchmarks.runs.card import RunCard
 from ...benchmarks.scoring.answered_rows import AnsweredRows, RunPredictions
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
-from ...benchmarks.scoring.chance import compute_chance
+from ...benchmarks.scoring.score import compute_chance
 from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.worst_group import estimate_worst_group

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...benchmarks.benchmark import find_benchmark
-from ...benchmarks.scoring.chance import make_scale
+from ...benchmarks.scoring.score import make_scale
 from ...benchmarks.statistics.aggregate import Aggregates, Scale, Summary, aggregate
 from ...benchmarks.statistics.concurrence import Concurrence, compute_concurrences
 from ...benchmarks.statistics.sample import Sample

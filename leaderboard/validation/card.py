@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...benchmarks.limits import MAX_CANDIDATES, MAX_SEEDS, find_name_problem
+from ...benchmarks.settings import MAX_CANDIDATES, MAX_SEEDS, find_name_problem
 from ...core.canonical import compute_identity
 from ..ledger.keys import SigningKey, is_signed_by
 from .problem import Problems

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from ...benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.boxes import BadBoxes, read_boxes
-from ...benchmarks.limits import MAX_TEXT
 from ...benchmarks.runs.predictions import ARROW_TYPES
 from ...benchmarks.runs.run import RunLike
 from ...benchmarks.scoring.completeness import ExpectedRows
+from ...benchmarks.settings import MAX_TEXT
 from ...core.text import format_count
 from .limits import COLUMNS, ExpectedTable
 from .problem import Problems, format_untrusted

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from claim_pages import format_claim_table, name_papers, render_claim
+from claim_pages import describe_quantity, format_claim_table, list_shipped_claims, name_papers, render_claim
 from farshift import FarshiftError
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
@@ -18,9 +18,8 @@ from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcom
 from farshift.baselines.running.recorded_scores import read_recorded_scores
 from farshift.baselines.running.results import HOME as RESULTS
 from farshift.baselines.running.results import digest_result, get_results_home
-from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import DiagnosticCorrelation, Fact, RankCorrelation, load_claim, load_claims
-from farshift.benchmarks.claims.outcome import HOME, Outcome, read_recorded_outcome
+from farshift.benchmarks.claims.outcome import HOME, ClaimEntry, Outcome, read_recorded_outcome
 from farshift.core.clock import Stopwatch
 from farshift.core.errors import BadDefinition, BadRun, Unavailable, UnknownName
 from farshift.core.files import compute_file_sha256
@@ -261,7 +260,7 @@ def test_paired_differences_are_those_of_compare():
 
 def test_the_readme_shows_the_head_of_the_table():
     text = (ROOT / "README.md").read_text("utf-8")
-    entries = listing.list_shipped_claims()
+    entries = list_shipped_claims()
     names = name_papers(entry.claim.citation for entry in entries)
     rows = format_claim_table(entries, names, "docs/claims/").splitlines()
     shown = [row for row in text.splitlines() if row.startswith("| [") and "docs/claims/" in row]
@@ -281,10 +280,10 @@ def test_there_are_claims_of_all_five_kinds():
 
 
 def test_a_claim_without_an_outcome_says_what_it_takes():
-    section = render_claim(listing.ClaimEntry(made(), None), "")
+    section = render_claim(ClaimEntry(made(), None), "")
     assert "**Not yet run.** Estimated time on one CPU core: 1 min." in section
     result = replace(read_recorded_outcome(ALL["scan-length-cut"]), claim="small")
-    assert "**Reproduced.**" in render_claim(listing.ClaimEntry(made(), result), "")
+    assert "**Reproduced.**" in render_claim(ClaimEntry(made(), result), "")
 
 
 @pytest.mark.parametrize("name", ["disagreement-tells-error", "manifold-dimension-foretells", "sharpness-says-little"])
@@ -297,7 +296,7 @@ def test_a_diagnostic_is_named_in_words_and_one_that_there_is_not_is_refused():
     quantity = {"sort": "diagnostic_correlation", "diagnostic": "disagreement.ood", "on": "colored_mnist_irm/color"}
     rules = [{"shape": "positive", "quantity": "tau"}]
     item = made(runs={}, quantities={"tau": quantity}, rules=rules)
-    assert "disagreement.ood and the OOD score on colored_mnist_irm/color" in listing.describe_quantity(
+    assert "disagreement.ood and the OOD score on colored_mnist_irm/color" in describe_quantity(
         item, item.quantities["tau"]
     )
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)

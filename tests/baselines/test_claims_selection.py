@@ -6,15 +6,15 @@ import json
 
 import numpy as np
 import pytest
+from claim_pages import describe_quantity
 from farshift import Answers, score
 from farshift.baselines.reproduce.experiment import load_recorded_runs, make_run_plan
 from farshift.baselines.reproduce.reproduce import record_outcome, reproduce_claim, rescore_claim
 from farshift.baselines.running.search import draw_settings
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.claims import listing
 from farshift.benchmarks.claims.claim import Claim
 from farshift.benchmarks.claims.outcome import read_recorded_outcome
-from farshift.benchmarks.runs.replay import write_recorded_run
+from farshift.benchmarks.harness.evaluate import write_recorded_run
 from farshift.core.errors import BadRun, UnknownName
 
 from . import small_claim
@@ -117,6 +117,6 @@ def test_a_recorded_run_needs_answers_to_the_rows_that_its_rule_asks_for(tmp_pat
 
 
 def test_the_page_says_how_many_settings_were_tried_and_who_chose():
-    output = listing.describe_quantity(made(), made().quantities["oracle"])
+    output = describe_quantity(made(), made().quantities["oracle"])
     assert output == "OOD score of mlp on optdigits/writers, selected among 3 settings by oracle"
-    assert "by crafted_shift" in listing.describe_quantity(made(), made().quantities["crafted"])
+    assert "by crafted_shift" in describe_quantity(made(), made().quantities["crafted"])

@@ -10,8 +10,7 @@ import pytest
 from farshift.baselines.running.sweep import report_file_progress, run_baseline
 from farshift.baselines.training import fit_progress_reporter
 from farshift.baselines.training.fit_progress_reporter import FitProgressReporter
-from farshift.benchmarks.runs.fit_progress import FitProgress, get_fit_file, read_fit_progress
-from farshift.benchmarks.runs.status import Status, list_statuses
+from farshift.benchmarks.runs.status import FitProgress, Status, get_fit_file, list_statuses, read_fit_progress
 from farshift.core.progress import report_to
 
 ON = "vowel/speakers"

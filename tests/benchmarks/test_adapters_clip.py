@@ -11,8 +11,7 @@ import pytest
 import tiny_vision
 from encoded_files import picture
 from farshift import FarshiftError, check_model, read_run
-from farshift.benchmarks.adapters._clip import TEMPLATES, format_class_names, parse_templates
-from farshift.benchmarks.adapters.clip import from_spec
+from farshift.benchmarks.adapters.clip import TEMPLATES, format_class_names, from_spec, parse_templates
 from farshift.benchmarks.adapters.hugging_face import from_spec as hugging_face
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError, UnknownName

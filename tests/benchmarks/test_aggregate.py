@@ -11,7 +11,7 @@ from farshift import Answers, FarshiftError
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
-from farshift.benchmarks.scoring.chance import compute_chance, make_scale
+from farshift.benchmarks.scoring.score import compute_chance, make_scale
 from farshift.benchmarks.statistics.aggregate import (
     Scale,
     Summary,

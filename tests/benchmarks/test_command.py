@@ -20,7 +20,7 @@ from farshift.benchmarks.adapters import command
 from farshift.benchmarks.adapters.command import from_spec
 from farshift.benchmarks.answers import ABSTAINED, ANSWERED, FAILED
 from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.harness.model_spec import find_model
+from farshift.benchmarks.harness.factory import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.parsing import BatchLocation, read_answer
 from farshift.benchmarks.prompting.prompt import Prompt

@@ -9,7 +9,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift import FarshiftError, compare
-from farshift.benchmarks.comparison.compare_full import compare_in_full
+from farshift.benchmarks.comparison.compare import compare_in_full
 from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -15,7 +15,7 @@ from farshift import Failed, FarshiftError
 from farshift.benchmarks.adapters import openai_endpoint
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.harness.model_spec import find_model
+from farshift.benchmarks.harness.factory import find_model
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import ModelError, Unavailable, UnknownName

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 from farshift.benchmarks.extraction import load_extraction
-from farshift.benchmarks.limits import MAX_TEXT
 from farshift.benchmarks.model import Task
+from farshift.benchmarks.settings import MAX_TEXT
 from farshift.core.errors import BadDefinition
 from farshift.core.plugins import find_files_by_name, load_module
 from hypothesis import given

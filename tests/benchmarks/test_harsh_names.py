@@ -10,8 +10,7 @@ import farshift as fs
 import numpy as np
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.limits import MAX_CANDIDATES
-from farshift.benchmarks.settings import to_card_values
+from farshift.benchmarks.settings import MAX_CANDIDATES, to_card_values
 from farshift.core.errors import BadRun, ModelError
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import yaml
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.interop._logs import Log, LogSample, combine_logs
+from farshift.benchmarks.interop import Log, LogSample, combine_logs
 from farshift.benchmarks.interop._sheets import make_export
 from farshift.benchmarks.interop.lm_eval import _format_yaml
 from hypothesis import HealthCheck, given, settings

@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.harness.model_spec import find_model, load_schemes, read_options
+from farshift.benchmarks.harness.factory import find_model, load_schemes, read_options
 from farshift.core.errors import BadDefinition, UnknownName
 
 PARROT = """

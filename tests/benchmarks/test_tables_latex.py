@@ -8,8 +8,6 @@ from dataclasses import replace
 
 import pytest
 from farshift import FarshiftError
-from farshift.baselines.running.recorded_scores import RecordedScore
-from farshift.baselines.running.results_table import format_latex as results_latex
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import render_table
 from farshift.benchmarks.tables.latex import escape_latex, find_best_names
@@ -133,15 +131,6 @@ def test_any_text_is_printed_as_it_was(text):
     # Braces around it keep what begins and ends it from what stands beside it.
     assert printed(f"{{{escape_latex(text)}}}").text == text
     assert "--" not in escape_latex(text)
-
-
-def test_recorded_results_are_a_table_a_benchmark():
-    result = [RecordedScore.of(item) for item in (*many(3), *many(2, "vowel/women", metric="accuracy@1"))]
-    first, second = read_tables(results_latex(result, "All of them.", "tab:all"))
-    assert (first.label, second.label) == ("tab:all:scan-length", "tab:all:vowel-women")
-    assert first.caption == "All of them. scan/length." and len(first.tabulars[0].rows) == 3
-    assert first.tabulars[0].rows[0][2].text == percent(result[0].ood)
-    assert first.tabulars[0].rows[0][2].bold
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")

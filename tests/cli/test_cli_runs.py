@@ -10,7 +10,7 @@ from pathlib import Path
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.comparison.compare_full import find_leaders
+from farshift.benchmarks.comparison.compare import find_leaders
 from farshift.benchmarks.comparison.run_measures import measure_effective_robustness, measure_gap_recovered
 from latex_reader import read_tables
 from support import one_line_error
@@ -100,12 +100,8 @@ def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and
     assert (table.caption, table.label) == ("50 % & more", "tab:mine")
     assert [row[2].bold != "" for row in table.tabulars[0].rows] == [True, True, False]
     assert "paired rows, 5 %" in table.note.text
-    refused = command("baselines", "results", "--caption", "x")
-    assert "--caption applies to LaTeX tables: add --latex, or leave it out" in one_line_error(refused)
     refused = command("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
     assert "--label applies to tables" in one_line_error(refused)
-    (recorded,) = read_tables(command("baselines", "results", "--on", "skills/pairs", "--latex").stdout)
-    assert recorded.caption == "Recorded baselines on skills/pairs."
 
 
 def is_number(text: str) -> bool:

@@ -24,7 +24,7 @@ def run(command, cache, tmp_path) -> Path:
     return tmp_path / "run"
 
 
-def test_a_language_model_s_rows_have_prompt_raw_text_answer_and_truth(command, command_json, run, tmp_path):
+def test_a_language_model_s_rows_have_prompt_raw_text_answer_and_truth(command, command_json, run):
     rows = command_json("score", run, "--rows", "3")
     assert len(rows) == 3
     for row in rows:
@@ -34,9 +34,6 @@ def test_a_language_model_s_rows_have_prompt_raw_text_answer_and_truth(command, 
     text = command("score", run, "--rows", "3").stdout
     assert all(f"row {row['row_id']}, seed 0" in text for row in rows)
     assert text.count("  output  <b>1 0</b>") == 3 and f"   truth  {rows[0]['truth']}" in text
-    page = tmp_path / "rows.html"
-    assert command("score", run, "--rows", "3", "--html", page).stdout.strip() == str(page)
-    assert page.read_text().count("<td>&lt;b&gt;1 0&lt;/b&gt;</td>") == 6 and "<script" not in page.read_text()
     assert {row["row_id"] for row in command_json("score", run, "--rows", "9", "--view", "id")}.isdisjoint(
         row["row_id"] for row in rows
     )
@@ -58,7 +55,7 @@ def test_rows_of_another_model_show_its_inputs(command):
     ("given", "said"),
     [
         (("--rows", "2", "--view", "train"), "no view of modadd97/xi35 named 'train'"),
-        (("--html", "x.html"), "--view and --html go with --rows N"),
+        (("--view", "id"), "--view goes with --rows N"),
         (("baseline:knn@modadd97/xi35", "--rows", "2"), "--rows shows one run"),
     ],
 )

@@ -239,10 +239,6 @@ def test_the_command_prints_tables_in_every_form(board, command):
     assert "scan/length" not in output.stdout
     record = json.loads(command("board", "standings", board.path, "--json").stdout)
     assert sum(len(table["rows"]) for table in record["tables"]) == 7
-    assert command("board", "standings", board.path, "--csv").stdout.startswith("benchmark,kind,metric")
-    refused = command("board", "standings", board.path, "--csv", "--json")
-    assert refused.returncode == 2
-    assert "choose one of" in refused.stderr
 
 
 @pytest.mark.parametrize("treated", [(None, None), (1, "one"), (4, "fixed"), (30, "random")])
