@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from farshift.baselines.algorithms.anchor import Algorithm
 
-from .numbers_in_environments import NUMBER, measured, training
+from .numbers_in_environments import NUMBER, measured
 from .toys import recipe, trained
 
 
@@ -35,14 +33,3 @@ def test_a_linear_network_comes_to_the_closed_form(penalty: float, steps: int) -
     assert predicted == pytest.approx((x - x.mean(0)) @ best + y.mean(), abs=0.02)
     other = closed_form(x, y, group, 21 - penalty)
     assert np.abs(predicted - ((x - x.mean(0)) @ other + y.mean())).max() > 0.1
-
-
-def test_the_penalty_is_the_mean_square_of_the_environments_mean_errors() -> None:
-    train = training("anchor", {})
-    assert isinstance(train.stack.algorithm, Algorithm)
-    [(batch, _)] = train.sampler.batches(0)
-    risk, penalty = train.stack.algorithm.terms(train.stack.network, batch, None)  # type: ignore[arg-type]
-    errors = (train.stack.network(*batch.inputs)[0, :, 0] - batch.target[0]).detach()
-    assert risk.tolist() == pytest.approx([errors.square().mean().item()])
-    assert penalty.tolist() == pytest.approx([errors.view(3, -1).mean(1).square().mean().item()])
-    assert torch.isfinite(penalty).all()

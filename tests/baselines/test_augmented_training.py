@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from farshift.baselines.algorithms import augmix as augmix_algorithm
 from farshift.baselines.augmentations import mixup
 from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.recipe import Recipe, find_plugin_files, find_recipe, replace_augmentation, resolve_settings
@@ -28,7 +27,6 @@ from farshift.core.plugins import load_module
 from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import killed_before
-from .test_parallel import by_processes
 from .toys import ADD, TURN, Rows, additions, commands, recipe
 
 TASK = Task("classification", ("image",), "kind", classes=3)
@@ -122,17 +120,6 @@ def test_processes_that_train_together_have_the_rows_that_one_has(augment: str) 
         assert share.tolist() == pytest.approx([(4 - rank) / 7] * 2)
 
 
-def test_two_processes_take_the_steps_of_one_on_mixed_rows(tmp_path: Path) -> None:
-    def weights(together: World) -> np.ndarray:
-        (stack,) = training("domainbed+mixup", together).run().ended
-        return torch.cat([p.detach().flatten() for p in stack.network.parameters()]).numpy()
-
-    alone = weights(SINGLE_PROCESS)
-    first, second = by_processes(2, tmp_path, weights)
-    assert (first == second).all()
-    np.testing.assert_allclose(first, alone, atol=1e-5)
-
-
 def test_a_row_has_another_look_in_each_step_and_none_in_evaluation() -> None:
     given = training("domainbed", batch_size=0)
     first, second = (drawn(given, step)[0].inputs[1] for step in (0, 1))
@@ -170,15 +157,6 @@ def test_losses_of_shares_are_the_mixed_losses_of_classes() -> None:
         expected = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
         torch.testing.assert_close(loss(logits, target), expected)
     torch.testing.assert_close(squared_error(logits, hot(first, 4).float()), squared_error(logits, first))
-
-
-def test_the_consistency_loss_is_the_jensen_shannon_divergence_of_three_predictions() -> None:
-    from scipy.stats import entropy
-
-    logits = torch.randn(3, 2, 5, 4, dtype=torch.float64)
-    result = augmix_algorithm.jensen_shannon_divergence(*logits)
-    p = logits.softmax(-1).numpy()
-    np.testing.assert_allclose(result.numpy(), entropy(p, p.mean(0)[None], axis=-1).mean(0), atol=1e-12)
 
 
 def test_augmix_s_views_are_two_of_the_picture_as_it_is_trained() -> None:

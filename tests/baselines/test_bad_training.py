@@ -21,7 +21,7 @@ from farshift.baselines.training.training_rows import Member
 from farshift.benchmarks.benchmark import Benchmark
 from farshift.benchmarks.model_inputs.rows import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
-from farshift.core.errors import BadDefinition, ModelError
+from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
 
 from .killed_groups import answers, fitted, made
@@ -154,20 +154,6 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_begun(
         run_baseline(name, ON, seeds=2, steps=1, out=tmp_path / "run", settings=settings)
     assert str(caught.value).startswith(message)
     assert untouched(tmp_path / "run")
-
-
-def test_a_settings_file_with_an_unknown_name_is_one_line(tmp_path: Path) -> None:
-    from farshift.cli import app
-    from typer.testing import CliRunner
-
-    (tmp_path / "s.toml").write_text("[wide]\nwdth = 3\n")
-    command = ["run", "mlp", "--on", ON, "--out", str(tmp_path / "r"), "--settings", str(tmp_path / "s.toml")]
-    result = CliRunner().invoke(app, command)
-    assert isinstance(result.exception, BadDefinition)
-    assert "setting wide: recipe mlp on modadd97/xi35: no setting named 'wdth': did you mean width" in str(
-        result.exception
-    )
-    assert untouched(tmp_path / "r")
 
 
 def test_a_rule_that_leaves_one_environment_is_refused_where_several_are_compared(

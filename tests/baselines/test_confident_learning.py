@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms import confident_learning as cl
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -110,20 +109,3 @@ def test_every_probability_is_of_a_network_that_has_not_seen_the_row_and_the_las
     loss = (F.cross_entropy(answered(plain, x), label, reduction="none") * weight).sum() / weight.sum()
     training.step()
     assert float(training.losses) == pytest.approx(loss.item(), abs=1e-10)
-
-
-def test_it_leaves_out_most_of_the_wrong_labels_and_few_of_the_right_ones() -> None:
-    data = rows(400)
-    own = {"optimiser": "adamw", "lr": 0.01, "batch_size": 50, "width": 16}
-    training = Training(stack("confident_learning", [own], data, 300), data, 300)
-    training.run()
-    algorithm: Any = training.stack.algorithm
-    gone = algorithm.weight[0] == 0
-    wrong = torch.arange(400) % 4 == 0
-    assert gone[wrong].double().mean() > 0.7
-    assert gone[~wrong].double().mean() < 0.15
-
-
-def test_a_single_fold_is_refused() -> None:
-    with pytest.raises(ModelError, match="setting folds = 1 of confident_learning: use 2 or more"):
-        stack("confident_learning", [{"folds": 1}], rows())

@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from farshift.baselines.algorithms._style import mix_styles
 from farshift.baselines.algorithms.itta import Elementwise
 from farshift.baselines.replicas.rng import derive_stream, make_keys
-from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_stacks import IMAGES, RESNET, asked, finished, near, wide_rows
@@ -43,13 +42,6 @@ def test_another_style_lies_between_a_rows_own_and_that_of_another_row(shape: tu
                 fits[-1] = fits[-1] and 0 <= float(share) <= 1
             assert any(fits)
     assert not near(result, x, 1e-3)
-
-
-def test_styles_are_each_replicas_own() -> None:
-    x = torch.rand(2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    both = mix_styles(x, KEYS, [0.1, 2.0])
-    assert torch.equal(both[1:], mix_styles(x[1:], KEYS[1:], [2.0]))
-    assert not torch.equal(mix_styles(x, KEYS, [0.1, 2.0])[0], mix_styles(x, KEYS.flip(0), [0.1, 2.0])[0])
 
 
 def test_elementwise_maps_are_the_identity_above_nought_at_first() -> None:
@@ -141,8 +133,3 @@ def test_a_map_that_has_not_moved_changes_nothing_on_negative_features_either() 
         expected = stack.network(*inputs)
     assert features.min() < 0 < features.max()
     assert near(stack.answer(*training.initial_data.inputs), expected)
-
-
-def test_a_network_that_is_all_head_has_no_gradients_to_align() -> None:
-    with pytest.raises(ModelError, match="itta aligns gradients of the feature extractor, and this network has none"):
-        begun("itta", {}, network="linear", common={"batch_size": 8}, data=wide_rows())

@@ -9,12 +9,11 @@ import torch
 from farshift.baselines.algorithms._rows import sample_by_weight
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.losses import cross_entropy, reduce_to_rows
-from farshift.baselines.training.sampler import Batch, select_batch
+from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 
 from .small_sequences import alone, batch, check_alike, clock, risk, training
-from .toys import ADD, Rows, accuracy, additions, commands, recipe, trained
+from .toys import Rows, commands
 
 
 def curriculum(steps: int = 8, count: int = 1, rows: Rows | None = None, **own: Any) -> Training:
@@ -70,14 +69,6 @@ def test_rows_are_drawn_by_weight_within_their_share() -> None:
     torch.testing.assert_close(half, torch.tensor([8 / 9, 1 / 9, 0, 0]), rtol=0, atol=0.01)
 
 
-def test_a_taken_batch_is_that_of_the_sampler() -> None:
-    built = curriculum(count=2)
-    drawn = batch(built)
-    own = select_batch(built.data, drawn.rows)
-    for a, b in zip((*own.inputs, own.target), (*drawn.inputs, drawn.target), strict=True):
-        assert torch.equal(a, b)
-
-
 def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
     built = curriculum(count=2, start=0.25, until=1.0)
     before = [alone(built.stack.network, position) for position in range(2)]
@@ -113,32 +104,6 @@ def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
     target = data.target.expand(2, -1, -1)
     losses = reduce_to_rows(cross_entropy(logits, target), Batch((), target, target))
     assert torch.equal(built.stack.algorithm.order, losses.argsort(dim=1, stable=True))
-
-
-def test_a_self_taught_curriculum_trains_a_classifier_to_the_end() -> None:
-    built = recipe("mlp", 400, lr=0.02, batch_size=32, difficulty="self-taught").model_copy(
-        update={"algorithm": "curriculum"}
-    )
-    assert accuracy(trained(built, ADD, additions()), ADD, additions()) == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"batch_size": 0}, "set batch_size above 0"),
-        ({"order": "odd"}, "use easy, hard or random"),
-        ({"difficulty": "colour"}, "use length or self-taught"),
-    ],
-)
-def test_settings_that_make_no_curriculum_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ModelError, match=message):
-        curriculum(**settings)
-
-
-def test_classes_have_no_length() -> None:
-    built = recipe("mlp", 2, batch_size=8).model_copy(update={"algorithm": "curriculum"})
-    with pytest.raises(ModelError, match="use self-taught"):
-        trained(built, ADD, additions())
 
 
 def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:

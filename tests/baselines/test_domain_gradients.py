@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from farshift.baselines.algorithms import and_mask, fishr, hutchinson, sand_mask
+from farshift.baselines.algorithms import and_mask, hutchinson, sand_mask
 from farshift.baselines.algorithms._head import SoftmaxCurvature
-from farshift.core.errors import ModelError
-
-from .three_environments import (
-    losses,
-    training,
-)
-
-
-def test_the_variance_of_row_gradients_is_that_of_their_outer_products() -> None:
-    drawn = torch.Generator().manual_seed(0)
-    features, errors = (torch.randn(7, size, dtype=torch.float64, generator=drawn) for size in (4, 3))
-    rows = errors[:, :, None] * features[:, None]
-    torch.testing.assert_close(fishr.compute_gradient_variances(features, errors), rows.var(0, correction=0))
 
 
 def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
@@ -30,19 +17,6 @@ def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
     exact = hutchinson.compute_exact_diagonal(curvature, features)
     torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)
     assert not torch.allclose(hutchinson.estimate_diagonal(curvature, features, signs[:, :3]), exact)
-
-
-def test_the_loss_under_many_samples_is_that_of_the_exact_diagonal() -> None:
-    weights = {"hessian": 3.0, "gradient": 0.2}
-    exact, many, few = (losses(training("hutchinson", weights, samples=count)).item() for count in (0, 20000, 2))
-    assert many == pytest.approx(exact, rel=0.01)
-    assert few != pytest.approx(exact, rel=0.01)
-
-
-def test_the_and_mask_steps_where_signs_agree_and_makes_up_for_what_it_leaves_out() -> None:
-    each = torch.tensor([[[1.0, 1.0, -2.0, 0.0], [3.0, -1.0, -4.0, 0.0]]])
-    assert and_mask.mask_gradients(each, torch.tensor([1.0])).tolist() == [[4.0, 0.0, -6.0, 0.0]]
-    assert and_mask.mask_gradients(each, torch.tensor([0.0])).tolist() == [[2.0, 0.0, -3.0, 0.0]]
 
 
 def test_an_agreement_of_a_fraction_is_met_by_that_fraction_of_signs() -> None:
@@ -58,12 +32,6 @@ def test_in_the_form_of_the_unit_tests_every_environment_counts_alike() -> None:
     assert and_mask.mask_unit_gradients(bias, torch.tensor([1.0])).tolist() == [[3.0]]
     nothing = torch.zeros(1, 2, 1, 2)
     assert and_mask.mask_unit_gradients(nothing, torch.tensor([0.5])).flatten().tolist() == [0, 0]
-
-
-@pytest.mark.parametrize("name", ["and_mask", "sand_mask"])
-def test_masked_gradients_refuse_sharpness_aware_steps(name: str) -> None:
-    with pytest.raises(ModelError, match=f"{name} computes gradients of its own"):
-        training(name, {"sharpness": 0.05})
 
 
 def test_nothing_moves_where_no_sign_agrees_more_than_is_asked() -> None:

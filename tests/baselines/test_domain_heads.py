@@ -11,13 +11,11 @@ import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.replicas.rng import draw_uniform
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .small_stacks import (
     ADAM,
     CLASSES,
-    SHARE,
     batch_of,
     begun,
     clock_of,
@@ -38,10 +36,6 @@ def loss_of(training: Training) -> Tensor:
     stack = training.stack
     losses: Tensor = stack.algorithm.loss(stack.network, batch_of(training), clock_of(training))
     return losses
-
-
-def own(w: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in w.items() if name.startswith(prefix)}
 
 
 def test_arms_prediction_of_a_row_depends_on_the_rows_it_is_given_with() -> None:
@@ -119,11 +113,6 @@ def test_pegos_penalty_sums_the_products_of_updates_with_the_weights_and_each_ot
     assert moved_along(training, before, expected)
 
 
-def test_pego_refuses_a_network_without_layers_below_its_head() -> None:
-    with pytest.raises(ModelError, match="linear layers below the head"):
-        begun("pego", {}, network="linear", common={"batch_size": SHARE})
-
-
 def test_endef_mixes_in_what_entities_alone_say_and_learns_that_too() -> None:
     each: list[dict[str, Any]] = [
         {"entity_share": 0.1, "entity_weight": 0.2, "masked": 0.3, "dropped": 0.3, "lr": 0.1},
@@ -169,10 +158,3 @@ def test_endef_masks_and_drops_at_the_rates_it_is_told_and_never_both() -> None:
     assert float(masked.double().mean()) == pytest.approx(0.1, abs=0.01)
     assert float(dropped.double().mean()) == pytest.approx(0.3, abs=0.01)
     assert not (masked & dropped).any()
-
-
-def test_endef_says_what_it_needs_where_rows_have_no_entities() -> None:
-    with pytest.raises(ModelError, match="endef needs entities"):
-        begun("endef", {})
-    with pytest.raises(ModelError, match=r"setting entities = \[2\]: the task's categorical inputs are 0 to 1"):
-        begun("endef", {"entities": [2]}, sizes=MIXED)

@@ -7,31 +7,15 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms import causirl, coral, ib_erm, irm, mmd
+from farshift.baselines.algorithms import causirl
 from farshift.baselines.algorithms._environment_risks import compute_environment_risks as of_environments
 from farshift.baselines.encoding.encoding import EOS, PAD
-from farshift.baselines.training.losses import group_by_environment
 from farshift.baselines.training.sampler import Batch
-from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
-from .three_environments import ENVIRONMENTS, ROWS, Environments, assert_trains_as, risks, training
+from .three_environments import Environments, assert_trains_as, risks, training
 
 TWO: tuple[dict[str, Any], dict[str, Any]] = ({"penalty": 0.5}, {"penalty": 7.0})
-
-
-def test_the_invariance_penalty_is_zero_where_the_scale_of_logits_is_optimal_everywhere() -> None:
-    """Eight labels of ten are 0 in both environments, and the logits say so."""
-    target = torch.tensor([0] * 8 + [1] * 2).repeat(2)[None]
-    batch = Batch((), target, target, environments=2)
-    calibrated = torch.tensor([0.8, 0.2], dtype=torch.float64).log().expand(1, 20, 2)
-    assert irm.compute_invariance_penalty(calibrated, batch, halves=False).item() == pytest.approx(0, abs=1e-30)
-    assert irm.compute_invariance_penalty(2 * calibrated, batch, halves=False).item() > 0.01
-
-
-def test_halves_of_one_row_are_refused() -> None:
-    with pytest.raises(ModelError, match="batch_size = 1: a batch of one row has no halves"):
-        training("irm", {}, batch_size=1)
 
 
 def vrex(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
@@ -63,25 +47,6 @@ def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
     expected = (item.mean(0) - other.mean(0)).pow(2).mean() + (item.T.cov() - other.T.cov()).pow(2).mean()
     assert result[0].item() == pytest.approx(expected.item())
     assert result[1] == 0, "a single row has no covariance"
-
-
-@pytest.mark.parametrize("discrepancy", [coral.coral_loss, mmd.compute_mmd], ids=["coral", "mmd"])
-def test_environments_of_equal_features_have_no_discrepancy_and_others_have_one(discrepancy: Any) -> None:
-    features = torch.randn(2, 1, 8, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    same = features.expand(2, 3, 8, 4)
-    assert discrepancy(same).tolist() == pytest.approx([0, 0], abs=1e-12)
-    assert (discrepancy(torch.cat([features, features + 1, features], dim=1)) > 0.1).all()
-
-
-def test_the_bottleneck_does_not_see_differences_between_environments() -> None:
-    features = torch.randn(1, ENVIRONMENTS * ROWS, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    batch = Batch(
-        (), torch.zeros(1, ENVIRONMENTS * ROWS), torch.zeros(1, ENVIRONMENTS * ROWS), environments=ENVIRONMENTS
-    )
-    apart = group_by_environment(features, batch) + 10 * torch.arange(ENVIRONMENTS).view(-1, 1, 1)
-    assert ib_erm.compute_bottleneck(apart).item() == pytest.approx(
-        ib_erm.compute_bottleneck(group_by_environment(features, batch)).item()
-    )
 
 
 def test_the_risk_of_an_environment_of_texts_is_the_mean_over_texts_of_the_mean_over_their_tokens() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._environments import select_environments
 from farshift.baselines.replicas.rng import draw_permutations
 from torch import Tensor
 
@@ -19,7 +18,6 @@ from .small_stacks import (
     encode,
     head,
     moved_along,
-    rows,
     weights,
 )
 
@@ -33,17 +31,6 @@ def risk(w: Weights, x: Tensor, y: Tensor) -> Tensor:
 def slopes_of(loss: Tensor, w: Weights, graph: bool = False) -> Weights:
     result = torch.autograd.grad(loss, list(w.values()), create_graph=graph, retain_graph=True)
     return dict(zip(w, result, strict=True))
-
-
-def test_the_rows_of_chosen_environments_are_theirs_in_the_chosen_order() -> None:
-    batch = batch_of(begun("fish", {}, {}))
-    which = torch.tensor([[2, 0], [1, 2]])
-    part = select_environments(batch, which)
-    assert part.group is not None
-    assert part.environments == 2
-    assert torch.equal(part.group, which.repeat_interleave(SHARE, dim=1))
-    assert torch.equal(part.inputs[1], rows().inputs[1][part.rows])
-    assert torch.equal(part.target, rows().target[0][part.rows])
 
 
 @pytest.mark.parametrize("first_order", [False, True])
@@ -64,14 +51,6 @@ def test_mldg_adds_the_risk_of_held_out_environments_after_a_step_down_the_other
         expected.append(train_risk + settings["meta_weight"] * risk(there, x[test], y[test]))
     assert close(losses, torch.stack(expected))
     assert moved_along(training, before, expected)
-
-
-def test_first_order_mldg_has_the_same_loss_and_another_gradient() -> None:
-    both = [begun("mldg", {"inner_lr": 0.5, "first_order": flag}) for flag in (False, True)]
-    for training in both:
-        training.step()
-    assert close(both[0].losses, both[1].losses)
-    assert not close(*(weights(training, 0)["head.weight"] for training in both))
 
 
 def test_fish_visits_environments_in_another_order_each_step() -> None:
@@ -136,20 +115,3 @@ def test_udim_forgets_adams_moments_when_its_penalty_begins() -> None:
         training.step()
         steps.append(training.optimiser_steps["main"].optimiser.state()["steps"])
     assert steps == [1, 2, 1, 2]
-
-
-def test_mldg_refuses_to_hold_out_every_environment() -> None:
-    from farshift.core.errors import ModelError
-
-    with pytest.raises(ModelError, match="meta_test = 3: with 3 training environments, use 1 to 2"):
-        begun("mldg", {"meta_test": 3})
-
-
-def test_the_and_masks_watched_loss_is_the_mean_risk_of_environments() -> None:
-    training = begun("and_mask", {}, {"lr": 0.2})
-    batch, start = batch_of(training), [weights(training, replica) for replica in range(2)]
-    result = training.stack.algorithm.loss(training.stack.network, batch, clock_of(training))
-    for replica, w in enumerate(start):
-        assert close(result[replica], risk(w, batch.inputs[1][replica], batch.target[replica]))
-    training.step()
-    assert close(training.losses, result)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.weak_to_strong import harden_labels
 from farshift.baselines.encoding.encoding import PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network
 from farshift.baselines.replicas.stacked import stack_networks
@@ -16,7 +15,6 @@ from farshift.baselines.training.checkpoint import resume_training, save_checkpo
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
@@ -89,13 +87,6 @@ def test_iterations_in_evaluation_grow_with_a_rows_own_length() -> None:
     torch.testing.assert_close(full[:, 1], network.head(network.settled(state, seen))[:, 1], rtol=0, atol=1e-12)
 
 
-def test_the_input_is_recalled_in_every_iteration() -> None:
-    network = thinker()
-    x, state, seen = network.begin(SOURCE[None])
-    other = x + seen * 0.5
-    assert not torch.allclose(network.think(x, state, seen), network.think(other, state, seen))
-
-
 def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
     built = training("deep_thinking", "progressive", [{}], 1, [f"r{i}" for i in range(1)])
     many = clock(built)
@@ -107,11 +98,6 @@ def test_skipped_and_taught_iterations_are_uniform_within_the_most() -> None:
         assert torch.bincount(here, minlength=6)[1 : 5 - n] / len(here) == pytest.approx(1 / (4 - n), abs=0.03)
         assert int(here.min()) == 1
         assert int(here.max()) == 4 - n
-
-
-def test_progressive_training_is_of_networks_that_think() -> None:
-    with pytest.raises(ModelError, match="use the network deep_thinking"):
-        training("transformer", "progressive", [{}])
 
 
 def test_a_thinker_learns_running_parities() -> None:
@@ -161,29 +147,6 @@ def test_the_teacher_learns_its_half_and_the_student_the_other_from_the_teachers
     ), "the student is a fresh network"
 
 
-def test_two_classes_are_hardened_at_the_quantile_of_the_released_rule() -> None:
-    torch.manual_seed(0)
-    first = torch.rand(3, 12, dtype=torch.float64)
-    share = torch.tensor([0.2, 0.5, 0.9], dtype=torch.float64)
-    result = harden_labels(torch.stack([first, 1 - first], -1), torch.stack([share, 1 - share], -1))
-    for position in range(3):
-        threshold = torch.quantile(first[position], 1 - share[position])
-        assert torch.equal(result[position] == 0, first[position] >= threshold)
-
-
-def test_a_student_names_a_class_about_as_often_as_its_teacher() -> None:
-    torch.manual_seed(1)
-    probabilities = (torch.randn(1, 3000, 2) * 2).softmax(-1)
-    share = torch.tensor([[0.3, 0.7]])
-    counts = torch.bincount(harden_labels(probabilities, share)[0], minlength=2) / 3000
-    torch.testing.assert_close(counts, share[0], rtol=0, atol=1e-3)
-
-
-def test_full_batches_which_hold_the_teachers_rows_too_are_refused() -> None:
-    with pytest.raises(ModelError, match="set batch_size above 0"):
-        student([{"batch_size": 0}])
-
-
 def test_a_teacher_may_be_narrower_and_its_student_is_as_wide_as_without() -> None:
     built = student([{"teacher_width": 2}] * 2)
     widths = {tuple(p.shape) for p in built.stack.network.parameters()}
@@ -217,8 +180,3 @@ def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_st
     for position in range(2):
         result, expected = (alone(x.outcome.ended[0].network, position) for x in (second, full))
         check_alike(result, expected, 0.0)
-
-
-def test_a_teacher_s_weights_are_refused_without_a_pretrained_student() -> None:
-    with pytest.raises(ModelError, match="add --fine-tune"):
-        student([{"teacher_weights": "./somewhere"}])

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._canny import HIGH, LOW, SIGMA, detect_edges
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.core.errors import ModelError
 from numpy.typing import NDArray
 from scipy import ndimage
 
@@ -57,30 +56,6 @@ def test_edge_maps_are_cannys_as_scipys_filters_have_it() -> None:
     assert 0.02 < result.mean() < 0.5
 
 
-def test_a_square_has_a_thin_closed_outline_and_no_inside() -> None:
-    image = torch.zeros(1, 20, 20, dtype=torch.float64)
-    image[0, 5:15, 5:15] = 1.0
-    result = detect_edges(image)[0].numpy()
-    background, regions = ndimage.label(result == 0)
-    assert regions == 2
-    assert background[0, 0] != background[10, 10]
-    assert result[3:17, 10].sum() == 2
-
-
-def test_an_even_image_has_no_edges() -> None:
-    assert detect_edges(torch.full((2, 6, 6), 0.7)).sum() == 0
-
-
-def test_faint_edges_stay_where_they_hang_together_with_a_strong_one() -> None:
-    image = torch.zeros(2, 30, 12, dtype=torch.float64)
-    fading = torch.linspace(0.09, 0.035, 30, dtype=torch.float64)
-    image[0, :, 6:] = fading[:, None]
-    image[1, 18:, 6:] = fading[18:, None]  # the faint part alone
-    connected, alone = detect_edges(image)
-    assert connected[24, 5:7].sum() == 1
-    assert alone.sum() == 0
-
-
 @pytest.mark.parametrize("sizes", [COLOUR, CHANNELS_FIRST, GREY], ids=["H W C", "C H W", "H W"])
 def test_an_edge_map_has_the_layout_of_its_image_and_the_same_edges_in_every_channel(sizes: Sizes) -> None:
     algorithm = begun("edge_shape", {}, sizes=sizes).stack.algorithm
@@ -117,8 +92,3 @@ def test_predictions_are_averaged_over_image_and_edge_map() -> None:
         w = weights(training, k)
         each = [head(w, encode(w, seen)).softmax(-1) for seen in (data.inputs[1], outlines)]
         assert close(result[k], (each[0] + each[1]) / 2)
-
-
-def test_inputs_that_are_no_images_are_refused() -> None:
-    with pytest.raises(ModelError, match="edge_shape needs images"):
-        begun("edge_shape", {})

@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
-import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.divdis import compute_pairwise_information, kl_divergence
-from farshift.core.errors import ModelError
+from farshift.baselines.algorithms.divdis import kl_divergence
 from torch import Tensor
 
 from .shifted_stacks import finished, near, wide_rows
-from .small_stacks import ADAM, PLAIN, SMALL, batch_of, begun, encode, head, moved_along, weights
-
-
-@pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])
-def test_without_inputs_of_shifted_rows_there_is_nothing_to_disagree_on(algorithm: str) -> None:
-    with pytest.raises(ModelError, match="whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"):
-        begun(algorithm, {}, data=replace(wide_rows(), unlabelled=None))
-
-
-@pytest.mark.parametrize("algorithm", ["divdis", "d_bat"])
-def test_chunks_of_a_full_batch_are_refused_as_they_hold_no_shifted_rows(algorithm: str) -> None:
-    with pytest.raises(ModelError, match=f"{algorithm}: chunks of a full batch hold no inputs of shifted rows"):
-        begun(algorithm, {}, common=SMALL | {"batch_size": 0, "chunk": 4}, data=wide_rows())
-
-
-def test_equal_certain_heads_share_their_entropy_and_a_constant_head_shares_nothing() -> None:
-    certain = F.one_hot(torch.tensor([0, 1, 2, 3])).double()
-    same = torch.stack([certain, certain], dim=1)[None]
-    assert float(compute_pairwise_information(same)) == pytest.approx(math.log(4))
-    constant = torch.stack([certain, torch.full_like(certain, 0.25)], dim=1)[None]
-    assert float(compute_pairwise_information(constant)) == pytest.approx(0, abs=1e-12)
-
-
-def test_heads_of_pairs_without_information_count_in_the_mean() -> None:
-    certain = F.one_hot(torch.tensor([0, 1])).double()
-    constant = torch.tensor([[1.0, 0.0]] * 2, dtype=torch.float64)
-    three = torch.stack([certain, certain, constant], dim=1)[None]
-    assert float(compute_pairwise_information(three)) == pytest.approx(math.log(2) / 3)
+from .small_stacks import ADAM, PLAIN, batch_of, begun, encode, head, moved_along, weights
 
 
 def test_a_divergence_from_a_class_that_never_occurs_is_large_and_finite() -> None:
@@ -89,11 +59,6 @@ def test_heads_begin_apart_and_the_chosen_one_predicts() -> None:
         assert near(stack.answer(*data.inputs)[0], z[:, chosen])
 
 
-def test_a_head_that_is_not_there_cannot_predict() -> None:
-    with pytest.raises(ModelError, match=r"divdis: setting head = 2 of 2 heads: use 2 or more, the first is 0"):
-        begun("divdis", {}, common=SMALL | {"head": 2}, data=wide_rows())
-
-
 def member(w: dict[str, Tensor], place: int) -> dict[str, Tensor]:
     return {name.removeprefix(f"{place}."): value for name, value in w.items() if name.startswith(f"{place}.")}
 
@@ -106,11 +71,6 @@ def test_the_ensemble_predicts_the_mean_of_its_trained_members_probabilities() -
         w = {name: value[0] for name, value in stack.network.named_parameters()}
         each = [head(member(w, m), encode(member(w, m), data.inputs[1])).softmax(-1) for m in range(trained)]
         assert near(stack.answer(*data.inputs)[0].softmax(-1), torch.stack(each).mean(0))
-
-
-def test_there_must_be_a_step_for_every_member() -> None:
-    with pytest.raises(ModelError, match="d_bat: setting members = 5: use 1 to 4, the steps"):
-        begun("d_bat", {}, common=SMALL | {"members": 5}, data=wide_rows(), steps=4)
 
 
 def test_a_deep_ensemble_trains_its_members_in_turn_and_answers_with_the_mean_of_their_probabilities() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -15,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from .twelve_rows import CLASSES, check_steps, descend, rows, stack, weights
-
-Own = Mapping[str, Any]
+from .twelve_rows import CLASSES, descend, rows, stack, weights
 
 
 def test_a_row_that_is_wholly_right_has_no_focal_loss_and_no_slope() -> None:
@@ -31,11 +26,6 @@ def test_a_row_that_is_wholly_right_has_no_focal_loss_and_no_slope() -> None:
     training.step()
     assert torch.isfinite(training.losses).all()
     assert all(torch.isfinite(parameter).all() for parameter in network.parameters())
-
-
-def test_class_reweighting_counts_rows_by_the_inverse_of_their_class_s_frequency() -> None:
-    counts = torch.bincount(rows().target[0], minlength=CLASSES).double()
-    check_steps("class_reweighting", [{}], lambda logits, label, _: F.cross_entropy(logits, label, 1 / counts))
 
 
 def test_crt_fits_a_fresh_head_to_classes_in_equal_shares_and_leaves_the_features() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
-from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
-from farshift.core.errors import ModelError
 
-from .twelve_rows import rows, stack
+from .twelve_rows import stack
 
 P, NEURONS = 13, 6
 
@@ -34,12 +31,6 @@ def planted(*thresholds: float) -> ReplicaStack:
             built.network.into.weight[:, :, neuron] = torch.cat([wave, 2 * wave])
             built.network.head.weight[:, :, neuron] = wave
     return built
-
-
-def test_the_ratio_of_a_wave_is_one_of_two_waves_a_half_and_of_nothing_zero() -> None:
-    value = 2 * torch.pi * torch.arange(P, dtype=torch.float64) / P
-    waves = torch.stack([torch.cos(3 * value + 1), torch.cos(value) + torch.cos(5 * value), torch.zeros_like(value)])
-    assert compute_participation_ratio(waves).tolist() == pytest.approx([1.0, 0.5, 0.0])
 
 
 def test_periodic_neurons_survive_and_random_ones_go() -> None:
@@ -67,8 +58,3 @@ def test_to_prune_twice_is_to_prune_once() -> None:
     once = built.network.head.weight.detach().clone()
     built.algorithm.finish(built.network, pairs(), built.answer)
     assert torch.equal(once, built.network.head.weight)
-
-
-def test_a_network_without_such_neurons_is_refused_before_it_is_trained() -> None:
-    with pytest.raises(ModelError, match="ipr_pruning needs a network with .*: use quadratic_mlp"):
-        stack("ipr_pruning", [{}], rows())

@@ -80,18 +80,6 @@ def test_sparse_over_parameterisation_is_its_formula_also_in_u_and_v() -> None:
     assert not torch.equal(u[0], u[1])
 
 
-def test_sparse_over_parameterisation_blames_the_rows_whose_label_is_wrong() -> None:
-    """The label of every fourth row is changed; u, which explains a label that the network does not, grows there."""
-    data = rows(200)
-    own = {"width": 16, "optimiser": "adamw", "lr": 0.01, "batch_size": 50}
-    training = Training(stack("sop", [own], data, 300), data, 300)
-    training.run()
-    blame = training.stack.algorithm.u[0, :, 0].square()
-    wrong = torch.arange(200) % 4 == 0
-    assert blame[wrong].median() > 0.5
-    assert blame[~wrong].median() < 1e-6
-
-
 def test_a_row_drawn_twice_in_a_batch_gets_the_sum_of_its_gradients_in_u() -> None:
     data = rows()
     weight = torch.zeros(1, ROWS, dtype=torch.float64)

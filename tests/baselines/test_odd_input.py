@@ -90,22 +90,9 @@ def test_a_setting_out_of_its_range_is_refused_with_the_range(name: str, value: 
         resolve_settings(recipe("mlp"), "toy/toy", {name: value})
 
 
-@pytest.mark.parametrize("algorithm", ["elr", "ps_kd", "sop", "lff"])
-def test_what_remembers_rows_takes_no_sharpness_aware_steps(algorithm: str) -> None:
-    with pytest.raises(ModelError, match="setting sharpness: this algorithm stores values for each row"):
-        stack(algorithm, [{"sharpness": 0.05}], rows())
-
-
 def test_sharpness_aware_steps_and_plain_ones_are_never_stacked() -> None:
     assert make_stack_key({"sharpness": 0.0, "lr": 0.1}) == make_stack_key({"sharpness": 0.0, "lr": 0.2})
     assert make_stack_key({"sharpness": 0.0}) != make_stack_key({"sharpness": 0.05})
-
-
-@pytest.mark.parametrize("algorithm", ["forward_correction", "backward_correction"])
-def test_a_percentile_beyond_a_class_s_share_of_the_rows_is_refused(algorithm: str) -> None:
-    with pytest.raises(ModelError, match=r"with 3 classes, one has about 33 % of the rows.*use 83.33 or more"):
-        stack(algorithm, [{"percentile": 60.0}], rows())
-    assert stack(algorithm, [{"percentile": 97.0}], rows()).algorithm is not None
 
 
 def test_an_early_stage_is_not_stopped_early() -> None:
@@ -118,24 +105,6 @@ def test_an_early_stage_is_not_stopped_early() -> None:
         training.step()
     assert len(training.stack) == 1
     assert training.stage == 1
-
-
-def test_a_judge_that_leaves_the_writer_no_step_is_refused() -> None:
-    with pytest.raises(ModelError, match="judge_percent = 100: the generator is left without a step"):
-        trained(
-            recipe("lstm", 4, "re_ranking", judge_percent=100), TURN, Rows(command=words(["a"]), actions=words(["W"]))
-        )
-
-
-def test_a_curriculum_whose_teacher_has_no_step_is_refused() -> None:
-    with pytest.raises(ModelError, match="leave the teacher no step"):
-        stack("curriculum", [{"difficulty": "self-taught", "teacher_percent": 0, "batch_size": 4}], rows())
-
-
-@pytest.mark.parametrize("share", [0, 100])
-def test_a_teacher_with_no_rows_or_all_is_refused(share: int) -> None:
-    with pytest.raises(ModelError, match="both need at least one"):
-        stack("weak_to_strong", [{"teacher_rows_percent": share, "batch_size": 4}], rows())
 
 
 @pytest.mark.parametrize("measure", [coral_loss, compute_bottleneck])

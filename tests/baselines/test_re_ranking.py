@@ -14,12 +14,11 @@ from farshift.baselines.encoding.decoding import decode_greedily
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.replicas.stacked import stack_networks
-from farshift.core.errors import ModelError
 from farshift.core.plugins import load_module
 from torch import Tensor
 
 from .small_sequences import TINY, alone, batch, check_alike, clock, settings, training
-from .toys import PARITY, TURN, accuracy, bits, commands, recipe, trained
+from .toys import TURN, accuracy, commands, recipe, trained
 
 SOURCE = torch.tensor([[[4, 5, 6], [6, 4, PAD]]])
 WORDS = (EOS, 4, 5)
@@ -186,12 +185,6 @@ def test_one_answer_is_the_writers_own() -> None:
     network = training("transformer", "re_ranking", [{"answers": 1}]).stack.network.eval()
     source = training("transformer", "erm", [{}]).data.inputs[0][None, :6]
     assert torch.equal(network.generate(source, 6), decode_greedily(network.writer, source, 6))
-
-
-def test_a_network_that_does_not_write_token_by_token_is_refused() -> None:
-    built = recipe("lstm_aligned", 2, batch_size=4).model_copy(update={"algorithm": "re_ranking"})
-    with pytest.raises(ModelError, match="such as lstm or transformer"):
-        trained(built, PARITY, bits(8, 4))
 
 
 def test_a_re_ranked_network_learns_a_tiny_task() -> None:

@@ -9,9 +9,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, compute_lower_posterior
-from farshift.baselines.algorithms._selection import compute_selected_mean, select_smallest
+from farshift.baselines.algorithms._selection import compute_selected_mean
 from farshift.baselines.algorithms._transition import estimate_transition
-from farshift.baselines.algorithms.dividemix import blend_rows
 from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
@@ -50,14 +49,6 @@ def test_cores_rewards_confidence_and_sieves_out_rows_whose_label_is_unlikely() 
     assert 0 < left_out < 4 * ROWS
     with pytest.raises(ModelError, match="sieve_percent = 101 of cores"):
         stack("cores", [{"sieve_percent": 101}], data)
-
-
-def test_the_rows_of_small_loss_are_as_many_as_each_replica_keeps() -> None:
-    errors = torch.tensor([[3.0, 1.0, 2.0, 2.0], [0.0, 5.0, 4.0, 1.0]])
-    assert select_smallest(errors, torch.tensor([2, 3])).tolist() == [
-        [False, True, True, False],
-        [True, False, True, True],
-    ]
 
 
 def test_the_mean_of_no_row_is_zero_and_pulls_at_nothing() -> None:
@@ -122,12 +113,6 @@ def test_dividemix_divides_the_rows_where_training_is_shorter_than_an_epoch() ->
     assert not torch.equal(training.stack.algorithm.clean, before)
 
 
-def test_dividemix_leaves_steps_after_its_warm_up() -> None:
-    data = rows()
-    with pytest.raises(ModelError, match="warm_percent = 100: use 0 or more, below 100"):
-        Training(stack("dividemix", [{"warm_percent": 100}], data), data, 4)
-
-
 @pytest.mark.parametrize("name", ["dividemix", "elr_plus"])
 def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
     data = rows()
@@ -135,12 +120,6 @@ def test_an_algorithm_of_two_networks_predicts_with_both(name: str) -> None:
     built.ready()
     first, second = (answered(weights(some, 0), data.inputs[1]) for some in (built.network.first, built.network.second))
     torch.testing.assert_close(built.answer(*data.inputs)[0], (first + second) / 2, rtol=0, atol=1e-12)
-
-
-def test_blending_takes_its_share_of_each_row() -> None:
-    values = torch.tensor([[[1.0], [2.0]], [[4.0], [8.0]]])
-    result = blend_rows(values, torch.tensor([[1, 0], [0, 1]]), torch.tensor([0.75, 0.5]))
-    assert result[..., 0].tolist() == [[1.25, 1.75], [4.0, 8.0]]
 
 
 def test_anchors_stand_at_the_weighted_percentile_of_each_class() -> None:
@@ -177,10 +156,3 @@ def test_a_correction_learns_plainly_estimates_the_matrix_then_begins_anew(name:
     else:
         loss = -(torch.linalg.inv(expected)[label] * logs).sum(-1).mean()
     assert float(training.losses) == pytest.approx(loss.item(), abs=1e-8)
-
-
-@pytest.mark.parametrize("name", ["forward_correction", "confident_learning"])
-def test_stages_that_do_not_fit_the_steps_are_refused(name: str) -> None:
-    data = rows()
-    with pytest.raises(ModelError, match="more steps|2 steps or more"):
-        Training(stack(name, [{}], data, 1), data, 1)

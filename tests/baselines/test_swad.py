@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 from torch import Tensor
 
 from .shifted_stacks import finished, near, wide_rows
@@ -65,16 +63,6 @@ def test_weights_are_averaged_over_every_step_of_that_stretch(looks: int) -> Non
         for position, parameter in enumerate(result):
             assert near(parameter[replica], torch.stack([step[position][replica] for step in steps]).mean(0))
     assert any(ends is not None and ends[1] < looks for ends in ended), "one ends before training does"
-
-
-def test_validation_rows_are_needed() -> None:
-    with pytest.raises(ModelError, match="swad reads losses on in-distribution validation rows"):
-        begun("swad", {}, common=ADAM, data=replace(wide_rows(), held_out={}))
-
-
-def test_a_tolerance_shorter_than_the_window_is_refused() -> None:
-    with pytest.raises(ModelError, match="setting tolerance = 2: use 3 or more"):
-        begun("swad", {}, common=ADAM | {"tolerance": 2}, data=wide_rows())
 
 
 def test_a_training_shorter_than_a_window_answers_with_its_last_weights_averaged() -> None:

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms.fixmatch import compute_consistency_loss
 from farshift.baselines.algorithms.importance_weighting import fit_log_odds
-from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.core.errors import ModelError
 
 from .shifted_stacks import IMAGES, finished, near, wide_rows
 from .small_stacks import PLAIN, batch_of, begun, encode, head, moved_along, weights
-
-ADAPTING = ["afn", "bbse", "coral_target", "dann_target", "importance_weighting", "mcd"]
-TARGET = [*ADAPTING, "fixmatch"]
-
-
-@pytest.mark.parametrize("algorithm", TARGET)
-def test_inputs_of_shifted_rows_are_declared_and_needed(algorithm: str) -> None:
-    assert "unlabelled" in read_literal(find_plugin_files("algorithms")[algorithm], "TOUCHES")
-    with pytest.raises(ModelError, match="whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"):
-        begun(algorithm, {}, data=replace(wide_rows(), unlabelled=None))
-
-
-def test_only_what_is_sure_pulls_the_strong_form() -> None:
-    weak = torch.tensor([[[4.0, 0.0], [0.1, 0.0], [0.0, 5.0]]] * 2, dtype=torch.float64)
-    strong = torch.randn(2, 3, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    result = compute_consistency_loss(weak, strong, torch.tensor([0.95, 0.5], dtype=torch.float64))
-    all_rows = F.cross_entropy(strong[1], torch.tensor([0, 0, 1]))
-    some = (F.cross_entropy(strong[0][:1], torch.tensor([0])) + F.cross_entropy(strong[0][2:], torch.tensor([1]))) / 3
-    assert result.tolist() == pytest.approx([some.item(), all_rows.item()])
 
 
 def test_fixmatch_learns_its_own_labels_of_pictures_that_were_changed() -> None:
@@ -50,18 +28,6 @@ def test_fixmatch_learns_its_own_labels_of_pictures_that_were_changed() -> None:
     assert pulled > nothing
     with pytest.raises(ModelError, match="augmentation randaugment: it is for images of one or three channels"):
         begun("fixmatch", {}, data=wide_rows())
-
-
-def test_the_odds_of_a_shifted_row_are_those_of_scikit_learns_regression() -> None:
-    linear = pytest.importorskip("sklearn.linear_model")
-    drawn = torch.Generator().manual_seed(4)
-    source = torch.randn(60, 3, generator=drawn, dtype=torch.float64)
-    target = torch.randn(40, 3, generator=drawn, dtype=torch.float64) + torch.tensor([1.0, 0.0, -0.5])
-    joined = torch.cat([source, target])
-    scaled = ((joined - joined.mean(0)) / joined.std(0, correction=0)).numpy()
-    fitted = linear.LogisticRegression(C=0.3, tol=1e-12, max_iter=10000).fit(scaled, [0] * 60 + [1] * 40)
-    expected = torch.from_numpy(fitted.decision_function(scaled)[:60])
-    assert near(fit_log_odds(source, target, 0.3), expected, 1e-6)
 
 
 def test_rows_count_by_their_flattened_odds() -> None:

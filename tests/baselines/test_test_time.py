@@ -61,21 +61,6 @@ def asked_in(stack: ReplicaStack, data: Data, order: Tensor) -> Tensor:
     return stack.answer(*(x[order] for x in data.inputs), rows=6)
 
 
-def test_what_an_algorithm_cannot_work_with_is_refused() -> None:
-    for name in ("batch_norm_adaptation", "eata", "sar"):
-        with pytest.raises(ModelError, match=f"{name} .*this network has none: use resnet"):
-            begun(name, {}, data=wide_rows())
-    for name in ("cotta", "memo"):
-        with pytest.raises(ModelError, match="it is for images of one or three channels"):
-            begun(name, {}, data=wide_rows())
-    with pytest.raises(ModelError, match="prior = -1 of batch_norm_adaptation"):
-        begun("batch_norm_adaptation", {"prior": -1.0}, data=wide_rows())
-    with pytest.raises(ModelError, match="affinity = 'cosine' of lame: use rbf, knn, linear"):
-        begun("lame", {"affinity": "cosine"}, data=wide_rows())
-    with pytest.raises(ModelError, match="neighbours = 0 of lame"):
-        begun("lame", {"neighbours": 0}, data=wide_rows())
-
-
 def test_what_only_looks_at_the_batch_remembers_nothing() -> None:
     stack, data = adapting("batch_norm_adaptation", {"prior": 4.0})
     assert torch.equal(asked(stack, data, ROWS), asked(stack, data, ROWS))

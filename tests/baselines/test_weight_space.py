@@ -8,7 +8,6 @@ from farshift.baselines.algorithms._norms import recompute_running_moments, use_
 from farshift.baselines.algorithms.lines import find_parameter_depths
 from farshift.baselines.layers.norm import BatchNorm
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 from torch import Tensor, nn
 
 from .shifted_stacks import IMAGES, RESNET, asked, finished, near, steps_of, wide_rows
@@ -111,9 +110,3 @@ def test_normalising_by_the_batch_leaves_the_running_moments_and_the_layers_as_t
     assert all(torch.equal(before[name], value) for name, value in stack.network.state_dict().items())
     assert torch.equal(asked(stack, data), as_trained)
     assert not near(by_their_own, as_trained)
-
-
-@pytest.mark.parametrize("algorithm", ["swa", "wise_ft", "jtt", "useful"])
-def test_a_training_of_one_step_cannot_be_parted(algorithm: str) -> None:
-    with pytest.raises(ModelError, match="has 1 step: give 2 or more"):
-        begun(algorithm, {}, steps=1)

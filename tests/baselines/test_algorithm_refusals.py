@@ -1,0 +1,140 @@
+"""What an algorithm cannot do, it refuses in words that say what to change, before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from farshift.baselines.encoding.encoding import Sizes
+from farshift.baselines.recipe import find_plugin_files, read_literal
+from farshift.core.errors import ModelError
+
+from .shifted_stacks import wide_rows
+from .small_sequences import training as read_texts
+from .small_stacks import CLASSES, begun, rows
+
+Own = dict[str, Any]
+
+OUT_OF_RANGE: list[tuple[str, Own, str]] = [
+    ("focal", {"gamma": -1.0}, "gamma = -1 of focal"),
+    ("ldam", {"effective": 1.0}, "effective = 1 of ldam: use 0 or more, below 1"),
+    ("cvar_dro", {"alpha": 0.0}, "alpha = 0 of cvar_dro"),
+    ("eqrm", {"quantile": 1.0}, "quantile = 1: use a number above 0 and below 1"),
+    ("fishr", {"ema": 1.0}, "ema = 1: use a number from 0 to below 1"),
+    ("mixup", {"alpha": 0.0}, "alpha = 0: use a number above 0"),
+    ("domain_mixup", {"alpha": -1.0}, "alpha = -1: use a number above 0"),
+    ("gce", {"q": 0.0}, "setting.* q = .*use "),
+    ("gce", {"q": 1.5}, "setting.* q = .*use "),
+    ("lff", {"q": 0.0}, "lff: setting q = 0: give a number above 0"),
+    ("bi_tempered", {"t1": 1.2}, "setting.* t1 = .*use "),
+    ("bi_tempered", {"t2": 0.8}, "setting.* t2 = .*use "),
+    ("bootstrapping", {"belief": "firm"}, "setting.* belief = .*use "),
+    ("forward_correction", {"percentile": 0.0}, "setting.* percentile = .*use "),
+    ("forward_correction", {"percentile": 60.0}, "with 3 classes, one has about 33 % of the rows.*use 83.33 or more"),
+    ("backward_correction", {"percentile": 60.0}, "with 3 classes, one has about 33 % of the rows.*use 83.33 or more"),
+    ("confident_learning", {"folds": 1}, "setting folds = 1 of confident_learning: use 2 or more"),
+    ("dividemix", {"warm_percent": 100}, "warm_percent = 100: use 0 or more, below 100"),
+    ("irm", {"batch_size": 1}, "batch_size = 1: a batch of one row has no halves"),
+    ("mldg", {"meta_test": 3}, "meta_test = 3: with 3 training environments, use 1 to 2"),
+    ("swad", {"tolerance": 2}, "setting tolerance = 2: use 3 or more"),
+    ("divdis", {"head": 2}, "divdis: setting head = 2 of 2 heads: use 2 or more, the first is 0"),
+    ("d_bat", {"members": 11}, "d_bat: setting members = 11: use 1 to 10, the steps"),
+    ("lame", {"affinity": "cosine"}, "affinity = 'cosine' of lame: use rbf, knn, linear"),
+    ("lame", {"neighbours": 0}, "neighbours = 0 of lame"),
+    ("batch_norm_adaptation", {"prior": -1.0}, "prior = -1 of batch_norm_adaptation"),
+    ("curriculum", {}, "use self-taught"),
+    ("curriculum", {"difficulty": "self-taught", "teacher_percent": 0}, "leave the teacher no step"),
+    ("weak_to_strong", {"batch_size": 0}, "set batch_size above 0"),
+    ("weak_to_strong", {"teacher_weights": "./somewhere"}, "add --fine-tune"),
+    ("weak_to_strong", {"teacher_rows_percent": 0}, "both need at least one"),
+    ("weak_to_strong", {"teacher_rows_percent": 100}, "both need at least one"),
+    ("and_mask", {"sharpness": 0.05}, "and_mask computes gradients of its own"),
+    ("sand_mask", {"sharpness": 0.05}, "sand_mask computes gradients of its own"),
+    *(
+        (name, {"sharpness": 0.05}, "setting sharpness: this algorithm stores values for each row")
+        for name in ("elr", "ps_kd", "sop", "lff")
+    ),
+]
+OTHER_NETWORKS: list[tuple[str, str, str]] = [
+    *(
+        (name, "mlp", f"{name} .*this network has none: use resnet")
+        for name in ("tent", "batch_norm_adaptation", "eata", "sar")
+    ),
+    ("cotta", "mlp", "it is for images of one or three channels"),
+    ("memo", "mlp", "it is for images of one or three channels"),
+    ("edge_shape", "mlp", "edge_shape needs images"),
+    ("endef", "mlp", "endef needs entities"),
+    ("ipr_pruning", "mlp", "ipr_pruning needs a network with .*: use quadratic_mlp"),
+    ("itta", "linear", "itta aligns gradients of the feature extractor, and this network has none"),
+    ("pego", "linear", "linear layers below the head"),
+]
+ON_TEXTS: list[tuple[str, str, Own, str]] = [
+    ("curriculum", "transformer", {"batch_size": 0}, "set batch_size above 0"),
+    ("curriculum", "transformer", {"order": "odd"}, "use easy, hard or random"),
+    ("curriculum", "transformer", {"difficulty": "colour"}, "use length or self-taught"),
+    ("progressive", "transformer", {}, "use the network deep_thinking"),
+    ("re_ranking", "deep_thinking", {}, "such as lstm or transformer"),
+    ("re_ranking", "lstm", {"judge_percent": 100}, "judge_percent = 100: the generator is left without a step"),
+]
+ON_SHIFTED_ROWS = (
+    "afn",
+    "bbse",
+    "coral_target",
+    "dann_target",
+    "importance_weighting",
+    "mcd",
+    "fixmatch",
+    "divdis",
+    "d_bat",
+)
+
+
+def check_refused(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ModelError, match=words):
+        make()
+
+
+@pytest.mark.parametrize(("name", "own", "words"), OUT_OF_RANGE)
+def test_a_setting_out_of_its_range_is_refused_by_name(name: str, own: Own, words: str) -> None:
+    check_refused(lambda: begun(name, {}, common={"batch_size": 4} | own, data=wide_rows()), words)
+
+
+@pytest.mark.parametrize(("name", "network", "words"), OTHER_NETWORKS)
+def test_a_network_that_an_algorithm_cannot_use_is_refused(name: str, network: str, words: str) -> None:
+    check_refused(lambda: begun(name, {}, network=network, common={"batch_size": 4}, data=wide_rows()), words)
+
+
+@pytest.mark.parametrize(("name", "network", "own", "words"), ON_TEXTS)
+def test_what_does_not_suit_texts_is_refused(name: str, network: str, own: Own, words: str) -> None:
+    check_refused(lambda: read_texts(network, name, [own]), words)
+
+
+def test_entities_that_are_no_inputs_are_refused() -> None:
+    mixed = Sizes(CLASSES, categories=(4, 3), numbers=2)
+    words = r"setting entities = \[2\]: the task's categorical inputs are 0 to 1"
+    check_refused(lambda: begun("endef", {"entities": [2]}, sizes=mixed, data=rows(sizes=mixed)), words)
+
+
+@pytest.mark.parametrize("name", ON_SHIFTED_ROWS)
+def test_inputs_of_shifted_rows_are_declared_and_needed(name: str) -> None:
+    assert "unlabelled" in read_literal(find_plugin_files("algorithms")[name], "TOUCHES")
+    words = "whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
+    check_refused(lambda: begun(name, {}, data=replace(wide_rows(), unlabelled=None)), words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("swad", "swad reads losses on in-distribution validation rows"),
+        ("dfr", "choose a benchmark that has id_val"),
+    ],
+)
+def test_validation_rows_are_needed(name: str, words: str) -> None:
+    check_refused(lambda: begun(name, {}, data=replace(wide_rows(), held_out={})), words)
+
+
+@pytest.mark.parametrize("name", ["swa", "wise_ft", "jtt", "useful", "forward_correction", "confident_learning"])
+def test_a_training_of_one_step_cannot_be_parted(name: str) -> None:
+    check_refused(lambda: begun(name, {}, steps=1), "has 1 step: give 2 or more|more steps|2 steps or more")
