@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,9 +21,6 @@ from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
 from farshift.core.world import World
 from warm_python import Python
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 pytestmark = pytest.mark.attack("disk", "kill -9 of an evaluation at any step; damaged answer files")
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import farshift as fs
+import models
 import pytest
 import tomli_w
 from farshift import read_run
@@ -14,9 +14,6 @@ from farshift.benchmarks.runs.run import compute_card_digest
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.validate import validate_submission
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 

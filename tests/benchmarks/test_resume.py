@@ -12,12 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift import FarshiftError
 from farshift.core.errors import BadRun, ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 

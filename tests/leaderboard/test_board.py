@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 import tomllib
 from pathlib import Path
 
 import farshift as fs
+import postgres
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
@@ -24,9 +24,6 @@ from farshift.leaderboard.storage.board_files import (
 )
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.teams import make_team_identity
-
-sys.path.insert(0, str(Path(__file__).parent))
-import postgres
 from ledgers import ledger_in
 from recomputed import verified
 

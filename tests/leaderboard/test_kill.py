@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,17 +10,14 @@ from hashlib import sha256
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.sealed.seal import seal_benchmark
 from farshift.leaderboard.submission.pack import pack_runs
-from warm_python import Python
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-sys.path.insert(0, str(Path(__file__).parent / "sealed"))
-import models
 from sealed_cases import answered, draw_folder, make_home
+from warm_python import Python
 
 pytestmark = pytest.mark.attack("disk", "hundreds of times kill -9 of a board that writes records and submissions")
 
