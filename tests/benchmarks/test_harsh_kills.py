@@ -91,11 +91,6 @@ def killed_at(python: Python, tmp_path: Path, model: str, first: int, step: int,
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(python, tmp_path):
-    assert killed_at(python, tmp_path, "Drawn", 5, 23, "ab") > 4
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("model", ["Drawn", "Fixed"])
 def test_a_run_that_is_killed_at_any_step_is_finished_by_repeating_it(python, tmp_path, model):
     assert killed_at(python, tmp_path, model, 1, 1, "a") > 30
