@@ -123,6 +123,7 @@ submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 """
 
 
+@pytest.mark.attack("disk", "kill -9 of a board that takes a submission")
 @pytest.mark.parametrize("place", ["scoring", "ledger", "publish"])
 def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, python):
     file = packed(0, 1)
