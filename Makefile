@@ -13,7 +13,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-encode bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz fuzz-guided
+	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -42,8 +42,7 @@ help:
 	@echo "make statistics-report"
 	@echo "                simulate how often the statistics are right, and write docs/statistics.md (ARGS='--trials 1000')"
 	@echo "make attack     carry out every known attack on boards, draws, caches and screens, and print what held"
-	@echo "make fuzz, fuzz-guided"
-	@echo "                mutated submissions for the validator: CASES=200000, or by coverage for MINUTES=10;"
+	@echo "make fuzz       mutated submissions for the validator: CASES=200000;"
 	@echo "                and a hundredth of as many damaged exports, sealed answers and run folders"
 	@echo "make mutants    put small errors into four rooms, one by one, and print those that no test notices"
 	@echo "make dist       build the wheel and the source distribution into dist/"
@@ -209,7 +208,6 @@ attack: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m pytest -m attack -p attacks.table $(PARALLEL) $(ARGS)
 
 CASES ?= 200000
-MINUTES ?= 10
 
 # What fails is kept in build/fuzz, as it was handed in.
 fuzz: $(READY)
@@ -217,13 +215,6 @@ fuzz: $(READY)
 	FARSHIFT_FUZZ_CASES=$$(($(CASES) / 100)) $(BIN)/python -m pytest -m slow -k many_damaged $(PARALLEL) \
 		tests/leaderboard/test_fuzz_folders.py tests/leaderboard/sealed/test_fuzz_sealed.py \
 		tests/loaders/test_fuzz_files.py
-
-# atheris comes with a libFuzzer of its own, for some versions of Python only: it stays beside the environment.
-fuzz-guided: $(READY)
-	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)/fuzz atheris
-	@mkdir -p build/fuzz/corpus
-	PYTHONPATH=$(VENV)/fuzz:tests $(BIN)/python tests/fuzz/guided.py build/fuzz/corpus -artifact_prefix=build/fuzz/ \
-		-max_total_time=$$(($(MINUTES) * 60)) -timeout=10 -rss_limit_mb=1024 -max_len=65536
 
 dist: $(READY)
 	rm -rf dist build

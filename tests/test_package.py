@@ -75,9 +75,8 @@ def declared(*extras: str) -> set[str]:
 IN_CODE = {"scikit-learn": "sklearn", "pillow": "PIL", "pyyaml": "yaml"}
 LOADED_BY_OTHERS = {"psycopg", "s3fs"}
 """SQLAlchemy loads the driver that a ledger's address names, fsspec the one of its files'."""
-NOT_WITH_US = {"inspect_ai", "atheris", "griffe", "mkdocstrings_handlers"}
-"""Runners and fuzzers with an environment of their own (requirements-interop.txt, `make fuzz-guided`), and what makes the
-documentation site."""
+NOT_WITH_US = {"inspect_ai", "griffe", "mkdocstrings_handlers"}
+"""A runner with an environment of its own (requirements-interop.txt), and what makes the documentation site."""
 COMMANDS = {"build", "codespell", "flask", "flask_cors", "mypy", "ruff", "xdist"}
 """What the Makefile calls, or moto's server, and nothing here imports."""
 

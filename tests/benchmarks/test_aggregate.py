@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from math import log
 
 import numpy as np
@@ -206,12 +205,3 @@ def test_every_shipped_benchmark_has_a_scale_or_a_metric_without_one():
     with_classes = [item for item in load_benchmarks().values() if item.metrics[0].name == "accuracy"]
     assert with_classes
     assert all(make_scale(item) == Scale(1 / item.task.classes, 1.0) for item in with_classes)
-
-
-@pytest.mark.slow
-def test_forty_entries_on_fifteen_benchmarks_take_seconds():
-    scores = table(0, count=15, entries=40, rows=10_000)
-    start = time.process_time()
-    result = aggregate(scores, SCALES)
-    assert len(result.rows) == 40
-    assert time.process_time() - start < 15

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.core.errors import BadRun, ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError, compare
 from farshift.benchmarks.comparison.compare import compare_in_full
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from support import SHARED
 
 ON = "modadd97/xi35"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
@@ -13,9 +11,6 @@ from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.definition import BenchmarkDefinition
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 

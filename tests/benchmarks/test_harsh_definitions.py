@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
+import models
 import pytest
 from farshift.benchmarks.listing import describe_benchmark
 from farshift.core.errors import BadDefinition
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from own import changed
 
 ON = "modadd97/xi35"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -21,9 +21,6 @@ from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
 from farshift.core.world import World
 from warm_python import Python
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 pytestmark = pytest.mark.attack("disk", "kill -9 of an evaluation at any step; damaged answer files")
 
@@ -91,11 +88,6 @@ def killed_at(python: Python, tmp_path: Path, model: str, first: int, step: int,
     done = python.run("-c", KILLED_ANYWHERE, model, tmp_path / "r", first, step, settings)
     assert done.returncode == 0, (done.stdout[-500:], done.stderr[-3000:])
     return len(done.stdout.splitlines())
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_at_some_steps_is_finished_by_repeating_it(python, tmp_path):
-    assert killed_at(python, tmp_path, "Drawn", 5, 23, "ab") > 4
 
 
 @pytest.mark.slow

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.settings import MAX_CANDIDATES, to_card_values
 from farshift.core.errors import BadRun, ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from own import changed
 
 ON = "modadd97/xi35"

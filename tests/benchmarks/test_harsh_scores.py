@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import Answers, FarshiftError
@@ -28,11 +28,8 @@ from farshift.benchmarks.statistics.sample import RowScores
 from farshift.benchmarks.statistics.variance_estimate import VarianceEstimate
 from farshift.core.errors import BadRun
 from farshift.loaders.freezing.freeze import freeze
-from scipy.stats import beta
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from own import changed
+from scipy.stats import beta
 
 ON = "modadd97/xi35"
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from farshift import FarshiftError, evaluate, score
 from farshift.benchmarks.answers import FAILED
-from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.interop import export_benchmark, import_run
 from farshift.benchmarks.scoring.shown_rows import show_rows
 from farshift.core.errors import BadRun, MissingExtra, UnknownName
@@ -347,8 +346,3 @@ def test_without_inspect_its_logs_cannot_be_read(tmp_path, monkeypatch):
     (tmp_path / "a.eval").write_bytes(b"a")
     with pytest.raises(MissingExtra, match="needs inspect_ai: import them in an environment with Inspect"):
         import_run([tmp_path / "a.eval"], "inspect", NAME, tmp_path / "run")
-
-
-def test_an_import_keeps_the_benchmark_s_identity(task, tmp_path):
-    run = import_run(lm_eval_logs(task, tmp_path / "logs"), "lm-eval", NAME, tmp_path / "run")
-    assert run.entry_identity == find_benchmark(NAME).identity("full")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
 import numpy as np
 import pytest
@@ -17,8 +14,6 @@ from farshift.benchmarks.scoring.score import score_predictions
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import make_half_replicates, make_replicates
 from farshift.core.errors import BadDefinition
-
-sys.path.insert(0, str(Path(__file__).parent))
 from own import changed
 
 ON = "vowel/speakers"

@@ -56,19 +56,13 @@ def test_a_constant_has_no_correlation_however_it_was_sharded(value, shard_of):
     assert np.isnan(PEARSON.compute(reduce(PEARSON.merge, states)))
 
 
-def test_a_straight_line_is_wholly_correlated():
-    truth = np.array([0.1, 0.2, 0.4, 0.9])
-    assert of(3 * truth + 7, truth).value(PEARSON) == pytest.approx(1.0)
-    assert of(-3 * truth + 7, truth).value(PEARSON) == pytest.approx(-1.0)
-
-
 def test_rounding_never_leads_past_a_whole_correlation():
     for seed in range(100):
         truth = np.random.default_rng(seed).random(5)
         assert -1 <= of(-truth, truth).value(PEARSON) < of(truth, truth).value(PEARSON) <= 1
 
 
-@pytest.mark.parametrize("measure", [RMSE, PEARSON], ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", [RMSE, PEARSON, SPEARMAN], ids=lambda measure: measure.name)
 @given(measured())
 def test_a_lost_number_leaves_no_value(measure, case):
     assert np.isnan(case.losing(len(case) - 1).value(measure))
@@ -98,7 +92,3 @@ def test_spearmans_correlation_is_scipys_with_ties_and_however_it_was_sharded(ca
         assert np.isnan(value)
     else:
         assert value == pytest.approx(stats.spearmanr(prediction, truth)[0], rel=1e-12, abs=1e-12)
-
-
-def test_a_lost_number_leaves_no_rank_correlation():
-    assert np.isnan(of([1, 2, 3, 4], [1, 2, 3, 5]).losing(2).value(SPEARMAN))

@@ -49,12 +49,6 @@ def test_the_brier_score_sums_squares_over_all_classes(case):
     assert BRIER.per_row(case.settled, case.truth, case.task) == pytest.approx(rows, rel=1e-12, abs=1e-15)
 
 
-@given(classified(classes=2))
-def test_of_two_classes_the_brier_score_is_twice_scikit_learns(case):
-    expected = 2 * sklearn.brier_score_loss(case.truth, case.settled.scores[:, 1].astype(float), labels=[0, 1])
-    assert case.value(BRIER) == pytest.approx(expected, rel=1e-6, abs=1e-7)
-
-
 @pytest.mark.parametrize("measure", [NLL, BRIER, ECE], ids=lambda measure: measure.name)
 def test_probabilities_that_sum_to_a_little_more_than_one_stay_within_the_bounds(measure):
     task = Task("classification", ("x",), "y", 2)

@@ -78,10 +78,6 @@ def test_a_metric_without_bounds_is_shown_as_it_is():
     assert min(ticks) > 0.1 and max(ticks) < 1
 
 
-def test_models_are_named_in_a_legend():
-    assert names(make_figure(many(5), "severity")) == [item.model for item in many(5)]
-
-
 def test_several_benchmarks_are_several_panels_with_one_legend():
     records = many(3) + many(2, "prefix_sums/32_to_64")
     shown = make_figure(records, "severity")
@@ -107,15 +103,3 @@ def test_a_bar_of_a_perfect_score_is_inside_the_axes():
     (axes,) = make_figure([record("best", id=1.0, ood=1.0), record("worst", id=0.0, ood=0.0)], "severity").axes
     low, high = axes.get_ylim()
     assert low < 0 and high > 1
-
-
-def test_points_of_several_models_lie_at_their_severity():
-    records = many(3)
-    (axes,) = make_figure(records, "severity").axes
-    middles = {view: sorted(p.middle for p in records[0].severity if p.view == view) for view in ("id", "ood")}
-    assert len(axes.containers) == 6
-    for container in axes.containers:
-        line = container[0]
-        drawn = line.get_transform().transform(line.get_xydata())[:, 0]
-        view = container.get_label().rpartition(", ")[2]
-        assert drawn == pytest.approx([axes.transData.transform((x, 0))[0] for x in middles[view]])

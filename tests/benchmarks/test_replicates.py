@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 FOLDS = ["modadd97/xi35", "modadd97/xi20"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 import sys
@@ -12,12 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift import FarshiftError
 from farshift.core.errors import BadRun, ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 
@@ -95,32 +92,6 @@ def test_a_killed_run_goes_on_with_the_seeds_it_has(python, tmp_path, stop, undi
     assert again.returncode == 0, again.stderr
     assert log.read_text().split() == ["0", "1", "2", "2", "3"], "finished seeds are not trained again"
     assert again.stdout == undisturbed
-
-
-class Moody(models.Adder):
-    """Fails on its third seed while a file exists."""
-
-    mood: Path
-
-    def predict(self, batch):
-        if self.seed == 2 and self.mood.exists():
-            raise ValueError("not today")
-        return super().predict(batch)
-
-
-def test_a_shard_that_was_damaged_is_made_again(tmp_path):
-    Moody.mood = tmp_path / "mood"
-    Moody.mood.write_text("")
-    with pytest.raises(ModelError, match="not today"):
-        fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
-    Moody.mood.unlink()
-    shard = next((tmp_path / "r" / "shards" / "seed-0").rglob("train.*.arrow"))
-    shard.write_bytes(shard.read_bytes()[:-10])
-    run = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "r", name="m")
-    clean = fs.evaluate(Moody, on=ON, seeds=3, out=tmp_path / "c", name="m")
-    assert fs.score(run).json() == fs.score(clean).json()
-    events = [json.loads(line)["event"] for line in (tmp_path / "r" / "log.jsonl").read_text().splitlines()]
-    assert events.count("seed done") == 4
 
 
 def test_an_unfinished_run_never_goes_on_with_other_code_or_batches(farshift, tmp_path):

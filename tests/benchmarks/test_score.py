@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
@@ -16,9 +16,6 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.benchmarks.scoring.answered_rows import get_cluster_names
 from farshift.benchmarks.statistics.clusters import Clustering
 from farshift.core.errors import BadRun
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 
 ON = "modadd97/xi35"
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
@@ -13,9 +11,6 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.selection import crafted_shift, leave_one_group_out, load_rules
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from own import changed
 
 ON = "modadd97/xi35"

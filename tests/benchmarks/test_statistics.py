@@ -82,24 +82,6 @@ def test_a_paired_difference_of_the_same_scores_is_zero_and_tight():
     assert zero.value == 0
 
 
-def simulate(rng, seeds: int, rows: int, base: float, seed_sd: float, row_sd: float) -> np.ndarray:
-    """Scores of `seeds` models on `rows` rows, with model and row effects: the true mean is `base`."""
-    effect = base + seed_sd * rng.standard_normal((seeds, 1)) + row_sd * rng.uniform(-1, 1, (1, rows))
-    return (rng.uniform(size=(seeds, rows)) < np.clip(effect, 0, 1)).astype(float)
-
-
-@pytest.mark.parametrize(("seeds", "seed_sd"), [(1, 0.0), (3, 0.0), (5, 0.03), (3, 0.03), (10, 0.02)])
-def test_intervals_cover_the_truth(seeds, seed_sd):
-    """600 simulated experiments each: a 95 % interval covers at least 93 % (Monte Carlo error 0.9 points) and is
-    never narrow; with few seeds and crossed effects it is somewhat wide."""
-    rng = np.random.default_rng(seeds)
-    covered = 0
-    for _ in range(600):
-        estimate = estimate_mean(RowScores(simulate(rng, seeds, 300, 0.7, seed_sd, 0.2)))
-        covered += estimate.low <= 0.7 <= estimate.high
-    assert covered / 600 >= 0.93
-
-
 def left_out(scores: np.ndarray, groups: np.ndarray) -> Replicates:
     """The mean, as if it were a statistic that only states can give."""
     sizes = np.bincount(groups)

@@ -1,4 +1,4 @@
-"""Rows in clusters: the cluster-robust variance held against its definition by matrices, and against statsmodels."""
+"""Rows in clusters: the cluster-robust variance held against its definition by matrices."""
 
 from __future__ import annotations
 
@@ -68,16 +68,6 @@ def test_the_closed_form_is_cr2_and_its_degrees_of_freedom(sizes, seed):
     expected, expected_df = cr2_by_matrices(scores, clusters)
     np.testing.assert_allclose(covariance, expected, rtol=1e-9, atol=1e-12)
     assert df == pytest.approx(expected_df, rel=1e-9)
-
-
-def test_statsmodels_agrees_where_clusters_are_equal():
-    """Its correction is C / (C - 1) times (n - 1) / (n - 1); CR2's is C / (C - 1) for equal clusters."""
-    api = pytest.importorskip("statsmodels.api")
-    scores, clusters = scores_in([15] * 8)
-    fit = api.OLS(scores[0], np.ones(120)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    covariance, df = estimate_mean_covariance(scores, clusters)
-    assert covariance[0, 0] == pytest.approx(fit.bse[0] ** 2, rel=1e-9)
-    assert df == 7
 
 
 @given(st.integers(2, 40), st.integers(0, 100))

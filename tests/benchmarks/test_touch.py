@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift.core.errors import ModelError
-
-sys.path.insert(0, str(Path(__file__).parent))
-import models
 from own import changed
 
 ON = "modadd97/xi35"

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import farshift as fs
+import postgres
 import pytest
 from farshift.leaderboard.board import Board
 from fuzz.kept import KeptReader
 from fuzz.packing import Parts, parts
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import postgres
 from made_runs import three_runs
 from remembering import remembering
 

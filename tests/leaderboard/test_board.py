@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import signal
-import sys
 import tomllib
 from pathlib import Path
 
 import farshift as fs
+import postgres
 import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
@@ -24,9 +24,6 @@ from farshift.leaderboard.storage.board_files import (
 )
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.teams import make_team_identity
-
-sys.path.insert(0, str(Path(__file__).parent))
-import postgres
 from ledgers import ledger_in
 from recomputed import verified
 
@@ -126,6 +123,7 @@ submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 """
 
 
+@pytest.mark.attack("disk", "kill -9 of a board that takes a submission")
 @pytest.mark.parametrize("place", ["scoring", "ledger", "publish"])
 def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, python):
     file = packed(0, 1)

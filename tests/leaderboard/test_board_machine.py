@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER
@@ -22,10 +22,6 @@ from farshift.leaderboard.submission.pack import pack_runs
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 from newer_scorer import newer_scorer
 from remembering import remembering
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import httpx2
@@ -18,8 +17,6 @@ from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.submission import remote
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.submission.remote import find_token
-
-sys.path.insert(0, str(Path(__file__).parent))
 from intake import score_here, taking_in, working
 from remembering import check
 from support import Heard, one_line_error

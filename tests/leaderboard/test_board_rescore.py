@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,8 +14,6 @@ from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.submission.pack import pack_runs
-
-sys.path.insert(0, str(Path(__file__).parent))
 from newer_scorer import newer_scorer
 from recomputed import verified
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import servers
 import tomli_w
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import SCORER, find_benchmark
@@ -27,12 +27,9 @@ from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent))
-import servers
 from newer_scorer import newer_scorer
 from remembering import remembering
+from typer.testing import CliRunner
 
 
 @pytest.fixture(scope="module")

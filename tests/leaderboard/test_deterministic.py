@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift.benchmarks.scoring.record import Score
 from farshift.cli import app
@@ -17,9 +17,6 @@ from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.validation.card import iterate_value_problems
 from typer.testing import CliRunner
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 
 ON = "modadd97/xi35"
 

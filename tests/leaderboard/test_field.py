@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift.benchmarks.statistics.sample import RowScores
@@ -24,9 +24,6 @@ from farshift.leaderboard.tables.ranking import find_unranked_entries
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.table import Table, group_entries, make_table
 from made_tables import entry
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 
 ON = "modadd97/xi35"
 ROWS, CLASSES, FLOOR = 600, 10, 0.12

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import farshift as fs
@@ -14,8 +13,6 @@ from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
 from fuzz.folders import CASES, bound, failures, verified
-
-sys.path.insert(0, str(Path(__file__).parent))
 from remembering import remembering
 
 pytestmark = pytest.mark.attack("disk", "hundreds of damaged files of runs and exports")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+import postgres
 import pytest
 from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -21,9 +21,6 @@ from farshift.leaderboard.ledger.record import GENESIS, find_chain_problems, has
 from farshift.leaderboard.ledger.store import Store
 from hypothesis import given
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent))
-import postgres
 from ledgers import ledger_in, withdrawn
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.card import BudgetTable, RunCard
@@ -14,9 +13,6 @@ from farshift.leaderboard.submission.validate import ValidRun
 from farshift.leaderboard.tables.entry_rows import compute_entry_rows
 from farshift.leaderboard.tables.row_scores import deserialise_rows, serialise_rows
 from farshift.leaderboard.validation.card import ModelCard
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 
 ON = "modadd97/xi35"
 

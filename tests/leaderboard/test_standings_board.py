@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import farshift as fs
+import models
 import numpy as np
 import pytest
 from farshift import FarshiftError
@@ -27,9 +27,6 @@ from farshift.leaderboard.tables.entry_rows import EntryRows
 from farshift.leaderboard.tables.row_scores import deserialise_rows, read_entry_rows, serialise_rows
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from farshift.leaderboard.tables.table import group_entries
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 
 ON = "modadd97/xi35"
 

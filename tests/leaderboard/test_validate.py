@@ -81,6 +81,10 @@ def within(card: dict, part: str, **values) -> dict:
     return card | {part: card[part] | values}
 
 
+def without(card: dict, part: str, name: str) -> dict:
+    return card | {part: {key: value for key, value in card[part].items() if key != name}}
+
+
 def as_list(table: pa.Table) -> pa.Table:
     scores = table["scores"].cast(pa.list_(pa.float32()))
     return table.set_column(table.column_names.index("scores"), "scores", scores)
@@ -104,6 +108,7 @@ def test_probabilities_travel_with_a_submission(look, good):
     assert look(content).entries[0].predictions["scores"].type.list_size == 97
 
 
+@pytest.mark.attack("entrant", "invalid numbers and strings in a run card")
 @pytest.mark.parametrize(
     ("change", "name", "complaint"),
     [
@@ -194,6 +199,13 @@ def test_probabilities_travel_with_a_submission(look, good):
         (lambda card, table: (within(card, "benchmark", name="scan/lenght"), table), "benchmark-unknown", "did you mean"),
         (lambda card, table: (within(card, "benchmark", selection="oracle"), table), "selection-unknown", "allows last or"),
         (lambda card, table: (within(card, "benchmark", selection=3), table), "run-value", "selection must be a string"),
+        (lambda card, table: (within(card, "spent", by_seed=3), table), "run-value", "spent must have a table for each seed"),
+        (lambda card, table: (within(card, "spent", by_seed={"seed_0": 3}), table), "run-value", "spent must have a table for each seed"),
+        (lambda card, table: (within(card, "spent", touched={"<script>": 1}), table), "run-value", "touched must be a list of ood_val, unlabelled"),
+        (lambda card, table: (within(card, "spent", touched=["everything"]), table), "run-value", "touched must be a list of"),
+        (lambda card, table: (within(card, "budget", device={"a": 1}), table), "run-value", "device must be a string"),
+        (lambda card, table: (without(card, "spent", "by_seed"), table), "run-value", "must have a table for each seed"),
+        (lambda card, table: (without(card, "spent", "touched"), table), "run-value", "touched must be a list of"),
         (lambda card, table: (card | {"format": 9}, table), "run-edited", "format 9 is not 2"),
         (lambda card, table: ({k: v for k, v in card.items() if k != "spent"}, table), "run-edited", "lacks [spent]"),
     ],

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 from browsing import visit
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.submission.pack import pack_runs
 from made_runs import three_runs
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "leaderboard" / "server"))
 pytest.importorskip("uvicorn")
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,6 @@ from farshift.leaderboard.sealed import verify as verifying
 from farshift.leaderboard.sealed.drawing import draw_sealed_rows
 from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import check_answers, submit_answers
-
-sys.path.insert(0, str(Path(__file__).parent))
 from fuzz.kept import KeptReader, reading_with
 from sealed_cases import CLOSES, ON, OPENS, WINDOW, Clock, Handed, answered, draw_folder, make_home, sealed
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -18,11 +16,9 @@ from farshift.leaderboard.sealed.seal import close_window
 from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.sealed.verify import verify_sealed
 from farshift.leaderboard.server.accounts import create_token, revoke_token
+from intake import Intake, score_here, taking_in, working
 from sealed_cases import CLOSES, OPENS, WINDOW, Clock, kinds
 from test_window_verify import list_folder
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from intake import Intake, score_here, taking_in, working
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 

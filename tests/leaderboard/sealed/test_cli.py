@@ -1,19 +1,12 @@
-"""Sealed draws by their commands; and a process that seals and is killed with signal 9."""
+"""Sealed draws by their commands."""
 
 from __future__ import annotations
 
 import json
-import time
 from datetime import datetime
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
-from pathlib import Path
 
 import pytest
-from farshift.leaderboard.board import Board
-from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.sealed import window as windows
-from farshift.leaderboard.sealed.seal import seal_benchmark
 from sealed_cases import ON, Clock, key_of
 from support import one_line_error
 
@@ -70,43 +63,3 @@ def test_a_window_from_its_announcement_to_its_verification(coins, command, time
     assert answered("board", "verify", board)["verified"]
     shown = command("board", "sealed", "list", board, "--window", ON).stdout
     assert "public - sealed" in shown
-
-
-def seal(board: Path, begun: Connection) -> None:
-    begun.send("ready")
-    seal_benchmark(Board(board), ON, "2040-01-01")
-    begun.send("sealed")
-
-
-@pytest.mark.slow
-def test_kill_9_while_sealing_leaves_a_window_that_is_carried_on(coins, tmp_path):
-    """A process that has everything imported, killed sooner or later."""
-    fork, cut_off = get_context("fork"), 0
-    for life in range(8):
-        board = Board.init(tmp_path / str(life), "B")
-        heard, begun = fork.Pipe(duplex=False)
-        child = fork.Process(target=seal, args=(board.path, begun))
-        child.start()
-        begun.close()
-        assert heard.recv() == "ready"
-        time.sleep(0.02 + 0.08 * life)
-        child.kill()
-        child.join()
-        done = heard.poll() and received(heard) == "sealed"
-        before = [record for record in board.ledger.records() if record.kind == "seed_committed"]
-        if "window_opened" not in [record.kind for record in board.ledger.records()]:
-            cut_off += 1
-            seal_benchmark(board, ON, "2040-01-01")
-        after = board.ledger.records()
-        assert [record.kind for record in after] == ["opened", "seed_committed", "window_opened"]
-        assert not before or before[0].hash == after[1].hash
-        assert verify_board(board).differences == []
-        assert not done or before
-    assert cut_off > 0
-
-
-def received(line: Connection) -> object:
-    try:
-        return line.recv()
-    except EOFError:
-        return None

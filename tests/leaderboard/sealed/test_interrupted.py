@@ -1,13 +1,18 @@
-"""Sealing and closing may be interrupted at any step: the next call carries them on."""
+"""Sealing, closing, handing in and exporting may be interrupted at any step: the next call carries them on."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from farshift.leaderboard import board as entering
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.operations import export as exporting
+from farshift.leaderboard.operations.export import export_board
+from farshift.leaderboard.operations.locations import verify_at
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.sealed import seal as closing
 from farshift.leaderboard.sealed import seal as sealing
 from farshift.leaderboard.sealed.seal import close_window, get_seed_path
 from farshift.leaderboard.sealed.submit import submit_answers
@@ -21,81 +26,89 @@ class Killed(BaseException):
     """What a test ends a process with."""
 
 
-def interrupted(monkeypatch, step: int, places) -> None:
-    """Die before or after the step-th thing that goes to the disk: even numbers before it, odd ones after it."""
-    count = 0
+@pytest.fixture
+def lives(tmp_path, monkeypatch):
+    """Copies of a board after some work on each was cut off before or after the first, second, .. thing that it does
+    on the disk. The last copy's work was not cut off."""
 
-    def wrap(function):
-        def call(*arguments, **options):
-            nonlocal count
-            own, count = count, count + 1
-            if 2 * own == step:
-                raise Killed
-            done = function(*arguments, **options)
-            if 2 * own + 1 == step:
-                raise Killed
-            return done
+    def live(base: Path, work: Callable[[Board], object], *places: tuple[object, str]) -> Iterator[tuple[Board, bool]]:
+        for step in range(40):
+            built = Board(shutil.copytree(base, tmp_path / f"life-{step}"))
+            monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / f"home-{step}"))  # it remembers what it saw of a board
+            events = iter(range(40))
 
-        return call
+            def wrap(function, step=step, events=events):
+                def call(*arguments, **options):
+                    for place in ("before", "after"):
+                        if place == "after":
+                            result = function(*arguments, **options)
+                        if next(events) == step:
+                            raise Killed
+                    return result
 
-    for owner, name in places:
-        monkeypatch.setattr(owner, name, wrap(getattr(owner, name)))
+                return call
+
+            cut = False
+            with pytest.MonkeyPatch.context() as patch:
+                for owner, name in [*places, (built.ledger, "append"), (built.ledger.store, "append")]:
+                    patch.setattr(owner, name, wrap(getattr(owner, name)))
+                try:
+                    work(built)
+                except Killed:
+                    cut = True
+            yield Board(built.path), cut
+            if not cut:
+                assert step >= 6
+                return
+        raise AssertionError("it never ends")
+
+    return live
 
 
-def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path, monkeypatch):
+def test_sealing_that_is_cut_off_anywhere_is_carried_on_with_its_own_seed(coins, clock, tmp_path, lives):
     empty = Board.init(tmp_path / "empty", "B").path
-    finished = False
-    for step in range(20):
-        built = Board(shutil.copytree(empty, tmp_path / str(step)))
-        monkeypatch.setenv("FARSHIFT_HOME", str(tmp_path / f"home-{step}"))  # which remembers what it saw of a board
-        with pytest.MonkeyPatch.context() as patch:
-            places = [(sealing, "write_private"), (built.ledger, "append"), (built.ledger.store, "append")]
-            interrupted(patch, step, places)
-            try:
-                sealed(built, clock)
-                finished = True
-            except Killed:
-                pass
-        after = Board(tmp_path / str(step))
+    for after, _ in lives(empty, lambda board: sealed(board, clock), (sealing, "write_private")):
         committed = [record.body["commitment"] for record in after.ledger.records() if record.kind == "seed_committed"]
         seed = get_seed_path(after, WINDOW)
         begun = seed.read_text() if seed.exists() else None
-        window = (
+        if "window_opened" not in kinds(after):
             sealed(after, clock, bytes(32))
-            if "window_opened" not in kinds(after)
-            else read_windows(after.ledger.records())[WINDOW]
-        )
-        assert kinds(after) == ["opened", "seed_committed", "window_opened"], step
+        window = read_windows(after.ledger.records())[WINDOW]
+        assert kinds(after) == ["opened", "seed_committed", "window_opened"]
         assert window.terms.commitment(bytes.fromhex(seed.read_text())) == window.commitment
         assert begun in (None, seed.read_text())
         assert not committed or committed == [window.commitment]
         assert verify_board(after).differences == []
-        if finished:
-            break
-    assert finished and step >= 8
 
 
-def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, tmp_path):
+def test_a_close_that_is_cut_off_anywhere_is_carried_on(opened, handed, clock, lives):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
     clock.set(CLOSES)
-    finished = False
-    for step in range(20):
-        shutil.copytree(opened.path, tmp_path / f"copy-{step}")
-        built = Board(tmp_path / f"copy-{step}")
-        with pytest.MonkeyPatch.context() as patch:
-            interrupted(
-                patch, step, [(built.ledger, "append"), (built.ledger.store, "append"), (closing, "score_answers")]
-            )
-            try:
-                close_window(built, WINDOW, clock)
-                finished = True
-            except Killed:
-                pass
-        after = Board(tmp_path / f"copy-{step}")
-        if not finished:
+    for after, cut in lives(opened.path, lambda board: close_window(board, WINDOW, clock), (sealing, "score_answers")):
+        if cut:
             close_window(after, WINDOW, clock)
-        assert kinds(after)[3:] == ["submitted", "window_closed", "scored", "seed_revealed"], step
+        assert kinds(after)[3:] == ["submitted", "window_closed", "scored", "seed_revealed"]
         assert verify_board(after).differences == []
-        if finished:
-            break
-    assert finished and step >= 6
+
+
+def test_answers_whose_entering_is_cut_off_anywhere_are_in_whole_or_not_at_all(opened, handed, clock, lives):
+    def submit(board: Board):
+        return submit_answers(board, WINDOW, handed.answers["ann"], clock=clock)
+
+    for after, cut in lives(opened.path, submit, (entering, "publish_files")):
+        entered = "submitted" in kinds(after)
+        assert entered or cut
+        assert verify_board(after).differences == []
+        assert submit(after)[1] is not entered
+        assert kinds(after)[3:] == ["submitted"]
+        assert verify_board(after).differences == []
+
+
+def test_an_export_that_is_cut_off_anywhere_is_carried_on(revealed, tmp_path, lives):
+    for after, _ in lives(
+        revealed.path, lambda board: export_board(board, board.path / "out"), (exporting, "write_atomically")
+    ):
+        export_board(after, after.path / "out")
+        copy = verify_at(str(after.path / "out"))
+        assert copy.differences == [] == copy.not_recomputed
+        assert verify_board(after).differences == []

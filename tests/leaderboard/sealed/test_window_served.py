@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -20,12 +19,9 @@ from farshift.leaderboard.sealed.submit import submit_to_board
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.submissions import open_state
 from farshift.leaderboard.server.worker import Worker
-from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "server"))
 from intake import Intake, score_here, working
 from running import Running, running
+from sealed_cases import CLOSES, OPENS, WINDOW, Clock, Handed
 
 pytestmark = pytest.mark.usefixtures("decoded_once")
 

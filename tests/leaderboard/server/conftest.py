@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,8 +11,6 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
-
-sys.path.insert(0, str(Path(__file__).parent))
 from fuzz.kept import KeptReader, reading_with
 from running import Running, running
 

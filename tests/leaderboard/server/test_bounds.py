@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import socket
-import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from types import SimpleNamespace
 
 import farshift as fs
@@ -17,8 +15,6 @@ import pytest
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.files import SPARE
 from fuzz.packing import Parts
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import Intake, score_here, taking_in
 
 ABSENT = "pacs/sketch"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import socket
-import sys
 import time
 from base64 import b64encode
 from hashlib import sha256
@@ -18,8 +17,6 @@ from farshift.leaderboard.server.accounts import create_token, revoke_token
 from farshift.leaderboard.server.app import shorten_logged_path
 from farshift.leaderboard.server.files import sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import score_here, taking_in
 from running import PATIENCE
 

@@ -7,17 +7,13 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
 import tomli_w
 from farshift.leaderboard.server.queue import Queue
 from farshift.leaderboard.settings import read_server_settings
-
-sys.path.insert(0, str(Path(__file__).parent))
 from proxies import FILES, NAME, PATIENCE, command, documented, environment, installed, proxy
 from test_serve_command import Served
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.server.files import open_upload_files, sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 from intake import Intake, score_here, taking_in
 from running import PATIENCE
 from test_intake import post

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import re
-import sys
 import threading
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 from farshift.leaderboard.operations.verify import verify_board
-from farshift.leaderboard.submission.pack import pack_runs
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
-sys.path.insert(0, str(Path(__file__).parent.parent.parent / "benchmarks"))
-import models
 from farshift.leaderboard.server.files import UploadFiles
 from farshift.leaderboard.server.queue import Queue
 from farshift.leaderboard.server.worker import Worker
 from farshift.leaderboard.settings import ServerSettings
+from farshift.leaderboard.submission.pack import pack_runs
 from swarm import Swarm, killed_while_working
 
 ON = "modadd97/xi35"

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.mathematics import extract_boxed
 from twins import laid, pulled, tar, twin, values, zipped
 
 ACCEPTED = "CC BY-NC 4.0"
@@ -245,20 +244,6 @@ def test_math_has_a_file_for_each_problem(place, tmp_path):
     )
     assert parts == {"train": 6, "id_test": 6, "ood_test": 4}
     assert values(split, "ood_test", "answer") == ["4", "4", "5", "5"]
-
-
-@pytest.mark.parametrize(
-    ("solution", "answer"),
-    [
-        (r"First \boxed{1}, then $\boxed{\frac{1}{2}}$.", r"\frac{1}{2}"),
-        (r"It is $\boxed 7$ units.", "7"),
-        (r"It is $\fbox{9}$.", "9"),
-        ("It is 9.", None),
-        (r"It is $\boxed{9", None),
-    ],
-)
-def test_an_answer_is_what_is_boxed_last(solution, answer):
-    assert extract_boxed(solution) == answer
 
 
 def test_gsm_plus_is_tested_on_perturbed_problems(place, tmp_path):

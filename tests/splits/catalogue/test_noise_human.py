@@ -12,10 +12,7 @@ import pyarrow as pa
 import pytest
 import torch
 from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers.cifar import NOBODY, cifar, read_pickled_integers
-from farshift.splits.catalogue import find_manifest, list_manifests
-from farshift.splits.manifest import assign_rows
 from farshift.splits.rules import noise_human
 
 TRAIN, TEST, CLASSES = 60, 20, 10
@@ -185,18 +182,3 @@ def test_labels_of_rows_that_nobody_labelled_are_refused(own_copy):
     table = identified(read(own_copy[0]))
     with pytest.raises(BadDefinition, match=r"labels of 'worst' run from -1 to -1"):
         noise_human.annotated(table, label="object", given="worst", classes=CLASSES, train={"published": "test"})
-
-
-@pytest.mark.parametrize("name", [item.full_name for item in list_manifests() if item.name.startswith("cifar10/")])
-def test_the_definitions_fit_a_copy_of_cifar_10(own_copy, name):
-    folder, records, human = own_copy
-    truth = records[:TRAIN, 0].astype(np.int64)
-    source = find_source("cifar10")
-    arrays = source.definition.distributions[0].options["given"]
-    published_labels(folder / "human.pt", {"clean_label": truth} | dict.fromkeys(arrays.values(), human))
-    table = identified(source.schema.conform(read(folder, given=arrays, workers=""), "a small CIFAR-10"))
-    table = table.append_column("check", table["row_id"])
-    definition = find_manifest(name).definition
-    assert not definition.identity
-    counts = assign_rows(definition, table, source.schema)["part"].to_pylist()
-    assert (counts.count("train"), counts.count("id_test")) == (TRAIN, TEST)
