@@ -231,7 +231,7 @@ def describe_benchmark(name: str) -> dict[str, Any]:
     ceiling = [(name.replace("_", " "), value) for name, value in protocol.ceiling.model_dump().items()]
     parsed = prompt and f"{prompt.k} examples, parsed by {prompt.extraction.name}@{prompt.extraction.version}"
     lines = [
-        ("name", f"{name} ({benchmark.kind})"),
+        ("name", f"{benchmark.name} ({benchmark.kind})"),
         ("split", f"{definition.split}, {frozen}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
         ("encoding", _describe_encoding(benchmark)),
