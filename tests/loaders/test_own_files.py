@@ -17,6 +17,7 @@ from encoded_files import folder, picture, sound
 from farshift.core.errors import FarshiftError, MissingGeneratorPackage
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.source import Source
+from farshift.loaders.freezing.freeze import freeze, read_drafts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from own_source import pin_source
@@ -37,8 +38,8 @@ def read_rows(source: Source) -> list[tuple]:
 def write_database(path: Path, rows=ROWS, tables=("reviews",)) -> Path:
     database = sqlite3.connect(path)
     for table in tables:
-        database.execute(f'CREATE TABLE [{table}] (text TEXT, stars INTEGER, site TEXT, picture BLOB)')
-        database.executemany(f'INSERT INTO [{table}] VALUES (?, ?, ?, ?)', [(*row, b"\0\xff") for row in rows])
+        database.execute(f"CREATE TABLE [{table}] (text TEXT, stars INTEGER, site TEXT, picture BLOB)")
+        database.executemany(f"INSERT INTO [{table}] VALUES (?, ?, ?, ?)", [(*row, b"\0\xff") for row in rows])
     database.execute("CREATE VIEW every AS SELECT * FROM sqlite_master")
     database.commit()
     database.close()
@@ -297,3 +298,40 @@ def test_a_listed_source_is_read_again_from_a_copy_in_another_place(home, monkey
     monkeypatch.setenv("FARSHIFT_CACHE", str(home / "cache2"))
     assert source.table((home / "copy",)).num_rows == 20
     assert json.loads(json.dumps(source.definition.distributions[0].options["tables"])) == ["labels.csv"]
+
+
+def write_draft(home: Path, rule: str, parameters: str, label: str = "topic") -> Path:
+    rows = [f"a{n // 10} b{n % 10},{('news', 'sport', 'art')[n % 3]},{('a', 'b')[n // 3 % 2]}" for n in range(60)]
+    (home / "own.csv").write_text("\n".join(["text,topic,site", *rows]) + "\n")
+    (home / "draft.toml").write_text(f"""
+name = "own/held"
+version = 1
+kind = "{"compositional" if rule.startswith("factors") else "domain"}"
+title = "A class that is held out"
+label = "{label}"
+rule = "{rule}"
+parameters = {{ {parameters} }}
+data = {{ files = ["own.csv"], inputs = ["text"], labels = ["topic"], meta = ["site"] }}
+""")
+    return home / "draft.toml"
+
+
+def test_a_class_of_the_label_is_held_out_by_its_name(home):
+    path = write_draft(home, "domain/hold_out", 'field = "topic", ood = ["sport"]')
+    manifest, _ = freeze(path, home / "splits" / "manifests")
+    assert manifest.definition.label_names == ["art", "news", "sport"]
+    assert {name: pin.rows for name, pin in manifest.definition.parts.items()} == {"train": 40, "ood_test": 20}
+    assert manifest.definition.parameters["ood"] == ["2"]
+
+
+def test_a_combination_with_a_class_is_held_out_by_its_name(home):
+    path = write_draft(home, "factors/combination", 'factors = ["site", "topic"], values = [["b", "sport"]]')
+    assert read_drafts(path)[0].parameters["values"] == [["b", "sport"]]
+    manifest, _ = freeze(path, home / "splits" / "manifests")
+    assert manifest.definition.parts["ood_test"].rows == 10
+
+
+def test_a_class_that_there_is_none_of_is_refused(home):
+    path = write_draft(home, "domain/hold_out", 'field = "topic", ood = ["sports"]')
+    with pytest.raises(FarshiftError, match="no class of topic named 'sports': did you mean sport?"):
+        freeze(path, home / "splits" / "manifests")
