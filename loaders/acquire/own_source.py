@@ -92,7 +92,7 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path, split: Split
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
-        class_names=_read_class_labels(data, plan, tables),
+        class_names=_read_class_labels(data, plan, tables, data_files.pins),
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[distribution],
     )
@@ -249,9 +249,11 @@ def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[Fil
 # The class names of `ClassLabel` features of Hugging Face Hub data sets.
 
 
-def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dict[str, list[str]]:
-    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files. Raises
-    `BadDefinition` if two files disagree."""
+def _read_class_labels(
+    data: Data, plan: Plan, files: Mapping[str, Path], pins: Sequence[FilePin]
+) -> dict[str, list[str]]:
+    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files, else from
+    the data set's card on the Hub. Raises `BadDefinition` if two files disagree."""
     derived = {name for option in ("maps", "above", "at_least") for name in plan.options.get(option, {})}
     labels = [label.name for label in plan.schema.of_role("label") if label.type == "int64"]
     columns = {name: data.columns()[name][0] for name in labels if name not in derived}
@@ -271,7 +273,35 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
                     f"[data] {file_name} and {min(files)} have different names for the classes of {column!r}: a class "
                     "number would have two meanings"
                 )
+    if data.hub and (unnamed := columns.keys() - class_names.keys()):
+        of_card = _read_card_classes(data.hub, pins[0].mirrors[0]["revision"])
+        class_names |= {name: of_card[column] for name in sorted(unnamed) if (column := str(columns[name])) in of_card}
     return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
+
+
+def _read_card_classes(repo: str, revision: str) -> dict[str, list[str]]:
+    """The names of the classes of each column that the card of a Hub data set (the head of its README.md) gives, alike
+    in all configurations."""
+    from huggingface_hub import HfApi
+
+    try:
+        card = HfApi().dataset_info(repo, revision=revision).card_data
+    except list_client_errors() as error:
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
+    configurations = (card.get("dataset_info") if card else None) or []
+    found: dict[str, list[list[str]]] = {}
+    try:
+        for configuration in configurations if isinstance(configurations, list) else [configurations]:
+            for feature in configuration["features"]:
+                if isinstance(feature["dtype"], dict) and "class_label" in feature["dtype"]:
+                    names = {
+                        int(number): str(name) for number, name in feature["dtype"]["class_label"]["names"].items()
+                    }
+                    in_order = [names[number] for number in range(len(names))]
+                    found.setdefault(feature["name"], []).append(in_order)
+    except (AttributeError, TypeError, KeyError, ValueError):  # written by hand, in another form
+        return {}
+    return {name: names[0] for name, names in found.items() if all(other == names[0] for other in names)}
 
 
 def _read_features(schema: pa.Schema) -> dict[str, Any]:
