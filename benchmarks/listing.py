@@ -286,7 +286,7 @@ _MOST = 12
 def _describe_input_type(name: str, field: Field, task: Task) -> str:
     if field.encoded:
         return "decoded images" if field.type == "image" else "audio, which needs an encoder"
-    if field.type in ("string", "bytes"):
+    if field.item in ("string", "bytes"):
         return "texts, hashed words"
     # Shifted rows of a regression may go beyond the integers of training.
     return "categories" if name in task.categories and task.type == "classification" else "numbers"

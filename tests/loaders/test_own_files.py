@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoded_files import folder, picture, sound
+from farshift.core.documents import parse_messages
 from farshift.core.errors import FarshiftError, MissingGeneratorPackage
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.acquire.source import Source
@@ -335,3 +336,33 @@ def test_a_class_that_there_is_none_of_is_refused(home):
     path = write_draft(home, "domain/hold_out", 'field = "topic", ood = ["sports"]')
     with pytest.raises(FarshiftError, match="no class of topic named 'sports': did you mean sport?"):
         freeze(path, home / "splits" / "manifests")
+
+
+CHATS = [
+    [{"role": "system", "content": "Be kind."}] * (number % 2)
+    + [{"role": "user", "content": f"Nr. {number}, ünïcode"}, {"role": "assistant", "content": "Yes?"}]
+    for number in range(30)
+]
+TYPED = {"inputs": ["messages"], "labels": ["stars"], "meta": [], "types": {"messages": "messages"}}
+
+
+def test_chats_are_a_typed_field_alike_in_json_lines_and_parquet(home):
+    rows = [{"messages": chat, "stars": number % 3} for number, chat in enumerate(CHATS)]
+    (home / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist(rows), home / "own.parquet")
+    lines = pin(home, "lines", **TYPED, files=["own.jsonl"])
+    assert lines.schema["messages"].type == "messages"
+    assert sorted(map(parse_messages, lines.table()["messages"].to_pylist()), key=str) == sorted(CHATS, key=str)
+    assert pin(home, "parquet", **TYPED, files=["own.parquet"]).definition.digest == lines.definition.digest
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], "text", {"role": "user", "content": "a"}, [{"from": "human", "value": "a"}], [1]]
+)
+def test_what_is_no_chat_is_refused_with_its_line(home, wrong):
+    rows = [{"messages": chat, "stars": 0} for chat in (CHATS[0], wrong)]
+    (home / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        FarshiftError, match=r"own.jsonl, line 2: messages is not a chat, a list of \{ role, content \}"
+    ):
+        pin(home, **TYPED, files=["own.jsonl"])
