@@ -19,6 +19,7 @@ from ..loaders.part import Part
 from ..loaders.split import Split, open_split
 from ..splits.assignment import PARTS
 from ..splits.catalogue import find_manifest as find_split
+from ..splits.catalogue import resolve_member
 from ..splits.manifest import Manifest
 from .definition import BenchmarkDefinition, Holdout, View
 from .metrics import Metric, find_metric
@@ -294,6 +295,7 @@ def find_benchmark(name: str) -> Benchmark:
     ('corrupted-label', 'classification', ('a', 'b'))
     """
     known = load_benchmarks()
+    name = resolve_member(name, "benchmark", known)
     if name not in known:
         hint = "(for a benchmark of your own, add its folder to FARSHIFT_PATH)"
         raise UnknownName("benchmark", name, known, hint, "farshift benchmarks list")

@@ -231,7 +231,7 @@ def describe_benchmark(name: str) -> dict[str, Any]:
     ceiling = [(name.replace("_", " "), value) for name, value in protocol.ceiling.model_dump().items()]
     parsed = prompt and f"{prompt.k} examples, parsed by {prompt.extraction.name}@{prompt.extraction.version}"
     lines = [
-        ("name", f"{name} ({benchmark.kind})"),
+        ("name", f"{benchmark.name} ({benchmark.kind})"),
         ("split", f"{definition.split}, {frozen}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
         ("encoding", _describe_encoding(benchmark)),
@@ -286,7 +286,7 @@ _MOST = 12
 def _describe_input_type(name: str, field: Field, task: Task) -> str:
     if field.encoded:
         return "decoded images" if field.type == "image" else "audio, which needs an encoder"
-    if field.type in ("string", "bytes"):
+    if field.item in ("string", "bytes"):
         return "texts, hashed words"
     # Shifted rows of a regression may go beyond the integers of training.
     return "categories" if name in task.categories and task.type == "classification" else "numbers"

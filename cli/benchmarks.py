@@ -38,6 +38,7 @@ def benchmarks_list(
     --all: List each benchmark on its own line.
     """
     from ..benchmarks.listing import benchmarks, count_suites
+    from ..splits.catalogue import fold_names
 
     find = partial(
         benchmarks,
@@ -55,9 +56,7 @@ def benchmarks_list(
     families: dict[str, list[list[str]]] = {}
     for benchmark, cells in zip(matches, matches.cells(), strict=True):
         families.setdefault(benchmark.name if all_ else benchmark.family, []).append(list(cells.values()))
-    rows = [
-        [name + (f" and {len(others)} more" if others else ""), *cells] for (name, *cells), *others in families.values()
-    ]
+    rows = [[fold_names([row[0] for row in members]), *members[0][1:]] for members in families.values()]
     folded = "" if len(rows) == len(matches) else f", {format_count(len(rows), 'family', 'families')}; --all lists each"
     columns = ["benchmark", "kind", "tags", "task", "training rows", "prompt", "state", "title"]
     print_catalogue(columns, rows, format_count(len(matches), "benchmark") + folded, search or (), find)

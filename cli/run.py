@@ -166,8 +166,9 @@ def _make_plans(
     for name in dict.fromkeys(names):
         chosen = read_settings(settings)
         if search:
-            changed_recipe = changes.of(find_recipe(name), find_streamed_benchmark(on, changes.stream))
-            chosen = (chosen or {}) | draw_settings(name, on, search, changed_recipe)
+            benchmark = find_streamed_benchmark(on, changes.stream)
+            changed_recipe = changes.of(find_recipe(name), benchmark)
+            chosen = (chosen or {}) | draw_settings(name, benchmark.name, search, changed_recipe)
         folder = out if len(names) == 1 else out / name
         plans.append(make_plan(name, on, folder, budget, seeds, chosen, selection, stack, diagnose, changes))
     return plans

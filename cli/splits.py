@@ -66,7 +66,8 @@ def splits_list(
     """List the splits that match the search words and options; without any, an overview.
 
     A family (the noise rates and random draws of one label-noise rule, or the versions of one split) takes one line;
-    --all and --json list every split.
+    --all and --json list every split. A member of `mnist/pair_flip?rate=20,40&draw=1,2` is named by one value each,
+    'mnist/pair_flip?rate=20&draw=1'.
 
     --all: List every split on its own line.
     """

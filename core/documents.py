@@ -53,6 +53,21 @@ def parse_json(
     return value
 
 
+def parse_messages(text: str) -> list[dict[str, Any]] | None:
+    """Return the messages of a chat in JSON, a list of { role, content }; None if the text is none."""
+    if not text.startswith("["):
+        return None
+    try:
+        messages: list[dict[str, Any]] = parse_json(text, list)
+    except BadDocument:
+        return None
+    is_chat = messages and all(
+        isinstance(message, dict) and isinstance(message.get("role"), str) and "content" in message
+        for message in messages
+    )
+    return messages if is_chat else None
+
+
 def _explain(error: Exception, before: str = "") -> BadDocument:
     if isinstance(error, RecursionError):
         return TooDeep(f"{before}it is nested over {DOCUMENT_DEPTH} deep")

@@ -149,7 +149,7 @@ def infer_modality(schema: Schema) -> str:
         return "image"
     if any(field.shape for field in inputs):
         return "array"
-    texts = sum(field.type == "string" for field in inputs)
+    texts = sum(field.item == "string" for field in inputs)
     return "text" if texts == len(inputs) <= _FEW else "tabular"
 
 

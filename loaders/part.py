@@ -413,7 +413,7 @@ class Part:
     @property
     def coded(self) -> tuple[str, ...]:
         """The columns that `batches` returns as codes by default: texts of role meta."""
-        return tuple(field.name for field in self.schema.of_role("meta") if field.type == "string")
+        return tuple(field.name for field in self.schema.of_role("meta") if field.item == "string")
 
     def categories(self, name: str) -> NDArray[np.object_]:
         """Return the texts of a column's codes, ascending; the same for all parts of a split.

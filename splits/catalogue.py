@@ -1,16 +1,18 @@
 """The catalogue of all manifests, by `name` or `name@version`, and its families: listings show a family on one line,
 and headline counts count it once.
 
-Label noise has a split for each rate and draw of one rule over one source: one family, named SOURCE/RULE. Every other
-split is its own family, with all its versions.
+Label noise has a split for each rate and draw of one rule over one source: one family, named SOURCE/RULE, whose members
+can be named by parameters: `mnist/pair_flip?rate=20&draw=1` is `mnist/pair_flip_20_draw1`. Every other split is its own
+family, with all its versions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from ..core.errors import BadDefinition, FarshiftError, UnknownName
 from ..core.files import get_user_home
@@ -65,7 +67,10 @@ def _load_frozen(manifest: Manifest) -> Manifest:
 
 
 def find_manifest(name: str) -> Manifest:
-    """Return the manifest `name` (its newest version) or `name@version`."""
+    """Return the manifest `name` (its newest version) or `name@version`; see `resolve_member` for members of
+    families."""
+    if "?" in name:
+        name = resolve_member(name, "split", {manifest.name for manifest in list_manifests()})
     split_name, at, version = name.partition("@")
     # An invalid name must not act as a pattern: its wildcards and dots would match other folders.
     versions = find_manifests(split_name) if re.fullmatch(NAME, split_name) else []
@@ -125,6 +130,8 @@ _RATES = ("rate", "transitions")
 """The parameters that set how many labels a noise rule corrupts."""
 
 _DRAW = re.compile(r"_draw\d+$")
+MEMBER = re.compile(r"(?P<family>.+)_(?P<rate>\d+)(_draw(?P<draw>\d+))?")
+"""The name of a member of a grid of label noise: its rate in per cent, and its draw if there are several."""
 
 
 def get_family(definition: SplitDefinition) -> str:
@@ -139,6 +146,43 @@ def strip_draw(name: str) -> str:
     return _DRAW.sub("", name)
 
 
+def resolve_member(name: str, what: str, known: Iterable[str]) -> str:
+    """Return the plain name of a member of a family of label noise that is named by its parameters, as in
+    `mnist/pair_flip?rate=20&draw=1`, with its version if it has one; a plain name is returned unchanged. what, known:
+    a split or a benchmark, and the names of all. Raises `UnknownName` or `FarshiftError`, which names the choices."""
+    family, question, rest = name.partition("?")
+    if not question:
+        return name
+    query, at, version = rest.partition("@")
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    fields = {plain: match.groupdict("") for plain in known if (match := MEMBER.fullmatch(plain))}
+    members = [plain for plain in fields if fields[plain]["family"] == family]
+    if not members:
+        families = {field["family"] for field in fields.values() if field["draw"]}
+        raise UnknownName(f"{what} with parameters", family, families, listed=f"farshift {what}s list noise")
+    chosen = [plain for plain in members if given.items() <= fields[plain].items()]
+    if len(chosen) != 1:
+        raise FarshiftError(
+            f"{name} names {len(chosen) or 'no'} {what}s: give one value each of {_format_grid(members)}"
+        )
+    return f"{chosen[0]}{at}{version}"
+
+
+def _format_grid(names: Iterable[str]) -> str:
+    """Return the parameters of members of a family: `mnist/pair_flip?rate=20,40,45&draw=1,2`."""
+    fields = [match.groupdict("") for match in map(MEMBER.fullmatch, names) if match]
+    values = {key: sorted({field[key] for field in fields} - {""}, key=int) for key in ("rate", "draw")}
+    return f"{fields[0]['family']}?" + "&".join(f"{key}={','.join(every)}" for key, every in values.items() if every)
+
+
+def fold_names(names: Sequence[str]) -> str:
+    """Return names of a family in one line: as parameters, if they are a grid of label noise, else the first, and the
+    number of the others."""
+    grid = [name for name in names if MEMBER.fullmatch(name)] if len(names) > 1 else []
+    others = len(names) - max(len(grid), 1)
+    return (_format_grid(grid) if grid else names[0]) + (f" and {others} more" if others else "")
+
+
 def group_by_family(records: Sequence[Record]) -> list[list[Record]]:
     """Group the records of the catalogue's listing by family, the newest versions first."""
     families: dict[str, list[Record]] = {}
@@ -148,12 +192,12 @@ def group_by_family(records: Sequence[Record]) -> list[list[Record]]:
 
 
 def format_family_name(members: Sequence[Record]) -> str:
-    """Return a family's name in listings: its first split, and the number of the others."""
-    first, *others = members
-    name = f"{first['name']}@{first['version']}"
-    if not others:
-        return name
-    return f"{name} and {len(others)} {'older' if others[-1]['name'] == first['name'] else 'more'}"
+    """Return a family's name in listings: see `fold_names`; of the versions of a split, the newest."""
+    names = list(dict.fromkeys(record["name"] for record in members))
+    if len(names) > 1:
+        return fold_names(names)
+    older = len(members) - 1
+    return f"{names[0]}@{members[0]['version']}" + (f" and {older} older" if older else "")
 
 
 def format_headline(records: Sequence[Record]) -> str:

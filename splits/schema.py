@@ -20,8 +20,8 @@ RESERVED = ("row_id", "check", "part", "weight", "group", "severity", "corrupted
 _ENCODED = ("image", "audio")
 """Encoded files as published (JPEG, PNG .., WAV ..): bytes that are decoded on use."""
 
-_TIME = "timestamp"
-_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", _TIME, *_ENCODED)
+_TIME, _MESSAGES = "timestamp", "messages"
+_SCALARS = ("int64", "uint64", "float64", "bool", "string", "bytes", _TIME, _MESSAGES, *_ENCODED)
 _TENSOR = re.compile(r"^(uint8|int64|float32)\[(\d+(?:,\d+)*)\]$")
 
 
@@ -34,7 +34,8 @@ def is_field_name(name: str) -> bool:
 class Field:
     """One field. `type` is a scalar type, a tensor of fixed shape such as `uint8[8,8]`, or `image` or `audio`: the
     bytes of a published file. Row ids cover those bytes, so decoders may differ. A `timestamp` is an integer number of
-    microseconds since 1970-01-01T00:00 UTC; a time without a zone is read as UTC.
+    microseconds since 1970-01-01T00:00 UTC; a time without a zone is read as UTC. `messages` are a chat as JSON text, a
+    list of { role, content }, which a chat endpoint gets as its messages.
 
     Roles: an `input` may be shown to a model and determines the row id; a `label` is predicted; `meta` (a domain, a
     length) serves rules and reports, and is never shown to a model.
@@ -70,10 +71,10 @@ class Field:
 
     @property
     def item(self) -> str:
-        """The type of one stored element: the scalar type itself, a tensor's, or bytes for an encoded image or audio
-        file."""
+        """The type of one stored element: the scalar type itself, a tensor's, bytes for an encoded image or audio file,
+        or string for messages."""
         tensor = _TENSOR.match(self.type)
-        return tensor[1] if tensor else "bytes" if self.encoded else self.type
+        return tensor[1] if tensor else "bytes" if self.encoded else "string" if self.type == _MESSAGES else self.type
 
     @property
     def encoded(self) -> bool:

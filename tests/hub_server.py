@@ -48,6 +48,7 @@ class Hub:
     faults: Faults = field(default_factory=Faults)
     requests: list[Request] = field(default_factory=list)
     xet: str = ""  # the address of a Xet store that large files are said to be in; none if empty
+    card: Any = None  # the head of README.md, parsed
     closing: threading.Event = field(default_factory=threading.Event)
 
     def commit(self, files: dict[str, bytes], branch: str = "main") -> str:
@@ -175,6 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
                 "likes": 0,
                 "lastModified": "2024-01-01T00:00:00.000Z",
                 "siblings": siblings,
+                "cardData": self.hub.card,
             }
         )
 

@@ -15,6 +15,7 @@ from farshift.cli.output import format_estimate
 from farshift.splits.catalogue import get_family, list_manifests
 from farshift.splits.manifest import Manifest
 from markdown_text import fill_prose, format_table, join_page
+from split_pages import group_grids
 
 
 def build_family_pages() -> dict[str, str]:
@@ -45,7 +46,8 @@ def link_families(page: str) -> str:
 
 @cache
 def _find_pages() -> dict[str, str]:
-    return {manifest.full_name: get_family(manifest.definition) for manifest in list_manifests()}
+    lines = group_grids(list_manifests())
+    return {name: get_family(members[0].definition) for name, members in lines.items()}
 
 
 def _render_family(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 
 from farshift.loaders.acquire.source import SourceDefinition, load_sources
-from farshift.splits.catalogue import format_headline, get_family, list_manifests, strip_draw
+from farshift.splits.catalogue import MEMBER, fold_names, format_headline, get_family, list_manifests
 from farshift.splits.manifest import KINDS, Manifest
 from markdown_text import fill_prose, format_table, join_page
 
@@ -19,7 +18,8 @@ show NAME` prints one split with its identity, rule and full audit. To define a 
   *definition* is a split of public data that Farshift does not ship; its rows are frozen on your machine when you first
   pull it ([real data](../real-data.md)).
 - A *manifest* describes one version of one split. A *family* is a split with all its versions; with label noise, it is
-  one noise rule on one source, with all its rates and random draws.
+  one noise rule on one source, with all its rates (in per cent) and random draws. A member of such a family has a name
+  of its own and one by parameters: `mnist/pair_flip_20_draw1` is `mnist/pair_flip?rate=20&draw=1`.
 - An *audit* measures whether a split has the shift that it claims to have ([audits](../audit.md)).
 """
 
@@ -101,7 +101,7 @@ def _render_source(source: SourceDefinition, members: Sequence[Manifest]) -> str
         "## Frozen splits" if frozen else "",
         "The last column summarises the [audit](../audit.md) of each split." if frozen else "",
         format_table(
-            ("split", "kind of shift", "rows", "description", "audit"), map(_format_frozen, _group_draws(frozen))
+            ("split", "kind of shift", "rows", "description", "audit"), map(_format_frozen, group_grids(frozen).items())
         ),
         "## Definitions" if defined else "",
         "The rows of these splits are frozen on your machine by the first `farshift splits pull`." if defined else "",
@@ -115,20 +115,23 @@ def _format_fields(source: SourceDefinition, role: str, name: str) -> str:
     return f"- {name}: {fields}"
 
 
-def _group_draws(members: Sequence[Manifest]) -> list[list[Manifest]]:
-    """The draws of one split share a line."""
-    return [
-        list(group)
-        for _, group in groupby(members, lambda manifest: (strip_draw(manifest.name), manifest.definition.version))
-    ]
+def group_grids(members: Iterable[Manifest]) -> dict[str, list[Manifest]]:
+    """The members in lines, by the name in the line: all rates and draws of one label noise share a line."""
+    lines: dict[str, list[Manifest]] = {}
+    for manifest in members:
+        family = get_family(manifest.definition)
+        is_member = family != manifest.name and MEMBER.fullmatch(manifest.name)
+        lines.setdefault(family if is_member else manifest.full_name, []).append(manifest)
+    names = {line: [manifest.name for manifest in group] for line, group in lines.items()}
+    return {fold_names(names[line]) if len(group) > 1 else line: group for line, group in lines.items()}
 
 
-def _format_frozen(draws: Sequence[Manifest]) -> tuple[str, ...]:
-    definition = draws[0].definition
-    last = f" .. `{draws[-1].name.rpartition('_')[2]}`" if len(draws) > 1 else ""
+def _format_frozen(line: tuple[str, Sequence[Manifest]]) -> tuple[str, ...]:
+    name, members = line
+    definition = members[0].definition
     parts = ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())
-    name = f"`{draws[0].full_name}`{last}"
-    return name, definition.kind, parts, definition.title, draws[0].audit_summary()
+    more = f" ({len(members)} splits)" if len(members) > 1 else ""
+    return f"`{name}`{more}", definition.kind, parts, definition.title, members[0].audit_summary()
 
 
 def _format_defined(manifest: Manifest) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator, Field
 
 from ...core.canonical import compute_identity, to_canonical_json
-from ...core.documents import parse_json
+from ...core.documents import parse_json, parse_messages
 from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
 from ...core.files import get_cache_root, is_offline, write_atomically
 from ...core.progress import log_message, report_progress
@@ -353,7 +353,8 @@ class EndpointModel:
             body["prompt"] = content
         else:
             system = [{"role": "system", "content": options.system}] if options.system else []
-            body["messages"] = [*system, {"role": "user", "content": content}]
+            chat = parse_messages(content) if isinstance(content, str) else None
+            body["messages"] = [*system, *(chat or [{"role": "user", "content": content}])]
         try:
             raw = await create(**body)
         except openai.APIStatusError as error:

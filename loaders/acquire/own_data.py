@@ -6,6 +6,9 @@ files = ["data/*.csv"]          # CSV, TSV, JSON, JSON lines or Parquet, compres
                                 # files, relative to the draft
 images = "photos/{domain}/{category}/{file}"   # or images in folders, or in an archive
 audio = "clips/{speaker}/{word}/{file}"        # or audio files (wav)
+texts = "mails/{year}/{topic}/{file}"          # or texts, a file each
+                                # with `files`: the images, audio files or texts that these tables name, such as
+                                # images = "photos/{file}" for the names in the column `file`
 inputs = ["text"]               # fields that a model may see; or { text = "Its Column" } to rename
 labels = ["topic"]
 meta = ["year"]                 # fields for rules, never visible to models
@@ -13,7 +16,7 @@ classes = ["topic"]             # labels whose texts (or numbers) are classes, n
                                 # (detected by default if each text is that of several rows)
 categories = ["colour"]         # inputs whose integers are codes without an order
 types = { year = "string" }     # types to use instead of the inferred ones
-options = { missing = ["?"] }   # options of the reader: `table`, `image_folder` or `wav`
+options = { missing = ["?"] }   # options of the reader: `table`, `image_folder`, `wav` or `text_folder`
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,7 +35,7 @@ from ...core.errors import BadDefinition
 from ...core.progress import log_message, mute_messages
 from ...core.text import write_inline
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
-from ..readers import image_folder, table, wav
+from ..readers import load_reader, table
 from ..readers._cells import to_text
 from .archive_files import ArchiveFiles
 from .labels import number_classes
@@ -47,6 +50,24 @@ _FIELD_OPTIONS = ("constants", "texts", "ranges", "is_missing")
 """Options of the reader `table` that add fields without a column."""
 
 
+@dataclass(frozen=True)
+class Content:
+    """A kind of files in folders: their reader, the name of their column, the type of its field, and what a message
+    calls a file."""
+
+    reader: str
+    column: str
+    type: str
+    title: str
+
+
+_FOLDERS = {
+    "images": Content("image_folder", "image", "image", "image"),
+    "audio": Content("wav", "audio", "audio", "audio clip"),
+    "texts": Content("text_folder", "text", "string", "text"),
+}
+
+
 class Data(BaseModel):
     """The `[data]` table of a draft."""
 
@@ -57,6 +78,7 @@ class Data(BaseModel):
     files: list[str] = []
     images: str = ""
     audio: str = ""
+    texts: str = ""
     inputs: Columns = Item(min_length=1)
     labels: Columns = Item(min_length=1)
     meta: Columns = []
@@ -70,17 +92,32 @@ class Data(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if sum(map(bool, (self.files, self.images, self.audio))) != 1:
-            raise ValueError("give exactly one of `files`, `images` and `audio`")
-        if self.hub and not self.files:
-            what = "images" if self.images else "audio"
-            raise ValueError(f"`{what}` is for local files: for a Hub data set give `files`")
+        folders = [key for key in _FOLDERS if getattr(self, key)]
+        if len(folders) > 1 or not (folders or self.files):
+            raise ValueError(
+                "give `files`, or one of `images`, `audio` and `texts`, or one of these and tables (`files`)"
+            )
+        if self.hub and folders:
+            raise ValueError(f"`{folders[0]}` is for local files: for a Hub data set give `files`")
         return self
 
     @property
     def folder(self) -> str:
-        """The pattern of the paths of images or audio files; empty for tables."""
-        return self.images or self.audio
+        """The pattern of the paths of images, audio files or texts; empty for tables."""
+        return self.images or self.audio or self.texts
+
+    @property
+    def content(self) -> Content:
+        """What the files of `folder` are."""
+        return _FOLDERS["audio" if self.audio else "texts" if self.texts else "images"]
+
+    def content_field(self) -> str:
+        """Return the field of the files of `folder`. Raises `BadDefinition` if there is none."""
+        for field, (column, _) in self.columns().items():
+            if column == self.content.column:
+                return field
+        column, what = self.content.column, self.content.title
+        raise BadDefinition(f'[data] has no field for the {what} itself: add it by inputs = ["{column}"]')
 
     def columns(self) -> dict[str, tuple[str | list[str], str]]:
         """Return each field's column (several, for a tensor) and role. Raises `BadDefinition` if a field occurs
@@ -130,22 +167,29 @@ class Plan:
     """Labels that are kept as text by default, each with the reason why its texts are not classes."""
 
 
-def plan_table(data: Data, files: Mapping[str, Path]) -> Plan:
-    """Plan how tables are read, with types that fit all rows."""
+def plan_listed(data: Data, files: Mapping[str, Path], folder: str) -> Plan:
+    """Plan how tables are read with the images, audio files or texts that they name. folder: where these are."""
+    field = data.content_field()
+    plan = plan_table(data, files, {field: data.content.type})
+    own = {"tables": sorted(files), "path": data.folder, "folder": folder, "field": field}
+    return replace(plan, reader="listed_files", options={**plan.options, **own})
+
+
+def plan_table(data: Data, files: Mapping[str, Path], added: Mapping[str, str] | None = None) -> Plan:
+    """Plan how tables are read, with types that fit all rows. added: the type of a field that is no column."""
     columns = data.columns()
-    derived_fields = {field for name in _FIELD_OPTIONS for field in data.options.get(name, {})} | {
-        data.options.get("row_number", "")
-    }
+    derived_fields = {field for name in _FIELD_OPTIONS for field in data.options.get(name, {})}
+    derived_fields |= {data.options.get("row_number", ""), *(added or {})}
     source_columns = {field: column for field, (column, _) in columns.items() if field not in derived_fields}
     options = {**data.options, "columns": source_columns}
     kinds = {field: f"float32[{len(column)}]" for field, column in source_columns.items() if isinstance(column, list)}
-    kinds |= dict.fromkeys(data.options.get("is_missing", {}), "bool")
+    kinds |= dict.fromkeys(data.options.get("is_missing", {}), "bool") | dict(added or {})
     kinds |= dict.fromkeys([*data.options.get("above", {}), *data.options.get("at_least", {})], "int64")
     kinds |= {field: _infer_map_type(values) for field, values in data.options.get("maps", {}).items()}
     # All rows are read once: the type of the first rows may not fit the last.
     reader_options = {key: value for key, value in options.items() if key not in _CELL_OPTIONS}
     reader_options |= {"columns": {field: column for field, column in source_columns.items() if field not in kinds}}
-    only_typed = all(name.endswith(".parquet") for name in files) and not data.types
+    only_typed = all(name.endswith((".parquet", ".npz")) for name in files) and not data.types
     ignored = {"", *data.options.get("missing", [])}
     decimal = str(data.options.get("decimal", "."))
     guesses: dict[str, TypeInference] = {}
@@ -237,21 +281,21 @@ def _infer_map_type(values: Mapping[str, Any] | list[Any]) -> str:
 
 
 def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: str) -> Plan:
-    """Plan how images or audio files are read: which field is the file, and which are parts of its path. Text labels
-    are classes."""
+    """Plan how images, audio files or texts are read: which field is the file, and which are parts of its path. Text
+    labels are classes."""
     columns = data.columns()
-    reader, content, what = (wav, "audio", "audio clip") if data.audio else (image_folder, "image", "image")
+    content, own_field = data.content.column, data.content_field()
     fields = {field: str(column) for field, (column, _) in columns.items() if column not in (content, "path")}
     options: dict[str, Any] = {**data.options, "pattern": pattern, "fields": fields}
     named = {str(column): field for field, (column, _) in columns.items()}
-    if content not in named:
-        raise BadDefinition(f'[data] has no field for the {what} itself: add it by inputs = ["{content}"]')
-    options |= {content: named[content]} if named[content] != content else {}
+    options |= {content: own_field} if own_field != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
     with mute_messages():
-        path_parts = reader.parts(files, **{key: value for key, value in options.items() if key != content})
+        path_parts = load_reader(data.content.reader).parts(
+            files, **{key: value for key, value in options.items() if key != content}
+        )
     guesses = {field: TypeInference.of(parts[part] for parts in path_parts) for field, part in fields.items()}
-    kinds = {field: guess.type for field, guess in guesses.items()} | {named[content]: content} | data.types
+    kinds = {field: guess.type for field, guess in guesses.items()} | {own_field: data.content.type} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}
     given = data.options.get("maps", {})
     if unnamed := sorted({*data.classes} - fields.keys()):
@@ -262,7 +306,7 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     kinds |= dict.fromkeys([*maps, *given], "int64")
     if maps or given:
         options["maps"] = {**given, **maps}
-    return Plan("wav" if data.audio else "image_folder", options, _make_schema(columns, kinds))
+    return Plan(data.content.reader, options, _make_schema(columns, kinds))
 
 
 def _make_schema(columns: Mapping[str, tuple[Any, str]], kinds: Mapping[str, str]) -> Schema:

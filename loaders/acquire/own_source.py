@@ -32,10 +32,11 @@ from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts
 from ..files.reader_errors import convert_reader_errors
 from ..mirrors.hub import list_client_errors
 from ..readers._table_files import open_parquet
+from ..readers.listed_files import find_common_folder
 from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .fetch import fetch_file
 from .labels import describe_fields
-from .own_data import Data, Plan, plan_folder, plan_table
+from .own_data import Data, Plan, plan_folder, plan_listed, plan_table
 from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources
 from .source_file import PinnedSource, SplitName, choose_file, find_pinned
 from .trees import list_tree_hashes
@@ -62,9 +63,14 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path, split: Split
             f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
         )
     data_files = _find_data_files(data, beside)
-    paths = {name: path for name, path in data_files.files.items() if isinstance(path, Path)}
+    tables = data_files.tables
     with convert_reader_errors("[data]"):
-        plan = plan_folder(data, data_files.files, data_files.pattern) if data.folder else plan_table(data, paths)
+        if data.folder and data.files:
+            plan = plan_listed(data, tables, data_files.pattern)
+        elif data.folder:
+            plan = plan_folder(data, data_files.files, data_files.pattern)
+        else:
+            plan = plan_table(data, tables)
     path = _make_source_path(name, home)
     if name in (known := load_sources()) and known[name].path.resolve() != path.resolve():
         raise BadDefinition(
@@ -86,7 +92,7 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path, split: Split
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
-        class_names=_read_class_labels(data, plan, paths),
+        class_names=_read_class_labels(data, plan, tables, data_files.pins),
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[distribution],
     )
@@ -118,25 +124,41 @@ def _build_source(
 
 @dataclass(frozen=True)
 class _DataFiles:
-    """The data that a draft names: their pins, paths and folders; and, for images and audio, the rest of the pattern
-    below the folder or archive."""
+    """The data that a draft names: their pins, paths and folders; for files in folders, the rest of the pattern below
+    the folder or archive; for files that tables name, the tables, and what the folder or archive is called."""
 
     pins: list[FilePin]
     files: dict[str, Path | ArchiveFiles]
     folders: tuple[Path, ...] = ()
     trees: list[TreePin] = field(default_factory=list)
     pattern: str = ""
+    tables: dict[str, Path] = field(default_factory=dict)
 
 
 def _find_data_files(data: Data, beside: Path) -> _DataFiles:
-    if data.folder:
+    if data.folder and not data.files:
         return _find_pattern_files(data.folder, beside)
     folders: tuple[Path, ...] = ()
     if data.hub:
         pins = list_hub_pins(data.hub, data.revision, data.files)
     else:
         pins, folders = _pin_local_files(data, beside)
-    return _DataFiles(pins, {pin.name: fetch_file(pin, folders) for pin in pins}, folders)
+    tables = {pin.name: fetch_file(pin, folders) for pin in pins}
+    if not data.folder:
+        return _DataFiles(pins, dict(tables), folders, tables=tables)
+    with convert_reader_errors("[data]"):
+        common = f"{find_common_folder(tables, tables, data.folder, **data.options)}/{{file}}"
+    listed = _find_pattern_files(common, beside)
+    if len(listed.files) > 1 or listed.files.keys() & tables.keys():
+        raise BadDefinition(f"[data] {common}: name one folder or archive, which has another name than the tables")
+    return _DataFiles(
+        [*pins, *listed.pins],
+        {**tables, **listed.files},
+        (*folders, *listed.folders),
+        listed.trees,
+        common.removesuffix(f"/{listed.pattern}"),
+        tables,
+    )
 
 
 def _find_pattern_files(pattern: str, beside: Path) -> _DataFiles:
@@ -179,7 +201,8 @@ def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Pat
     names = [path.name for path in paths]
     if twice := sorted(name for name in set(names) if names.count(name) > 1):
         raise BadDefinition(
-            f"[data] two files have the same name, {twice[0]}: rename one, since files are identified by name"
+            f"[data] two files have the same name, {twice[0]}: rename one, since files are identified by name; "
+            'texts in folders are read by texts = "FOLDER/{topic}/{file}" instead of `files`'
         )
     return _pin_files(paths), tuple(sorted({path.parent for path in paths}))
 
@@ -226,9 +249,11 @@ def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[Fil
 # The class names of `ClassLabel` features of Hugging Face Hub data sets.
 
 
-def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dict[str, list[str]]:
-    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files. Raises
-    `BadDefinition` if two files disagree."""
+def _read_class_labels(
+    data: Data, plan: Plan, files: Mapping[str, Path], pins: Sequence[FilePin]
+) -> dict[str, list[str]]:
+    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files, else from
+    the data set's card on the Hub. Raises `BadDefinition` if two files disagree."""
     derived = {name for option in ("maps", "above", "at_least") for name in plan.options.get(option, {})}
     labels = [label.name for label in plan.schema.of_role("label") if label.type == "int64"]
     columns = {name: data.columns()[name][0] for name in labels if name not in derived}
@@ -248,7 +273,35 @@ def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dic
                     f"[data] {file_name} and {min(files)} have different names for the classes of {column!r}: a class "
                     "number would have two meanings"
                 )
+    if data.hub and (unnamed := columns.keys() - class_names.keys()):
+        of_card = _read_card_classes(data.hub, pins[0].mirrors[0]["revision"])
+        class_names |= {name: of_card[column] for name in sorted(unnamed) if (column := str(columns[name])) in of_card}
     return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
+
+
+def _read_card_classes(repo: str, revision: str) -> dict[str, list[str]]:
+    """The names of the classes of each column that the card of a Hub data set (the head of its README.md) gives, alike
+    in all configurations."""
+    from huggingface_hub import HfApi
+
+    try:
+        card = HfApi().dataset_info(repo, revision=revision).card_data
+    except list_client_errors() as error:
+        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
+    configurations = (card.get("dataset_info") if card else None) or []
+    found: dict[str, list[list[str]]] = {}
+    try:
+        for configuration in configurations if isinstance(configurations, list) else [configurations]:
+            for feature in configuration["features"]:
+                if isinstance(feature["dtype"], dict) and "class_label" in feature["dtype"]:
+                    names = {
+                        int(number): str(name) for number, name in feature["dtype"]["class_label"]["names"].items()
+                    }
+                    in_order = [names[number] for number in range(len(names))]
+                    found.setdefault(feature["name"], []).append(in_order)
+    except (AttributeError, TypeError, KeyError, ValueError):  # written by hand, in another form
+        return {}
+    return {name: names[0] for name, names in found.items() if all(other == names[0] for other in names)}
 
 
 def _read_features(schema: pa.Schema) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import tomli_w
 from pydantic import model_validator
 
-from ...core.errors import BadData, BadDefinition, FarshiftError
+from ...core.errors import BadData, BadDefinition, FarshiftError, UnknownName
 from ...core.files import hold_lock, write_atomically
 from ...core.plugins import PACKAGE, add_plugin_folder, read_family
 from ...core.progress import log_message, report_progress
@@ -133,7 +133,8 @@ def freeze_draft(
             )
     with add_plugin_folder(home) if at_home else nullcontext(), ExitStack() as locks:
         if draft.data is None:
-            prepared = prepare_split(draft, find_source(draft.source.name), out)
+            source = find_source(draft.source.name)
+            prepared = prepare_split(_number_classes(draft, source), source, out)
         else:
             locks.enter_context(lock_source(draft.source.name, home))
             prepared = _prepare_own(draft, draft.data, path, out)
@@ -155,11 +156,35 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path) -> PreparedSpl
         "label_names": draft.label_names or source.class_names(draft.label),
         "source": draft.source.model_copy(update={"name": source.name}),
     }
-    draft = draft.model_copy(update=changes)
+    draft = _number_classes(draft.model_copy(update=changes), source)
     prepared = prepare_split(draft, source, out, pinned.folders)
     if pinned.content is None:
         return prepared
     return replace(prepared, files=((source.path, pinned.content), *prepared.files))
+
+
+def _number_classes(draft: Draft, source: Source) -> Draft:
+    """Return a draft whose rule names classes by their numbers, which the rows have: the values that it lists for its
+    `field` or `factors`. Raises `UnknownName` for a text that is neither a class nor a number."""
+
+    def number(field: str, value: Any) -> Any:
+        names = source.class_names(field)
+        if not isinstance(value, str) or not names:
+            return value
+        if value not in names and not value.isdecimal():
+            raise UnknownName(f"class of {field}", value, names)
+        return str(names.index(value)) if value in names else value
+
+    given, changes = draft.parameters, {}
+    if isinstance(field := given.get("field"), str):
+        lists = {key: values for key, values in given.items() if isinstance(values, list)}
+        changes = {key: [number(field, value) for value in values] for key, values in lists.items()}
+    factors, combinations = given.get("factors"), given.get("values")
+    if isinstance(factors, list) and isinstance(combinations, list):
+        changes["values"] = [
+            list(map(number, factors, values)) if len(values) == len(factors) else values for values in combinations
+        ]
+    return draft.model_copy(update={"parameters": {**given, **changes}})
 
 
 def write_prepared(prepared: PreparedSplit) -> tuple[Manifest, dict[str, Any]]:

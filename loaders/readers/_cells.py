@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...core.documents import parse_messages
 from ...core.errors import BadData, BadDefinition, shorten_list
 from ...splits.schema import Field
 from ._arrow_types import (
@@ -241,7 +242,12 @@ def convert_field(cells: Cells, columns: list[pa.ChunkedArray], field: Field, ti
             raise cells.wrong(0, f"{title} has, from this row on, {error}: pad them to one length") from error
     if len(columns) != 1:
         raise BadDefinition(f"the field {field.name!r} has no column")
-    return _cast_column(cells, columns[0], field.item, title, decimal, rounded=True)
+    values = _cast_column(cells, columns[0], field.item, title, decimal, rounded=True)
+    if field.type == "messages":
+        for index, text in enumerate(values.to_pylist()):
+            if parse_messages(text) is None:
+                raise cells.wrong(index, f"{title} is not a chat, a list of {{ role, content }}: {text[:40]!r}")
+    return values
 
 
 def _make_tensor(cells: Cells, columns: list[pa.ChunkedArray], field: Field, title: str, decimal: str) -> pa.Array:

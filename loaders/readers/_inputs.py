@@ -106,9 +106,11 @@ def read_content(name: str, path: Path) -> bytes:
 
 
 def is_archived(name: str, path: Path) -> bool:
-    """Whether a file is a zip or tar archive, by its name or content; .npz files do not count."""
-    if is_archive(Path(name)) or name.lower().endswith(".npz"):
-        return not name.lower().endswith(".npz")
+    """Whether a file is a zip or tar archive, by its name or content; arrays (.npz) and workbooks do not count."""
+    if name.lower().endswith((".npz", ".xlsx", ".xlsm")):
+        return False
+    if is_archive(Path(name)):
+        return True
     with path.open("rb") as file:
         return file.read(4) == b"PK\x03\x04"
 

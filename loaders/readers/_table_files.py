@@ -28,6 +28,7 @@ from ...core.limits import may_expand
 from ..files.bounded_stream import refuse_bomb
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
+from ._databases import read_npz, read_sqlite, read_workbook
 from ._inputs import Input
 from ._table_options import TableOptions
 
@@ -61,6 +62,12 @@ def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelec
             return _make_record_cells(source, _read_json_list(source, options), select_columns, "record")
         case "parquet":
             return _read_parquet(source, select_columns)
+        case "sqlite":
+            return read_sqlite(source, options, select_columns)
+        case "excel":
+            return read_workbook(source, options, select_columns)
+        case "npz":
+            return read_npz(source, select_columns)
     return _read_pattern_lines(source, options, select_columns)
 
 

@@ -25,7 +25,15 @@ _FORMATS = {
     ".ndjson": "jsonl",
     ".json": "json",
     ".parquet": "parquet",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".npz": "npz",
 }
+TYPED = ("parquet", "npz")
+"""The formats whose columns have types."""
 
 
 class ReaderOptions(BaseModel):
@@ -111,7 +119,7 @@ class TableOptions(ReaderOptions):
     at_least: dict[str, float] = {}
     maps: dict[str, dict[str, Value] | list[str | list[str]]] = {}
 
-    format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "lines"] = ""
+    format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "lines"] = ""
     members: str | list[str] = []
     file: str = ""
     encoding: str = "utf-8"

@@ -164,7 +164,7 @@ class _Folder:
         """Return the files to read, with the parts of their paths. Raises `BadData` for files that neither fit nor are
         to be ignored."""
         pattern, names, where = self.options.pattern, self.archive.names(), self.archive.where
-        endings = {f".{suffix.lower().removeprefix('.')}" for suffix in suffixes}
+        endings = {f".{suffix.lower().removeprefix('.')}".removesuffix(".") for suffix in suffixes}
         with_suffix = f"{pattern!r} with the suffix {' or '.join(sorted(endings))}"
         ignored = choose_paths(names, self.options.ignore) | left_out
         paths = PathPattern(escape_literal_folders(pattern, names))

@@ -41,7 +41,7 @@ from ._cells import (
 )
 from ._inputs import Files, Input, find_input, iterate_inputs
 from ._table_files import read_cells
-from ._table_options import Join, TableOptions, Value
+from ._table_options import TYPED, Join, TableOptions, Value
 
 _NAMED, _ROW_NUMBER = re.compile(r"\{([^{}]+)\}"), "#"
 """A column in a template, and the name of the row's index in a template and in `join`."""
@@ -60,14 +60,15 @@ def read_table(files: Files, *, schema: Schema | None = None, **options: Any) ->
 def read(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
     """Yield the rows of all files in blocks, as the fields of `schema` (without a schema, with the file's columns).
 
-    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "lines"; by default from the name), `members` (of
-    archives and folders: names or patterns such as "data/*.csv"), `file` (only the file with this name, or this path in
-    an archive), `each` (other options for a file, by its name or a pattern).
+    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "lines"; by default from
+    the name), `members` (of archives and folders: names or patterns such as "data/*.csv"), `file` (only the file with
+    this name, or this path in an archive), `each` (other options for a file, by its name or a pattern).
 
     File format: `encoding`, `skip` (lines at the beginning), `comment` (the prefix of comment lines), `separator` (","
     or, for .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true, false, or the
     names if no line has them), `decimal` ("."), `trim` (remove spaces around cells), `records` (JSON: the path to the
-    records, such as "data.examples"), `pattern` (lines: a regular expression with named groups).
+    records, such as "data.examples"; SQLite and Excel: the table or sheet), `pattern` (lines: a regular expression with
+    named groups).
 
     Which fields: `columns` (a field's column by name, "a.b" in JSON, or by index from 0; for a tensor a list of
     columns, or { first = .., last = .. }; by default every field has the column with its name), `texts` (a field's text
@@ -105,7 +106,7 @@ def iterate_stored_pieces(
     for maker, table in _iterate_blocks(
         _iterate_makers(files, TableOptions.parse({**options, "if_missing": "drop"}), None, unfilled)
     ):
-        yield maker.source.name, maker.options.format_of(maker.source.path) == "parquet", table
+        yield maker.source.name, maker.options.format_of(maker.source.path) in TYPED, table
 
 
 def _iterate_blocks(makers: Iterable[tuple[Input, _FieldMaker]]) -> Iterator[tuple[_FieldMaker, pa.Table]]:

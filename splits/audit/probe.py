@@ -42,7 +42,7 @@ def compute_features(rows: PartedRows, places: Places, columns: int) -> Matrix |
     table = rows.table.take(places)
     blocks = [_encode_numbers(table, field, columns) for field in list_numeric_fields(rows)]
     blocks += [
-        _encode_words(table[field.name], columns) for field in rows.schema.of_role("input") if field.type == "string"
+        _encode_words(table[field.name], columns) for field in rows.schema.of_role("input") if field.item == "string"
     ]
     return np.concatenate(blocks, axis=1) if blocks else None
 

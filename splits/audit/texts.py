@@ -42,7 +42,7 @@ def count_duplicate_inputs(rows: PartedRows) -> dict[str, dict[str, int]]:
 def measure_near_duplicates(rows: PartedRows) -> dict[str, Any]:
     """Return the share of rows whose text inputs resemble (or equal) those of another row: `within` their own part, and
     `with_train`. Empty if no input is text."""
-    names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
+    names = [field.name for field in rows.schema.of_role("input") if field.item == "string"]
     if not names:
         return {}
     count = {name: int(mask.sum()) for name, mask in rows.masks.items()}
@@ -70,7 +70,7 @@ def count_shared_examples(rows: PartedRows) -> dict[str, Any]:
     texts that differ only in their final question resemble each other anyway. Empty if the definition names no
     examples."""
     separator = rows.definition.examples
-    names = [field.name for field in rows.schema.of_role("input") if field.type == "string"]
+    names = [field.name for field in rows.schema.of_role("input") if field.item == "string"]
     if not separator or not names:
         return {}
     shares = measure_max_overlap(_join_columns(rows.table, names).to_pylist(), separator, rows.masks["train"])

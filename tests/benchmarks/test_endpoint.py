@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -79,6 +80,24 @@ def test_a_chat_request_says_what_the_prompt_and_the_options_say(server):
             "stop": ["\n"],
         }
     ]
+
+
+def test_a_prompt_that_is_a_chat_is_sent_as_its_messages(server):
+    chat = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "Yes?"},
+        {"role": "user", "content": "you"},
+    ]
+    bare = prompt(instruction="", query="{word}")
+    assert model(server, 0, bare, system="Be brief.").predict(words(json.dumps(chat), "[1]", "[")) == [
+        "you",
+        "[1]",
+        "[",
+    ]
+    sent = [request["messages"] for request in server.requests]
+    system = {"role": "system", "content": "Be brief."}
+    assert [system, *chat] in sent
+    assert [system, {"role": "user", "content": "[1]"}] in sent
 
 
 def test_a_completion_request_sends_the_prompt_as_it_is(server):

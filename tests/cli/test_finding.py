@@ -209,7 +209,7 @@ def test_a_misspelt_trait_is_refused(command):
 def test_benchmarks_of_a_family_share_a_line():
     folded = print_listing("benchmarks", "list", "--source", "mnist")
     every = print_listing("benchmarks", "list", "--source", "mnist", "--all")
-    assert " mnist/pair_flip_20_draw1 and 14 more " in folded
+    assert " mnist/pair_flip?rate=20,40,45&draw=1,2,3,4,5 " in folded
     assert " mnist/pair_flip_45_draw5 " in every
     assert len(folded.splitlines()) < len(every.splitlines())
 

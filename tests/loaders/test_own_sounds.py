@@ -84,7 +84,7 @@ def test_a_field_that_the_paths_do_not_give_is_refused(command, home, old, new, 
 
 
 def test_pictures_and_sounds_are_two_sets_of_data():
-    with pytest.raises((ValidationError, FarshiftError), match="exactly one of `files`, `images` and `audio`"):
+    with pytest.raises((ValidationError, FarshiftError), match="give `files`, or one of `images`, `audio` and `texts`"):
         Data(images="a/{file}", audio="b/{file}", inputs=["image"], labels=["x"])
     with pytest.raises((ValidationError, FarshiftError), match="`audio` is for local files"):
         Data(hub="owner/name", audio="b/{file}", inputs=["audio"], labels=["x"])

@@ -270,7 +270,7 @@ def test_tables_that_do_not_fit_are_refused_before_anything_is_written(home, cha
 def test_a_table_is_either_files_or_images():
     for both in (
         {"files": [], "images": ""},
-        {"files": ["a.csv"], "images": "a/{file}"},
+        {"images": "a/{file}", "audio": "a/{file}"},
         {"files": [], "hub": "a/b", "images": "a/{file}"},
     ):
         with pytest.raises(ValidationError, match="`files`|`images`"):
