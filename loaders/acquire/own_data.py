@@ -291,7 +291,7 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     options |= {content: own_field} if own_field != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
     with mute_messages():
-        path_parts = load_reader(data.content.reader).parts(
+        path_parts = cast(Any, load_reader(data.content.reader)).parts(
             files, **{key: value for key, value in options.items() if key != content}
         )
     guesses = {field: TypeInference.of(parts[part] for parts in path_parts) for field, part in fields.items()}

@@ -289,7 +289,7 @@ def _read_card_classes(repo: str, revision: str) -> dict[str, list[str]]:
     except list_client_errors() as error:
         raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
     configurations = (card.get("dataset_info") if card else None) or []
-    found: dict[str, list[list[str]]] = {}
+    labels: dict[str, list[list[str]]] = {}
     try:
         for configuration in configurations if isinstance(configurations, list) else [configurations]:
             for feature in configuration["features"]:
@@ -298,10 +298,10 @@ def _read_card_classes(repo: str, revision: str) -> dict[str, list[str]]:
                         int(number): str(name) for number, name in feature["dtype"]["class_label"]["names"].items()
                     }
                     in_order = [names[number] for number in range(len(names))]
-                    found.setdefault(feature["name"], []).append(in_order)
+                    labels.setdefault(feature["name"], []).append(in_order)
     except (AttributeError, TypeError, KeyError, ValueError):  # written by hand, in another form
         return {}
-    return {name: names[0] for name, names in found.items() if all(other == names[0] for other in names)}
+    return {name: names[0] for name, names in labels.items() if all(other == names[0] for other in names)}
 
 
 def _read_features(schema: pa.Schema) -> dict[str, Any]:
