@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-encode bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-real bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
 	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
 
 help:
@@ -33,7 +33,7 @@ help:
 	@echo "make rejudge CLAIMS='NAME ..'"
 	@echo "                judge claims by changed rules or premises, from the stored predictions"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-board, bench-encode, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
+	@echo "make bench-board, bench-real, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
 	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
@@ -159,8 +159,8 @@ bench-board: $(READY)
 bench-features: $(READY)
 	$(BIN)/python tests/bench/features.py $(ARGS)
 
-bench-encode: $(READY)
-	$(BIN)/python tests/bench/encode.py $(ARGS)
+bench-real: $(READY)
+	$(BIN)/python tests/bench/real.py $(ARGS)
 
 bench-harness: $(READY)
 	$(BIN)/python tests/bench/harness.py
