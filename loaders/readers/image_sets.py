@@ -13,7 +13,7 @@ from ...core.errors import BadData
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
 from ..files.patterns import PathPattern
-from ._layout import Columns, attach_files, get_archive, read_filled_lines, refuse_malformed
+from ._layout import attach_files, get_archive, read_columns, read_filled_lines, refuse_malformed
 from .table import read_table
 
 
@@ -90,9 +90,9 @@ def celeba(
     archive = get_archive(files, faces)
     pairs: list[tuple[str, ...]]
     if inside:
-        table = Columns(archive.read(attributes), attributes, ("image_id", label, attribute))
+        table = read_columns(archive, attributes, "image_id", label, attribute)
         values = {name: tuple(own) for name, *own in table.rows()}
-        pairs = [*Columns(archive.read(parts), parts, ("image_id", "partition")).rows()]
+        pairs = [*read_columns(archive, parts, "image_id", "partition").rows()]
     else:
         values = _parse_attributes(files[attributes].read_bytes(), attributes, (label, attribute))
         lines = files[parts].read_bytes().decode("utf-8", "replace").splitlines()
