@@ -90,7 +90,7 @@ class Columns(dict[str, Texts]):
     def __init__(self, archive: ArchiveFiles, member: str, names: Sequence[str], separator: str = "") -> None:
         """Read columns of a CSV in an archive, by default all; see the reader `table`."""
         self.where = f"{archive.where}: {member}"
-        chosen = {"columns": {name: name for name in names}} if names else {}
+        chosen: dict[str, Any] = {"columns": {name: name for name in names}} if names else {}
         table = read_table({archive.where: archive}, file=member, separator=separator, **chosen)
         super().__init__({name: np.asarray(table[name].to_pylist(), dtype=object) for name in table.column_names})
 
