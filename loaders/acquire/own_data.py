@@ -26,7 +26,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic import Field as Item
@@ -35,7 +35,7 @@ from ...core.errors import BadDefinition
 from ...core.progress import log_message, mute_messages
 from ...core.text import write_inline
 from ...splits.schema import RESERVED, Field, Schema, is_field_name
-from ..readers import load_reader, table
+from ..readers import image_folder, table
 from ..readers._cells import to_text
 from .archive_files import ArchiveFiles
 from .labels import number_classes
@@ -291,9 +291,8 @@ def plan_folder(data: Data, files: Mapping[str, Path | ArchiveFiles], pattern: s
     options |= {content: own_field} if own_field != content else {}
     options |= {"path": named["path"]} if "path" in named else {}
     with mute_messages():
-        path_parts = cast(Any, load_reader(data.content.reader)).parts(
-            files, **{key: value for key, value in options.items() if key != content}
-        )
+        path_options = {key: value for key, value in options.items() if key not in (content, "encoding")}
+        path_parts = image_folder.list_parts(files, content, **path_options)
     guesses = {field: TypeInference.of(parts[part] for parts in path_parts) for field, part in fields.items()}
     kinds = {field: guess.type for field, guess in guesses.items()} | {own_field: data.content.type} | data.types
     kinds |= {named["path"]: "string"} if "path" in named else {}

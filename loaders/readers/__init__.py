@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 FAMILIES = {
     "cifar": ("cifar", "cifar10_pictures"),
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
+    "image_folder": ("image_folder", "text_folder", "wav"),
     "image_sets": (
-        *("camera_traps", "celeba", "clothing1m", "cue_conflict"),
-        *("food101n", "listed_images", "objectnet", "webvision"),
+        *("camera_traps", "clothing1m", "cue_conflict", "food101n", "listed_images", "objectnet", "webvision"),
     ),
     "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (

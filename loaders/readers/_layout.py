@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow import csv
 
 from ...core.errors import BadData, BadDefinition, get_first_line
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ._arrow_types import to_tensor_column
 from ._file_checks import find_image_problem
+from .table import read_table
 
 Texts = NDArray[np.object_]
 """A column of strings."""
@@ -86,22 +85,14 @@ def read_filled_lines(archive: ArchiveFiles, name: str) -> list[str]:
 
 
 class Columns(dict[str, Texts]):
-    """Columns of a CSV by name, as strings. `where` is the file, for messages."""
+    """Columns of a table by name, as strings. `where` is the file, for messages."""
 
-    def __init__(self, content: bytes, where: str, names: Sequence[str], separator: str = ",") -> None:
-        """Read them. Raises `BadData` if one is missing or a line cannot be read."""
-        parse = csv.ParseOptions(delimiter=separator, newlines_in_values=True)
-        # A record must fit into one block, so long texts need large blocks.
-        block = csv.ReadOptions(block_size=max(1 << 24, min(len(content), 1 << 30)))
-        text = csv.ConvertOptions(
-            include_columns=list(names), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-        )
-        try:
-            table = csv.read_csv(io.BytesIO(content), block, parse, text)
-        except (pa.ArrowInvalid, KeyError) as error:
-            raise BadData(f"{where} is not a table with {', '.join(names)}: {get_first_line(error)}") from error
-        super().__init__({name: np.asarray(table[name].to_pylist(), dtype=object) for name in names})
-        self.where = where
+    def __init__(self, archive: ArchiveFiles, member: str, names: Sequence[str], separator: str = "") -> None:
+        """Read columns of a CSV in an archive, by default all; see the reader `table`."""
+        self.where = f"{archive.where}: {member}"
+        chosen: dict[str, Any] = {"columns": {name: name for name in names}} if names else {}
+        table = read_table({archive.where: archive}, file=member, separator=separator, **chosen)
+        super().__init__({name: np.asarray(table[name].to_pylist(), dtype=object) for name in table.column_names})
 
     def rows(self, *names: str) -> Iterator[tuple[str, ...]]:
         """Yield the values of some columns, by default of all, row by row."""
@@ -123,9 +114,9 @@ class Columns(dict[str, Texts]):
         return floats.astype(np.int64)
 
 
-def read_columns(archive: ArchiveFiles, member: str, *names: str, separator: str = ",") -> Columns:
+def read_columns(archive: ArchiveFiles, member: str, *names: str, separator: str = "") -> Columns:
     """Read columns of a CSV in an archive; see `Columns`."""
-    return Columns(archive.read(member), f"{archive.where}: {member}", names, separator)
+    return Columns(archive, member, names, separator)
 
 
 def attach_files(

@@ -50,22 +50,19 @@ def read(
     fields: Mapping[str, str],
     schema: Schema | None = None,
     only: Mapping[str, Sequence[str]] | None = None,
-    constants: Mapping[str, bool | int | float | str] | None = None,
     blocks: Mapping[str, Sequence[int | float | str]] | None = None,
     row_axis: Mapping[str, int] | None = None,
     axes: Mapping[str, Sequence[int]] | None = None,
     replace: Mapping[str, Mapping[str, int | float | str]] | None = None,
-    row_number: str = "",
 ) -> Iterator[pa.Table]:
     """Yield the rows of parallel arrays, in tables of about 32 MB.
 
     `fields` gives each field's array: a file, or a member of an archive or folder ("set/labels.npy"), with the array's
     name if a file has several ("data.npz:images", "data.h5:group/images"). Paths may have parts ("{corruption}.npy",
     see `files/patterns.py`): there is one set of rows for each file that fits the first such path, and the parts are
-    fields; `only` keeps some values of a part. `constants` are fields with one value. `blocks` are fields whose values
-    each cover an equal run of rows, in order. `row_axis` is the axis of rows if it is not the first; `axes` is the
-    order of a row's axes ([2, 0, 1] puts channels first). `replace` substitutes single values ({ label = { "10" = 0 }
-    }), and `row_number` is the field of the row's index.
+    fields; `only` keeps some values of a part. `blocks` are fields whose values each cover an equal run of rows, in
+    order. `row_axis` is the axis of rows if it is not the first; `axes` is the order of a row's axes ([2, 0, 1] puts
+    channels first). `replace` substitutes single values ({ label = { "10" = 0 } }).
 
     Raises `BadData` if parallel arrays differ in length, or if a file holds Python objects: nothing is unpickled.
     """
@@ -86,14 +83,10 @@ def read(
                     field: _convert_column(array[first:end], (replace or {}).get(field, {}))
                     for field, array in arrays.items()
                 }
-                columns |= {
-                    name: repeat_value(value, end - first) for name, value in {**parts, **(constants or {})}.items()
-                }
+                columns |= {name: repeat_value(value, end - first) for name, value in parts.items()}
                 columns |= {
                     name: _make_block_column(name, values, rows, first, end) for name, values in (blocks or {}).items()
                 }
-                if row_number:
-                    columns[row_number] = np.arange(first, end)
                 yield pa.table(columns)
 
 

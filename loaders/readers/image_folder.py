@@ -1,4 +1,4 @@
-"""Images in folders, zip or tar archives, with fields taken from their paths.
+"""Images, audio files or texts in folders, zip or tar archives, with fields taken from their paths.
 
 [distributions.options]
 pattern = "{domain}/{category}/{file}"
@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -23,11 +23,10 @@ from ...core.errors import BadData, BadDefinition, shorten_list
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ..files.patterns import PathPattern, choose_paths, escape_literal_folders
 from ._cells import index_levels
-from ._file_checks import find_image_problem
+from ._file_checks import find_audio_problem, find_image_problem
 from ._layout import iterate_file_tables, read_utf8_lines
 from ._table_options import ReaderOptions, Value
 
-SUFFIXES = ("jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp")
 Parts = dict[str, str]
 
 _Damaged = tuple[str, str, str]
@@ -37,7 +36,28 @@ _SHOWN = 5
 """How many files a message lists."""
 
 
-def read(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any) -> Iterator[pa.Table]:
+def find_text_problem(content: bytes, encoding: str = "utf-8-sig") -> str:
+    """Return why the bytes of a file are not text; "" if they are."""
+    try:
+        content.decode(encoding)
+    except LookupError as error:
+        raise BadDefinition(f"unknown encoding {encoding!r}: use utf-8, latin-1, cp1252, utf-16 ..") from error
+    except UnicodeDecodeError as error:
+        return f'is not {encoding.removesuffix("-sig")} text (byte {error.start}; options = {{ encoding = "latin-1" }})'
+    return ""
+
+
+_CONTENTS: dict[str, tuple[tuple[str, ...], Callable[[bytes], str]]] = {
+    "image": (("jpg", "jpeg", "png", "webp", "gif", "tif", "tiff", "bmp"), find_image_problem),
+    "audio": (("wav",), find_audio_problem),
+    "text": (("txt",), find_text_problem),
+}
+"""By content: the suffixes of its files, and what returns what is wrong with a file's bytes, or ""."""
+
+
+def image_folder(
+    files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **options: Any
+) -> Iterator[pa.Table]:
     """Yield a row for each image, with its bytes in the field `image` and the fields of its path; about 32 MB per
     table.
 
@@ -53,16 +73,36 @@ def read(files: Mapping[str, Path | ArchiveFiles], *, image: str = "image", **op
     Raises `BadData` for files that neither fit `pattern` nor `ignore`, and for files that are cut off, damaged or not
     images; files that fit `accept` (patterns as in `ignore`) are not checked.
     """
-    yield from read_folder_tables(files, FolderOptions.parse(options), image, SUFFIXES, find_image_problem)
+    yield from _read_tables(files, FolderOptions.parse(options), image, "image")
 
 
-def parts(files: Mapping[str, Path | ArchiveFiles], **options: Any) -> list[dict[str, str]]:
-    """Return the parts of the path of each image that would be read, without reading the images."""
-    return list_folder_parts(files, FolderOptions.parse(options), SUFFIXES)
+def wav(files: Mapping[str, Path | ArchiveFiles], *, audio: str = "audio", **options: Any) -> Iterator[pa.Table]:
+    """Yield a row for each audio file, with its bytes in the field `audio`, as `image_folder` does for images. FLAC,
+    Ogg and MP3 are read if `suffixes` has them."""
+    yield from _read_tables(files, FolderOptions.parse(options), audio, "audio")
+
+
+def text_folder(
+    files: Mapping[str, Path | ArchiveFiles], *, text: str = "text", encoding: str = "utf-8-sig", **options: Any
+) -> Iterator[pa.Table]:
+    """Yield a row for each file, with its whole text in the field `text`, as `image_folder` does for images; `suffixes
+    = [""]` reads files without a suffix. Raises `BadData` for files that are not text in the encoding."""
+    problem = partial(find_text_problem, encoding=encoding)
+    for table in _read_tables(files, FolderOptions.parse(options), text, "text", problem):
+        texts = [content.decode(encoding, "replace") for content in table[text].to_pylist()]
+        yield table.set_column(table.column_names.index(text), text, pa.array(texts, pa.string()))
+
+
+def list_parts(files: Mapping[str, Path | ArchiveFiles], content: str, **options: Any) -> list[Parts]:
+    """Return the parts of the path of each file that would be read, without reading it. content: "image", "audio"
+    or "text"."""
+    with ExitStack() as stack:
+        folders = _open_folders(files, FolderOptions.parse(options), content, stack)
+        return [parts for folder in folders for parts in folder.parts.values()]
 
 
 class FolderOptions(ReaderOptions, BaseModel):
-    """Options of the readers of folders; `image_folder.read` documents them."""
+    """Options of the readers of folders; `image_folder` documents them."""
 
     READER = "a folder of files"
 
@@ -93,18 +133,17 @@ class FolderOptions(ReaderOptions, BaseModel):
         return True
 
 
-def read_folder_tables(
+def _read_tables(
     files: Mapping[str, Path | ArchiveFiles],
     options: FolderOptions,
     field: str,
-    suffixes: Sequence[str],
-    problem: Callable[[bytes], str],
+    content: str,
+    problem: Callable[[bytes], str] | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield tables of bounded size with a row for each file that fits the pattern: its bytes as `field`, and the fields
-    of its path. `problem` returns what is wrong with a file's bytes, or ""."""
+    problem = problem or _CONTENTS[content][1]
     wrong: list[_Damaged] = []
     with ExitStack() as stack:
-        folders = _open_folders(files, options, suffixes, stack)
+        folders = _open_folders(files, options, content, stack)
         every = [parts for folder in folders for parts in folder.parts.values()]
         for folder in folders:
             yield from iterate_file_tables(folder.iterate_rows(every, field, problem, wrong))
@@ -112,24 +151,15 @@ def read_folder_tables(
         raise BadData(_describe_damaged(wrong, len(every)))
 
 
-def list_folder_parts(
-    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str]
-) -> list[Parts]:
-    """Return the parts of the path of each file that would be read."""
-    with ExitStack() as stack:
-        folders = _open_folders(files, options, suffixes, stack)
-        return [parts for folder in folders for parts in folder.parts.values()]
-
-
 def _open_folders(
-    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, suffixes: Sequence[str], stack: ExitStack
+    files: Mapping[str, Path | ArchiveFiles], options: FolderOptions, content: str, stack: ExitStack
 ) -> list[_Folder]:
     archives = {name: where for name, where in files.items() if name != options.ignore_list}
     listed = files.get(options.ignore_list)
     if options.ignore_list and not isinstance(listed, Path):
         raise BadDefinition(f"ignore_list: the distribution has no file {options.ignore_list}")
     left_out = set(read_utf8_lines(options.ignore_list, listed)) if isinstance(listed, Path) else set()
-    return [_Folder(name, where, options, suffixes, left_out, stack) for name, where in archives.items()]
+    return [_Folder(name, where, options, _CONTENTS[content][0], left_out, stack) for name, where in archives.items()]
 
 
 class _Folder:

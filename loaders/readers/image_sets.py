@@ -13,7 +13,7 @@ from ...core.errors import BadData
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
 from ..files.patterns import PathPattern
-from ._layout import Columns, attach_files, get_archive, read_filled_lines, refuse_malformed
+from ._layout import attach_files, get_archive, read_filled_lines, refuse_malformed
 from .table import read_table
 
 
@@ -53,19 +53,18 @@ def camera_traps(
 
 
 def listed_images(
-    files: dict[str, Any], *, schema: Schema, image: str, pattern: str = "{file}", **options: Any
+    files: dict[str, Any], *, schema: Schema, image: str, images: str = "", pattern: str = "{file}", **options: Any
 ) -> Iterator[pa.Table]:
-    """Images in one folder or archive, and a table in it that names them.
+    """Images in one folder or archive (`images`, if there are other files), and a table that names them.
 
     Fields: `image`, and those that the reader `table` makes with the other options. image: the template of an image's
     path from columns of the table ("train/{filename}"). pattern: the pattern of the path (`files/patterns.py`), whose
     parts are further fields.
     """
-    archive = get_archive(files)
+    archive, path_pattern = get_archive(files, images), PathPattern(pattern)
     options["texts"] = {**options.get("texts", {}), _PATH: image}
-    rows = read_table({archive.where: archive}, schema=schema, **options).to_pydict()
+    rows = read_table(files, schema=schema, **options).to_pydict()
     paths = rows.pop(_PATH)
-    path_pattern = PathPattern(pattern)
     parts = [path_pattern.fits(path) or {} for path in paths]
     rows |= {name: [own.get(name) for own in parts] for name in path_pattern.parts}
     yield from attach_files(archive, paths, rows)
@@ -73,69 +72,6 @@ def listed_images(
 
 _PATH = "path of an image"
 """The column with an image's path; no field has such a name."""
-
-_FACE_PARTS = {"0": "train", "1": "val", "2": "test"}
-
-
-def celeba(
-    files: dict[str, Any], *, faces: str, attributes: str, parts: str, label: str, attribute: str, inside: bool = False
-) -> Iterator[pa.Table]:
-    """CelebA: aligned faces in a zip, and lists of attributes (1 or -1) and parts, as text or as the CSVs of WILDS.
-
-    Fields: `image`, `blond` (0 or 1: the attribute `label`), `published` (train, val or test), `male` (0 or 1: the
-    attribute `attribute`), `cell` (both, such as "0/1") and `picture` (the name of its file).
-
-    faces, attributes, parts: the names of the files. inside: whether the lists are CSV members of `faces`.
-    """
-    archive = get_archive(files, faces)
-    pairs: list[tuple[str, ...]]
-    if inside:
-        table = Columns(archive.read(attributes), attributes, ("image_id", label, attribute))
-        values = {name: tuple(own) for name, *own in table.rows()}
-        pairs = [*Columns(archive.read(parts), parts, ("image_id", "partition")).rows()]
-    else:
-        values = _parse_attributes(files[attributes].read_bytes(), attributes, (label, attribute))
-        lines = files[parts].read_bytes().decode("utf-8", "replace").splitlines()
-        pairs = [(name, code) for name, _, code in (line.strip().partition(" ") for line in lines) if name]
-    for pair in pairs:
-        if pair[1] not in _FACE_PARTS:
-            raise BadData(f"{parts}: {' '.join(pair)!r} is not a file and a part (0, 1 or 2)")
-    part = {name: _FACE_PARTS[code] for name, code in pairs}
-    if absent := sorted(values.keys() - part.keys()):
-        raise BadData(f"{parts} has no part for {absent[0]} ({len(absent):,} have none)")
-    rows = [(int(blond == "1"), int(male == "1")) for blond, male in values.values()]
-    yield from attach_files(
-        archive,
-        [f"img_align_celeba/{name}" for name in values],
-        {
-            "blond": [blond for blond, _ in rows],
-            "male": [male for _, male in rows],
-            "published": [part[name] for name in values],
-            "cell": [f"{blond}/{male}" for blond, male in rows],
-            "picture": list(values),
-        },
-    )
-
-
-def _parse_attributes(content: bytes, where: str, attributes: tuple[str, str]) -> dict[str, tuple[str, ...]]:
-    """Parse a published list: the number of rows, the names, then on each line a file and its values. Return two of the
-    values for each file."""
-    lines = content.decode("utf-8", "replace").splitlines()
-    if len(lines) < 2 or not lines[0].strip().isdigit():
-        raise BadData(f"{where} does not begin with the number of its rows")
-    names = lines[1].split()
-    if absent := [name for name in attributes if name not in names]:
-        raise BadData(f"{where} has no attribute {absent[0]}")
-    values = {}
-    for number, line in enumerate(lines[2:], 3):
-        name, *own = line.split() or [""]
-        if len(own) != len(names):
-            raise BadData(f"{where}: line {number} has {len(own) + 1} values, not {len(names) + 1}")
-        values[name] = tuple(own[names.index(attribute)] for attribute in attributes)
-    if len(values) != int(lines[0]):
-        raise BadData(f"{where} has {len(values):,} rows, but its first line says {lines[0].strip()}")
-    return values
-
 
 _CLOTHING_PARTS = {
     "train": ("noisy_train_key_list.txt", "noisy_label_kv.txt"),

@@ -31,7 +31,6 @@ def conll(
     spans: str = "",
     bio: bool = False,
     types: Mapping[str, str] = _NONE,
-    comments: str = "",
 ) -> pa.Table:
     """Sentences as lines of words with tags: the CoNLL formats (of 2000, 2003, 2012, CoNLL++, MasakhaNER) and CoNLL-U.
 
@@ -49,20 +48,19 @@ def conll(
     empty nodes ("5.1") are left out. spans: a further field, with the first of `tags` reduced to B, I and O. bio:
     convert tags from IOB1 (where B is used only for a span directly after another of its type) to IOB2 (where every
     span begins with B). Lines that begin with "-DOCSTART-" and comments of CoNLL-U are skipped. A space in a word
-    becomes "_". types: new names for the types of spans ({ person = "PER" }). comments: the prefix of lines to skip, in
-    files that are not CoNLL-U (in CoNLL-2012 "#" for "#begin" and "#end").
+    becomes "_". types: new names for the types of spans ({ person = "PER" }).
     """
     others = {other for pairs in retagged.values() for other in pairs.values()}
     given = sorted({field for pairs in retagged.values() for field in pairs})
     first = next(iter(tags))
     rows: list[dict[str, Any]] = []
     for name, content, same in _iterate_tagged_files(files, constants, names, others):
-        sentences = list(_iterate_sentences(name, content, number, comments))
+        sentences = list(_iterate_sentences(name, content, number))
         beside = {}
         for field, other in retagged.get(name, {}).items():
             again = files[other]
             assert isinstance(again, Path)
-            beside[field] = list(_iterate_sentences(other, again.read_bytes(), number, comments))
+            beside[field] = list(_iterate_sentences(other, again.read_bytes(), number))
             if [len(tokens) for tokens in beside[field]] != [len(tokens) for tokens in sentences]:
                 raise BadData(f"the sentences of {other} do not have as many words as those of {name}")
         for index, sentence in enumerate(sentences):
@@ -100,7 +98,7 @@ def _iterate_tagged_files(
             yield name, file.read_bytes(), dict(constants.get(name, {}))
 
 
-def _iterate_sentences(name: str, content: bytes, number: int | None, comments: str) -> Iterator[list[list[str]]]:
+def _iterate_sentences(name: str, content: bytes, number: int | None) -> Iterator[list[list[str]]]:
     sentence: list[list[str]] = []
     width = 0
     for line_number, line in enumerate([*read_utf8_lines(name, content), ""], 1):
@@ -109,7 +107,7 @@ def _iterate_sentences(name: str, content: bytes, number: int | None, comments: 
                 yield sentence
             sentence = []
             continue
-        if (number is not None and line.startswith("#")) or (comments and line.startswith(comments)):
+        if number is not None and line.startswith("#"):
             continue
         cells = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
         if cells[0] == "-DOCSTART-":

@@ -1,9 +1,7 @@
 """Images, audio files or texts that a table names, a file a row.
 
 [distributions.options]
-tables = ["labels.csv"]                   # the files that are tables; the other is the folder or archive
 path = "photos/{file}"                    # a row's path, with columns of the table in braces
-folder = "photos"                         # the beginning of all paths: what the folder or archive is called
 field = "image"
 columns = { label = "label" }             # and other options of the reader `table`
 """
@@ -20,29 +18,35 @@ import pyarrow as pa
 from ...core.errors import BadData
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
-from . import table
+from ..files.patterns import PathPattern
 from ._file_checks import find_audio_problem, find_image_problem
 from ._layout import attach_files, get_archive
-from .text_folder import find_text_problem
+from .image_folder import find_text_problem
+from .table import read_table
 
 _PATH = "path of the file"
 
 
-def pieces(
+def read(
     files: Mapping[str, Path | ArchiveFiles],
     *,
-    tables: Collection[str],
     path: str,
-    folder: str,
     field: str,
     schema: Schema,
+    tables: Collection[str] = (),
+    folder: str = "",
+    pattern: str = "",
     **options: Any,
 ) -> Iterator[pa.Table]:
     """Yield the rows of tables, with the bytes of the file that each names in `field` (its text, if the field is a
-    string); about 32 MB per table. Other options are those of `table`. Raises `BadData` for files that are missing or
-    damaged."""
+    string); about 32 MB per table.
+
+    `tables` are the files that are tables, beside the folder or archive of the others; by default the table is in it.
+    `folder` is the beginning of all paths that is left out: what the folder or archive is called. The parts of
+    `pattern` (`files/patterns.py`), which the paths fit, are further fields. Other options are those of `table`. Raises
+    `BadData` for files that are missing or damaged."""
     own = {"columns": {item.name: item.name for item in schema.fields if item.name != field}}
-    rows = _read_rows(files, tables, path, schema=schema, **{**own, **options})
+    rows = _read_rows(files, tables or files, path, schema=schema, **{**own, **options})
     archive = get_archive({name: where for name, where in files.items() if name not in tables})
     kind = schema[field].type
     find_problem = {"image": find_image_problem, "audio": find_audio_problem}.get(kind, find_text_problem)
@@ -53,8 +57,11 @@ def pieces(
         return content.decode("utf-8-sig") if kind == "string" else content
 
     paths = [_clean(name).removeprefix(f"{folder}/") for name in rows[_PATH].to_pylist()]
+    rows, path_pattern = rows.drop_columns([_PATH]), PathPattern(pattern)
+    for name in path_pattern.parts:
+        rows = rows.append_column(name, [[(path_pattern.fits(own_path) or {}).get(name) for own_path in paths]])
     for piece in attach_files(archive, paths, {"row": range(len(paths))}, field=field, convert=convert):
-        yield rows.drop_columns([_PATH]).take(piece["row"]).append_column(field, piece[field])
+        yield rows.take(piece["row"]).append_column(field, piece[field])
 
 
 def find_common_folder(
@@ -80,7 +87,7 @@ def _read_rows(
 ) -> pa.Table:
     """The rows of the tables, with the path of each as `_PATH`."""
     texts = {**options.pop("texts", {}), _PATH: path}
-    return table.read({name: files[name] for name in tables}, texts=texts, **options)
+    return read_table({name: files[name] for name in tables}, texts=texts, **options)
 
 
 def _clean(path: str) -> str:

@@ -19,7 +19,7 @@ from ...core.errors import BadData, BadDefinition, get_first_line
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
 from ._arrow_types import to_tensor_column
-from ._layout import Columns, get_archive, get_only_file, load_npy, refuse_malformed
+from ._layout import get_archive, get_only_file, load_npy, read_columns, refuse_malformed
 from .table import read_table
 
 
@@ -78,13 +78,11 @@ def ogb_molecules(files: dict[str, Any], *, archive: str, folder: str, scaffolds
     """
     tree = get_archive(files, archive)
     head = f"{folder}/" if folder else ""
-    content = _decompress_member(tree, f"{head}mapping/mol.csv.gz")
-    where = f"{tree.where}: {head}mapping/mol.csv.gz"
-    names = content.split(b"\n", 1)[0].decode("utf-8", "replace").strip().split(",")
-    assays = [name.strip('"') for name in names if name.strip('"') not in ("smiles", "mol_id")]
+    table = read_columns(tree, f"{head}mapping/mol.csv.gz")
+    where = table.where
+    assays = [name for name in table if name not in ("smiles", "mol_id")]
     if len(assays) != tasks:
         raise BadData(f"{where} has {len(assays)} assays, not {tasks}")
-    table = Columns(content, where, ("smiles", *assays))
     labels = np.stack([table.floats(name) for name in assays], axis=1).astype(np.float32)
     rows = len(labels)
     published = np.full(rows, "", dtype=object)

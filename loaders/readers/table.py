@@ -318,7 +318,8 @@ class _FieldMaker:
         handles missing values of the field."""
         texts, kind, known = list(self.options.missing), self._field(field), self.options.maps.get(field, ())
         is_text = kind is None or kind.item in ("string", "bytes")
-        if "" not in known and (not is_text or (kind is not None and self._says(field))):
+        handled = self._then(field) != "error" or field in self.options.is_missing.values()
+        if "" not in known and (not is_text or (kind is not None and handled)):
             texts.append("")
         shaped, unknown = kind is not None and bool(kind.shape), kind is not None and kind.role == "label"
         named_nan = any(isinstance(text, str) and re.match(NAN, text) for text in known)
@@ -332,11 +333,6 @@ class _FieldMaker:
             column = cells.column(index)
             hole |= find_missing(column, texts, numeric=numeric, tensor=numeric and shaped, nan=not unknown)
         return hole
-
-    def _says(self, field: str) -> bool:
-        """Whether an option handles missing values of a field other than by an error."""
-        rule, flagged = self.options.if_missing, self.options.is_missing.values()
-        return field in flagged or (rule.get(field, "error") if isinstance(rule, dict) else rule) != "error"
 
     def _then(self, field: str) -> Value:
         """Return how missing values of a field are handled: "error", "drop", or the value that replaces them."""

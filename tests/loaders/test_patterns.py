@@ -185,7 +185,9 @@ def test_members_and_ignored_files_are_chosen_alike_in_folders_and_archives(tmp_
     path = zipped(
         tmp_path / "p.zip", PICTURES | {"A/c/list.txt": b"", "E/x/1.png": picture(1, "PNG", 4), "e[1].txt": b""}
     )
-    parts = image_folder.parts({"p.zip": path}, pattern="{site}/{y}/{file}", ignore=["list.txt", "E", "e[1].txt"])
+    parts = image_folder.list_parts(
+        {"p.zip": path}, "image", pattern="{site}/{y}/{file}", ignore=["list.txt", "E", "e[1].txt"]
+    )
     assert len(parts) == 8
 
 

@@ -10,7 +10,7 @@ import pytest
 from encoded_files import folder, picture, sound, tarred, zipped
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import open_archive
-from farshift.loaders.readers import _layout, image_folder, wav
+from farshift.loaders.readers import _layout, image_folder
 from farshift.loaders.readers._file_checks import find_audio_problem, find_image_problem
 from PIL import Image
 
@@ -23,7 +23,7 @@ PACS = {
 
 
 def rows(files: dict[str, Path], **options) -> list[dict]:
-    return pa.concat_tables(image_folder.read(files, **{"pattern": PATTERN} | options)).to_pylist()
+    return pa.concat_tables(image_folder.image_folder(files, **{"pattern": PATTERN} | options)).to_pylist()
 
 
 def by_path(found: list[dict]) -> dict[str, dict]:
@@ -85,7 +85,7 @@ def test_files_are_chosen_by_their_parts_and_others_have_to_be_named(tmp_path):
 
 def test_tables_are_of_bounded_size(tmp_path, monkeypatch):
     monkeypatch.setattr(_layout, "_PIECE", 2000)
-    tables = list(image_folder.read({"a.zip": zipped(tmp_path / "a.zip", PACS)}, pattern=PATTERN))
+    tables = list(image_folder.image_folder({"a.zip": zipped(tmp_path / "a.zip", PACS)}, pattern=PATTERN))
     assert len(tables) > 2
     assert sum(table.num_rows for table in tables) == 8
 
@@ -160,7 +160,7 @@ def test_sounds_are_named_by_their_paths_and_have_to_be_whole(tmp_path):
     digits = {f"recordings/{digit}_{who}_0.wav": sound(digit) for digit in (3, 7) for who in ("ann", "bob")}
     files = {"it.zip": zipped(tmp_path / "it.zip", digits | {"README.md": b""})}
     options = {"folder": "recordings", "pattern": "{digit:[0-9]}_{speaker}_{take}.wav"}
-    result = pa.concat_tables(wav.read(files, **options)).to_pylist()
+    result = pa.concat_tables(image_folder.wav(files, **options)).to_pylist()
     assert {(row["digit"], row["speaker"]) for row in result} == {
         ("3", "ann"),
         ("3", "bob"),
@@ -177,4 +177,4 @@ def test_sounds_are_named_by_their_paths_and_have_to_be_whole(tmp_path):
         assert problem in find_audio_problem(content)
         files = {"bad.zip": zipped(tmp_path / "bad.zip", digits | {"recordings/1_ann_0.wav": content})}
         with pytest.raises(BadData, match=r"bad\.zip/recordings: 1_ann_0\.wav (is|has) "):
-            list(wav.read(files, **options))
+            list(image_folder.wav(files, **options))

@@ -64,7 +64,7 @@ def test_a_missing_an_empty_and_a_wrong_file_are_named(place, tmp_path):
         pulled(name, laid(tmp_path / "missing", {key: files[key] for key in files if key != first}))
     with pytest.raises(BadData, match=r"metadata.csv has no column 'tumor'"):
         pulled(name, laid(tmp_path / "renamed", files | {"metadata.csv": b"patient,node\n1,2\n"}))
-    with pytest.raises(FarshiftError, match=r"has no file metadata.csv"):
+    with pytest.raises(FarshiftError, match=r"no file metadata.csv: the files are b.txt, readme/a.txt"):
         pulled(name, laid(tmp_path / "other", {"readme/a.txt": b"x", "b.txt": b"y"}))
     assert not list((tmp_path / "home").rglob("*.toml"))
 
