@@ -41,11 +41,13 @@ class FixedColumn:
     places: Rows | None = None
     override: np.ma.MaskedArray[Any, Any] | None = None
 
-    def take(self, rows: Rows) -> NDArray[Any]:
+    def take(self, rows: Rows | slice) -> NDArray[Any]:
         """Return the values of some rows, in new memory."""
         at = rows if self.places is None else self.places[rows]
         # Opening a split checks its places against the source.
-        values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip")
+        values: NDArray[Any] = (
+            self.stored[at].copy() if isinstance(at, slice) else self.stored.take(at, axis=0, mode="clip")
+        )
         if self.override is not None:
             overrides = self.override[rows]
             np.copyto(values, overrides.data, where=~np.ma.getmaskarray(overrides))
@@ -130,10 +132,8 @@ def cut_batches(
                 batch[name] = gathered[name][start:stop]
             elif isinstance(column, TextColumn):
                 batch[name] = to_object_array(column.take(rows))
-            elif in_order and column.lies_in_order and len(rows):
-                batch[name] = column.stored[rows[0] : rows[-1] + 1].copy()
             else:
-                batch[name] = column.take(rows)
+                batch[name] = column.take(slice(rows[0], rows[-1] + 1) if in_order and len(rows) else rows)
         yield batch
 
 
