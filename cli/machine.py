@@ -177,8 +177,7 @@ def _check_device() -> dict[str, Any]:
 
 
 def _check_cores() -> dict[str, Any]:
-    from ..core.engines import count_usable_cores
-    from ..core.threads import describe_busy_cores, measure_busy_cores
+    from ..core.engines import count_usable_cores, describe_busy_cores, measure_busy_cores
 
     detail = describe_busy_cores(measure_busy_cores()) or format_count(count_usable_cores(), "core")
     return _make_check("cores", True, detail)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from farshift import FarshiftError
-from farshift.core.engines import Engine, Local, Needs, iterate_outcomes, map_jobs, open_engine, run_in_order
+from farshift.core.engines import Engine, Local, Needs, iterate_outcomes, map_jobs, open_engine
 from farshift.core.errors import UnknownName
 
 
@@ -86,16 +86,17 @@ class Counting(Engine):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_no_more_is_started_than_may_be_held(workers):
     engine = Counting(workers)
-    assert list(run_in_order(engine, cube, range(-9, 0))) == [number**3 for number in range(-9, 0)]
+    outcomes = list(iterate_outcomes(engine, cube, range(-9, 0), in_order=True))
+    assert outcomes == [(place, number**3, None) for place, number in enumerate(range(-9, 0))]
     assert sorted(outcome.position for outcome in iterate_outcomes(engine, cube, range(-9, 0))) == list(range(9))
     assert engine.most == 2 * workers
     assert not engine.stopped
 
 
-@pytest.mark.parametrize("use", [run_in_order, iterate_outcomes])
-def test_a_caller_that_stops_early_ends_what_is_under_way(use):
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_caller_that_stops_early_ends_what_is_under_way(in_order):
     engine = Counting(2)
-    results = use(engine, cube, range(9))
+    results = iterate_outcomes(engine, cube, range(9), in_order)
     next(results)
     results.close()
     assert engine.stopped
