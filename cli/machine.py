@@ -259,9 +259,9 @@ def cache_clear(
         return emit_json({"dry_run": dry_run, "bytes": cleared.bytes, "removed": removed, "left": left})
     done = "would be removed" if dry_run else "removed"
     for entry in cleared.removed:
-        print_line(f"{done}: {entry.label}/{entry.name}, {format_size(entry.bytes)}")
+        print_line(f"{done}: {entry.kind}/{entry.name}, {format_size(entry.bytes)}")
     for entry, why in cleared.left:
-        print_line(f"kept: {entry.label}/{entry.name}: {why}")
+        print_line(f"kept: {entry.kind}/{entry.name}: {why}")
     entries = format_count(len(cleared.removed), "entry", "entries")
     print_line(f"{get_cache_root()}: {entries}, {format_size(cleared.bytes)} {done}")
 

@@ -13,7 +13,7 @@ from ...core.documents import read_json
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import compute_file_sha256, get_cache_root, translate_os_errors
 from ...core.progress import report_progress
-from .entries import KINDS, LABELS, REMADE, Entry, list_entries, lock_entry, read_cache_limit, remove_entry
+from .entries import KINDS, REMADE, Entry, list_entries, lock_entry, read_cache_limit, remove_entry
 
 
 def list_contents() -> dict[str, Any]:
@@ -28,8 +28,7 @@ def list_contents() -> dict[str, Any]:
         "limit": read_cache_limit(),
         "bytes": sum(entry.bytes for entry in all_entries),
         "kinds": {
-            LABELS[kind]: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)}
-            for kind, some in kinds.items()
+            kind: {"entries": len(some), "bytes": sum(entry.bytes for entry in some)} for kind, some in kinds.items()
         },
         "entries": [describe_entry(entry) for entry in all_entries if entry.kind != "responses"],
     }
@@ -39,7 +38,7 @@ def describe_entry(entry: Entry) -> dict[str, Any]:
     """Return an entry as JSON values; `last_used` is in UTC."""
     used = datetime.fromtimestamp(entry.used, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     where = str(entry.path)
-    return {"kind": entry.label, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
+    return {"kind": entry.kind, "name": entry.name, "bytes": entry.bytes, "last_used": used, "path": where}
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def verify_cache() -> list[Verdict]:
                 state = _compare_file(marker) if free else "busy"
         except OSError:  # a read-only cache has no locks, and no writers either
             state = _compare_file(marker)
-        verdict = Verdict(entry.label, str(marker.with_suffix("")), state)
+        verdict = Verdict(entry.kind, str(marker.with_suffix("")), state)
         if not verdict.holds:
             again = f"remove {marker}: the file will be rebuilt or fetched again when needed"
             verdict = replace(verdict, advice=again)
@@ -115,10 +114,8 @@ def clear_cache(
     written are left. `dry_run` removes nothing and reports what would be removed. Raises `FarshiftError` if no
     criterion is given, `UnknownName` for an unknown kind.
     """
-    kind_of_label = {kind: kind for kind in KINDS} | {label: kind for kind, label in LABELS.items()}
-    if unknown := [kind for kind in kinds if kind not in kind_of_label]:
-        raise UnknownName("kind of cache entry", unknown[0], LABELS.values())
-    named = [kind_of_label[kind] for kind in kinds]
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise UnknownName("kind of cache entry", unknown[0], KINDS)
     if everything and (kinds or older_than is not None):
         raise FarshiftError("--all clears everything: omit --kind and --older-than")
     if not everything and not kinds and older_than is None:
@@ -128,7 +125,7 @@ def clear_cache(
     before = time.time() - (older_than or 0) * 86_400
     cleared = ClearReport()
     with translate_os_errors(get_cache_root()):
-        for entry in list_entries(*(KINDS if everything else named or REMADE)):
+        for entry in list_entries(*(KINDS if everything else kinds or REMADE)):
             if older_than is not None and entry.used > before:
                 continue
             if why := "" if dry_run else remove_entry(entry):

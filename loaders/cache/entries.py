@@ -31,16 +31,14 @@ _NAMES = {
     "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
     "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
     "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "pictures": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
+    "images": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
     "features": _KEY,
     "tokens": r"\.?(.+-[0-9a-f]{16}\.arrow)(?:\..+)?",
     "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
 }
-"""By kind, the pattern of file names of an entry; its group is the entry's name."""
+"""By kind, which is the name of a folder, the pattern of file names of an entry; its group is the entry's name."""
 
 KINDS = tuple(_NAMES)
-LABELS = {kind: {"pictures": "images"}.get(kind, kind) for kind in KINDS}
-"""By kind (the name of its folder), the name that users see."""
 REMADE = tuple(kind for kind in KINDS if kind != "responses")
 """The kinds that can be rebuilt at no cost, unlike responses."""
 
@@ -64,11 +62,6 @@ class Entry:
     @property
     def name(self) -> str:
         return self.path.name
-
-    @property
-    def label(self) -> str:
-        """The kind as users see it."""
-        return LABELS[self.kind]
 
     def markers(self) -> list[Path]:
         return sorted(file for piece in self.pieces for file in _iterate_files(piece) if file.suffix == ".ok")

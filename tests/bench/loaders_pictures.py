@@ -70,7 +70,7 @@ def decoding(count: int) -> None:
     cores = os.cpu_count() or 1
 
     def into_the_cache() -> None:
-        clear_cache(["pictures"])
+        clear_cache(["images"])
         open_pixels(files, SIDE)
 
     with ProcessPoolExecutor(cores) as pool:
@@ -97,7 +97,7 @@ def decoding(count: int) -> None:
 def _epoch(files: list[bytes]) -> None:
     """A shuffled epoch from the decoded cache, and fancy indexing of the same file as a memmap."""
     pixels = open_pixels(files, SIDE)
-    plain = np.load(next((get_cache_root() / "pictures").glob("*.npy")), mmap_mode="r")
+    plain = np.load(next((get_cache_root() / "images").glob("*.npy")), mmap_mode="r")
     order = np.random.default_rng(1).permutation(len(files))
     room = np.empty((BATCH, *plain.shape[1:]), np.uint8)
 
