@@ -186,8 +186,7 @@ def _check_cores() -> dict[str, Any]:
 @command(cache_app, "list")
 def cache_list(json: bool = False) -> None:
     """List the contents of the cache, least recently used first."""
-    from ..loaders.cache.contents import list_contents
-    from ..loaders.cache.entries import format_size
+    from ..loaders.cache.entries import format_size, list_contents
 
     report = list_contents()
     if json:
@@ -209,7 +208,7 @@ def cache_verify(json: bool = False) -> None:
     """Verify every cached file against its stored digest.
 
     Exit code 1 if one differs."""
-    from ..loaders.cache.contents import verify_cache
+    from ..loaders.cache.entries import verify_cache
 
     with show_progress():
         verdicts = verify_cache()
@@ -249,8 +248,7 @@ def cache_clear(
     --all: Remove everything, including responses of language models.
     --dry-run: List what would be removed without removing it.
     """
-    from ..loaders.cache.contents import clear_cache, describe_entry
-    from ..loaders.cache.entries import format_size
+    from ..loaders.cache.entries import clear_cache, describe_entry, format_size
 
     cleared = clear_cache(kind or (), older_than, all_, dry_run)
     if json:

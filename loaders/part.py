@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from torch import device as Device
 
     from .batching.input_format import AudioSpec, ImageSpec
-    from .batching.on_device import DevicePart
     from .batching.tokens import Tokens
-    from .batching.torch_stream import TorchStream
+    from .batching.torch_stream import DevicePart, TorchStream
 
 _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
 
@@ -263,7 +262,7 @@ class Part:
         tensor([49, 91, 57, 77])
         """
         _require_torch("a part on a device")
-        from .batching.on_device import DevicePart
+        from .batching.torch_stream import DevicePart
 
         return DevicePart.load(self, device, columns)
 

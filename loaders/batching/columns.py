@@ -53,14 +53,11 @@ class FixedColumn:
             np.copyto(values, overrides.data, where=~np.ma.getmaskarray(overrides))
         return values
 
-    @property
-    def lies_in_order(self) -> bool:
-        """Whether the rows are in order in memory, so that `view` does not copy."""
-        return self.places is None and self.override is None
-
-    def view(self, start: int, stop: int) -> NDArray[Any]:
-        """Return rows [start, stop) of a column that is in order, read-only and not copied."""
-        view = self.stored[start:stop]
+    def view(self) -> NDArray[Any]:
+        """Return all values; read-only and not copied if they are in order in memory."""
+        if self.places is not None or self.override is not None:
+            return self.take(slice(None))
+        view = self.stored[:]
         view.flags.writeable = False
         return view
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -149,17 +148,10 @@ class GlobalBatches:
         """
         together = max(1, _AHEAD * self.world // self.batch_size)
         for first in range(0, len(steps), together):
-            some = steps[first : first + together]
-            if self.world == 1 and some[-1] - some[0] == len(some) - 1:  # consecutive whole batches
-                begins = some[0] * self.batch_size
-                bounds = [
-                    min((step - some[0]) * self.batch_size, self.rows - begins) for step in range(some[0], some[-1] + 2)
-                ]
-                yield order.at(np.arange(begins, begins + bounds[-1])), bounds
-                continue
-            shares = [self.share(step) for step in some]
-            bounds = [0, *accumulate(stop - start for start, stop in shares)]
-            yield order.at(np.concatenate([np.arange(start, stop) for start, stop in shares])), bounds
+            shares = np.array([self.share(step) for step in steps[first : first + together]])
+            lengths = shares[:, 1] - shares[:, 0]
+            bounds = np.concatenate([[0], np.cumsum(lengths)])
+            yield order.at(np.arange(bounds[-1]) + np.repeat(shares[:, 0] - bounds[:-1], lengths)), bounds.tolist()
 
 
 def check_index(what: str, number: int, count_name: str, count: int) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from farshift.core.files import get_cache_root
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.pixels import open_pixels
-from farshift.loaders.cache.contents import clear_cache
+from farshift.loaders.cache.entries import clear_cache
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 from PIL import Image

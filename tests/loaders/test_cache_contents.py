@@ -11,8 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.core.errors import UnknownName
 from farshift.core.files import hold_lock
-from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
-from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.cache.entries import clear_cache, list_contents, list_entries, verify_cache
 from farshift.loaders.cache.store import load_or_build_table, load_or_write, write_marker
 
 DAY = 86_400
