@@ -90,18 +90,9 @@ class EncodedFiles:
     def shape(self) -> tuple[int]:
         return (len(self),)
 
-    @cached_property
-    def _chunks(self) -> tuple[list[pa.Array], NDArray[np.int64]]:
-        """The column's chunks, and the index of each one's first value."""
-        chunks = self.stored.chunks
-        return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
-
     def content(self, index: int) -> memoryview:
         """Return one file's content, not copied."""
-        row = int(self.places[index])
-        chunks, starts = self._chunks
-        at = int(np.searchsorted(starts, row, "right")) - 1
-        return memoryview(chunks[at][row - int(starts[at])].as_buffer())
+        return memoryview(self.stored[int(self.places[index])].as_buffer())
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
         """Return the contents of several files at once."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 import numpy as np
@@ -148,10 +149,14 @@ class GlobalBatches:
         """
         together = max(1, _AHEAD * self.world // self.batch_size)
         for first in range(0, len(steps), together):
-            shares = np.array([self.share(step) for step in steps[first : first + together]])
-            lengths = shares[:, 1] - shares[:, 0]
-            bounds = np.concatenate([[0], np.cumsum(lengths)])
-            yield order.at(np.arange(bounds[-1]) + np.repeat(shares[:, 0] - bounds[:-1], lengths)), bounds.tolist()
+            shares = [self.share(step) for step in steps[first : first + together]]
+            bounds = [0, *accumulate(stop - start for start, stop in shares)]
+            first_turn, end = shares[0][0], shares[-1][1]
+            if bounds[-1] == end - first_turn:  # consecutive whole batches
+                turns = np.arange(first_turn, end)
+            else:
+                turns = np.concatenate([np.arange(start, stop) for start, stop in shares])
+            yield order.at(turns), bounds
 
 
 def check_index(what: str, number: int, count_name: str, count: int) -> None:
