@@ -14,8 +14,7 @@ from ...benchmarks.harness.evaluate import finish_run, list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs.load import load_model_inputs
-from ...benchmarks.model_inputs.streamed import StreamedBenchmark, find_streamed_benchmark
+from ...benchmarks.model_inputs.load import StreamedBenchmark, find_streamed_benchmark, load_model_inputs
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.runs.status import TRAINING, get_fit_file, list_fit_files, read_fit_progress
