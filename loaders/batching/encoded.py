@@ -98,13 +98,8 @@ class EncodedFiles:
         """Return the contents of several files at once."""
         return [self.content(int(index)) for index in places]
 
-    @property
-    def key(self) -> str:
-        """Identifies the contents without reading them, if known; else empty."""
-        return ""
-
     @cached_property
-    def digest(self) -> str:
+    def key(self) -> str:
         """Identifies the contents: the sha256 of the concatenation of each file's length (uint64, little-endian) and
         bytes."""
         return digest_contents(self.content(index) for index in range(len(self)))
@@ -134,7 +129,7 @@ class EncodedFiles:
 
 
 def digest_contents(contents: Iterator[bytes | memoryview]) -> str:
-    """Return the `digest` of files with these contents."""
+    """Return the `key` of files with these contents."""
     hasher = sha256()
     for content in contents:
         hasher.update(len(content).to_bytes(8, "little"))
