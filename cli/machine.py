@@ -177,8 +177,7 @@ def _check_device() -> dict[str, Any]:
 
 
 def _check_cores() -> dict[str, Any]:
-    from ..core.engines import count_usable_cores
-    from ..core.threads import describe_busy_cores, measure_busy_cores
+    from ..core.engines import count_usable_cores, describe_busy_cores, measure_busy_cores
 
     detail = describe_busy_cores(measure_busy_cores()) or format_count(count_usable_cores(), "core")
     return _make_check("cores", True, detail)
@@ -187,8 +186,7 @@ def _check_cores() -> dict[str, Any]:
 @command(cache_app, "list")
 def cache_list(json: bool = False) -> None:
     """List the contents of the cache, least recently used first."""
-    from ..loaders.cache.contents import list_contents
-    from ..loaders.cache.entries import format_size
+    from ..loaders.cache.entries import format_size, list_contents
 
     report = list_contents()
     if json:
@@ -210,7 +208,7 @@ def cache_verify(json: bool = False) -> None:
     """Verify every cached file against its stored digest.
 
     Exit code 1 if one differs."""
-    from ..loaders.cache.contents import verify_cache
+    from ..loaders.cache.entries import verify_cache
 
     with show_progress():
         verdicts = verify_cache()
@@ -250,8 +248,7 @@ def cache_clear(
     --all: Remove everything, including responses of language models.
     --dry-run: List what would be removed without removing it.
     """
-    from ..loaders.cache.contents import clear_cache, describe_entry
-    from ..loaders.cache.entries import format_size
+    from ..loaders.cache.entries import clear_cache, describe_entry, format_size
 
     cleared = clear_cache(kind or (), older_than, all_, dry_run)
     if json:
@@ -260,9 +257,9 @@ def cache_clear(
         return emit_json({"dry_run": dry_run, "bytes": cleared.bytes, "removed": removed, "left": left})
     done = "would be removed" if dry_run else "removed"
     for entry in cleared.removed:
-        print_line(f"{done}: {entry.label}/{entry.name}, {format_size(entry.bytes)}")
+        print_line(f"{done}: {entry.kind}/{entry.name}, {format_size(entry.bytes)}")
     for entry, why in cleared.left:
-        print_line(f"kept: {entry.label}/{entry.name}: {why}")
+        print_line(f"kept: {entry.kind}/{entry.name}: {why}")
     entries = format_count(len(cleared.removed), "entry", "entries")
     print_line(f"{get_cache_root()}: {entries}, {format_size(cleared.bytes)} {done}")
 

@@ -158,7 +158,7 @@ def _make_plans(
     from ..baselines.recipe import find_recipe
     from ..baselines.running.search import draw_settings
     from ..baselines.running.sweep import make_plan
-    from ..benchmarks.model_inputs.streamed import find_streamed_benchmark
+    from ..benchmarks.model_inputs.load import find_streamed_benchmark
 
     if len(names) > 1 and (settings or diagnose):
         raise FarshiftError("run: --settings and --diagnose go with one baseline")

@@ -1,4 +1,5 @@
-"""Engines, where jobs run: in this process (`local`), in one process a core (`processes`), on a Ray cluster (`ray`).
+"""Engines, where jobs run: in this process (`local`), in one process a core (`processes`), on a Ray cluster (`ray`);
+and how many threads a training takes on a machine that other processes use too.
 
 A job's function is importable by name; jobs and results are picklable. Results do not depend on the engine.
 """
@@ -9,8 +10,8 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -19,9 +20,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing.connection import wait as wait_for
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from .errors import FarshiftError, MissingExtra, UnknownName
+from .progress import log_message
 
 J = TypeVar("J")
 R = TypeVar("R")
@@ -77,7 +80,10 @@ def map_jobs(name: str, function: Callable[[J], R], jobs: Sequence[J], needs: Ne
 
     def map_in_order() -> Iterator[R]:
         with open_engine(name, needs) as engine:
-            yield from run_in_order(engine, function, jobs)
+            for outcome in iterate_outcomes(engine, function, jobs, in_order=True):
+                if outcome.error is not None:
+                    raise outcome.error
+                yield outcome.result
 
     return map(function, jobs) if len(jobs) < 2 else map_in_order()
 
@@ -89,23 +95,11 @@ def map_in_threads(function: Callable[[J], R], pieces: Iterable[J]) -> list[R]:
         return list(pool.map(function, pieces))
 
 
-def run_in_order(engine: Engine, function: Callable[[J], R], jobs: Iterable[J]) -> Iterator[R]:
-    """The results of jobs in their order. What is under way ends when the caller stops early."""
-    started, remaining = deque[Future[Any]](), iter(jobs)
-    try:
-        while True:
-            started.extend(engine.start(function, job) for job in islice(remaining, engine.ahead - len(started)))
-            if not started:
-                return
-            yield engine.take(started.popleft())
-    finally:
-        if started:
-            engine.stop()
-
-
-def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Iterable[J]) -> Iterator[Outcome]:
-    """The outcomes of jobs as they end; jobs start in their order. A `FarshiftError` is an outcome, and does not stop
-    the other jobs; any other error does. What is under way ends when the caller stops early."""
+def iterate_outcomes(
+    engine: Engine, function: Callable[[J], R], jobs: Iterable[J], in_order: bool = False
+) -> Iterator[Outcome]:
+    """The outcomes of jobs as they end, or in their order; jobs start in their order. A `FarshiftError` is an outcome,
+    and does not stop the other jobs; any other error does. What is under way ends when the caller stops early."""
     started: dict[Future[Any], int] = {}
     remaining = enumerate(jobs)
     try:
@@ -114,7 +108,7 @@ def iterate_outcomes(engine: Engine, function: Callable[[J], R], jobs: Iterable[
                 started[engine.start(function, job)] = position
             if not started:
                 return
-            done, _ = wait(started, return_when=FIRST_COMPLETED)
+            done = started if in_order else wait(started, return_when=FIRST_COMPLETED).done
             first = next(future for future in started if future in done)
             try:
                 outcome = Outcome(started[first], engine.take(first), None)
@@ -322,3 +316,71 @@ def _call_job(function: Callable[[Any], Any], job: Any) -> tuple[Any, FarshiftEr
         return function(job), None
     except FarshiftError as error:
         return None, error
+
+
+_SAMPLE = 0.25
+"""Seconds for which the use of the cores is observed."""
+
+
+def measure_busy_cores() -> float:
+    """The mean number of this process's cores that are in use, observed for a moment in which it waits; 0 where the
+    system does not say."""
+    try:
+        before = _read_processor_times()
+        time.sleep(_SAMPLE)
+        after = _read_processor_times()
+    except OSError:
+        return 0.0
+    busy, total = after[0] - before[0], after[1] - before[1]
+    return count_usable_cores() * busy / total if total else 0.0
+
+
+def _read_processor_times() -> tuple[int, int]:
+    """The busy and all time of all processors, in ticks (proc(5), /proc/stat)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks)  # less idle and iowait
+
+
+def choose_threads(busy: float) -> int:
+    """The number of threads for the cores that are free, at least one; 0, the libraries' own choice, if all are free or
+    the environment sets the number."""
+    if any(os.environ.get(name) for name in THREADS):
+        return 0
+    cores = count_usable_cores()
+    free = max(1, round(cores - busy))
+    return free if free < cores else 0
+
+
+def describe_busy_cores(busy: float) -> str:
+    """The use of the cores, and with how many threads a training then begins; empty if all cores are free."""
+    threads = choose_threads(busy)
+    if not threads:
+        return ""
+    return (
+        f"{busy:.1f} of {count_usable_cores()} cores are busy: training takes {threads} thread{'s' * (threads > 1)} "
+        "(OMP_NUM_THREADS sets the number)"
+    )
+
+
+@contextmanager
+def limit_threads(count: int) -> Iterator[None]:
+    """Let torch use so many threads while the context lasts; 0: as many as before."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(count or before, before))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def use_free_cores() -> Iterator[None]:
+    """Let torch use the cores that are free now while the context lasts, and say so if they are not all. Threads wait
+    for each other at every operation: on fewer free cores, one thread is many times faster than two."""
+    busy = measure_busy_cores()
+    if text := describe_busy_cores(busy):
+        log_message(text)
+    with limit_threads(choose_threads(busy)):
+        yield

@@ -46,6 +46,8 @@ def is_offline() -> bool:
 
 
 ADVICE = "set FARSHIFT_CACHE to another disk"
+BOARD_ADVICE = "put the board on another disk"
+"""What to do where the disk of a board is full or may not be written."""
 
 
 @contextmanager
@@ -85,19 +87,52 @@ def hold_lock(path: Path, what: str = "") -> Iterator[None]:
         lock.release()
 
 
-def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE) -> None:
-    """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place."""
+def write_atomically(path: Path, content: bytes | memoryview, advice: str = ADVICE, private: bool = False) -> None:
+    """Write `content` beside `path` in one piece, flush it to the disk, and rename it into place. private: only the
+    user may read it, from the first byte on (mode 600; 700 for a folder that is made), and it outlives a power cut."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{get_ident()}.tmp")
+    folder_mode, mode = (0o700, 0o600) if private else (0o777, 0o666)
     with translate_os_errors(path, advice):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=folder_mode, parents=True, exist_ok=True)
+        temporary.unlink(missing_ok=True)  # of a killed process that had this number
         try:
-            with temporary.open("wb") as file:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
+        if private:
+            fsync_folder(path.parent)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file of a board that only its owner may read: a signing key, a database's password, a secret seed."""
+    write_atomically(path, content, BOARD_ADVICE, private=True)
+
+
+def fsync_folder(path: Path) -> None:
+    """Flush a folder's entries to the disk, so that what was renamed into it outlives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_private(path: Path, what: str) -> bytes:
+    """The content; `FarshiftError` where there is none, or where others may read it too."""
+    try:
+        mode = path.stat().st_mode & 0o777
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise FarshiftError(f"{path}, {what}, is missing: put it back") from error
+    except OSError as error:
+        raise FarshiftError(f"{path}, {what}, cannot be read: {error.strerror}") from error
+    if mode & 0o077:
+        raise FarshiftError(f"{path}, {what}, is readable by others (mode {mode:o}): chmod 600 {path}")
+    return content
 
 
 def compute_file_sha256(path: Path) -> str:

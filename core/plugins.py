@@ -82,20 +82,14 @@ def _list_package_files(folder: str, pattern: str) -> tuple[Path, ...]:
 def find_files_by_name(folder: str, suffix: str) -> dict[str, Path]:
     """The files of `folder` by name, without suffix; `BadDefinition` where two homes have one of the same name. Files
     whose name begins with an underscore are helpers of the others, and left out."""
-    paths = dict(_list_package_names(folder, suffix))
-    for path in _find_own_files(folder, f"*{suffix}"):
-        if path.stem.startswith("_"):
+    paths: dict[str, Path] = {}
+    for path in find_plugin_files(folder, f"*{suffix}"):
+        if (name := path.name.removesuffix(suffix)).startswith("_"):
             continue
-        if path.stem in paths and not path.samefile(paths[path.stem]):
-            raise BadDefinition(f"{path} and {paths[path.stem]} have the same name: rename one")
-        paths.setdefault(path.stem, path)
+        if name in paths and not path.samefile(paths[name]):
+            raise BadDefinition(f"{path} and {paths[name]} have the same name: rename one")
+        paths.setdefault(name, path)
     return paths
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _list_package_names(folder: str, suffix: str) -> dict[str, Path]:
-    paths = _list_package_files(folder, f"*{suffix}")
-    return {path.stem: path for path in paths if not path.stem.startswith("_")}
 
 
 def read_definition(path: Path, model: type[M]) -> M:
@@ -194,7 +188,7 @@ def _add_definitions(
 def find_definition(folder: str, name: str, read: Callable[[Path], N], what: str) -> N | None:
     """The definition `name` of `folder`, as in `read_all_definitions`; None if there is none. The package has each in a
     file of its name, and of its files only that one is read; a user's own may lie in any file."""
-    package = _list_package_names(folder, ".toml")
+    package = {path.stem: path for path in _list_package_files(folder, "*.toml")}
     own = _add_definitions({}, _find_own_files(folder, "*.toml"), read, what)
     for twice in sorted(own.keys() & package.keys()):
         raise BadDefinition(f"{own[twice].path}: a {what} named {twice!r} exists already: {package[twice]}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -57,31 +57,23 @@ LINES = "\n\t"
 def escape_untrusted(text: str, allowed: str = "") -> str:
     """The text with every character that is not printable, but those of `allowed`, written as Python escapes it:
     control characters, directions of writing, zero widths, separators of lines, halves of pairs."""
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character in allowed or _is_harmless(character) else _escape_character(character)
-        for character in text
-    )
+    return _escape(text, allowed, lambda character: character.encode("unicode_escape", "surrogatepass").decode())
 
 
 def escape_untrusted_json(text: str) -> str:
     """A JSON document with such characters as JSON escapes them, so that it says the same."""
+    return _escape(text, LINES, _escape_character_json)
+
+
+def _escape(text: str, allowed: str, escape: Callable[[str], str]) -> str:
     if text.isprintable():
         return text
-    return "".join(
-        character if character in LINES or _is_harmless(character) else _escape_character_json(character)
-        for character in text
-    )
+    return "".join(char if char in allowed or _is_harmless(char) else escape(char) for char in text)
 
 
 def _is_harmless(character: str) -> bool:
     # Spaces of other widths, private and unassigned characters are not printable for Python; they harm nobody.
     return character.isprintable() or unicodedata.category(character) in ("Zs", "Co", "Cn")
-
-
-def _escape_character(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
 def _escape_character_json(character: str) -> str:

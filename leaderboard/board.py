@@ -24,9 +24,8 @@ import tomli_w
 
 from ..core.canonical import compute_identity
 from ..core.documents import read_toml
-from ..core.durable import ADVICE, read_private, write_private
 from ..core.errors import FarshiftError, UnknownName
-from ..core.files import get_lock_path, hold_lock, write_atomically
+from ..core.files import BOARD_ADVICE, get_lock_path, hold_lock, read_private, write_atomically, write_private
 from ..core.settings import read_settings
 from .board_view import KINDS, PUBLIC, BoardView, get_derived_folder, is_writable
 from .ledger import Ledger, Record
@@ -96,7 +95,7 @@ class Board(BoardView):
                 "store": where.dialect,
                 **({} if files is None else {"files": files.rstrip("/")}),
             }
-            write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), ADVICE)
+            write_atomically(path / "board.toml", tomli_w.dumps(card).encode(), BOARD_ADVICE)
         return cls(path)
 
     def _store(self) -> Store:
@@ -117,7 +116,7 @@ class Board(BoardView):
         if local_path is None and self.objects is not None and not find_path_problem(path):
             content = self.objects.get(path, SUBMISSION_BYTES)
             if content is not None:
-                write_atomically(self.path / path, content, ADVICE)
+                write_atomically(self.path / path, content, BOARD_ADVICE)
                 local_path = resolve_file(self.path, path)
         return local_path
 
@@ -129,7 +128,7 @@ class Board(BoardView):
 
     @property
     def private(self) -> Path:
-        """The folder of secrets (read and written by `core/durable.py`)."""
+        """The folder of secrets (of files that only their owner may read)."""
         return self.path / "private"
 
     @contextmanager

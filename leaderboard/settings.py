@@ -18,9 +18,8 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..core.documents import read_toml
-from ..core.durable import ADVICE
 from ..core.errors import BadDefinition, shorten_list
-from ..core.files import write_atomically
+from ..core.files import BOARD_ADVICE, write_atomically
 from .validation.limits import SUBMISSION_BYTES
 
 FILE = "settings.toml"
@@ -38,7 +37,7 @@ def read_baselines(board: Path) -> dict[str, str]:
 def write_baselines(board: Path, baselines: Mapping[str, str]) -> None:
     """Write the baselines of a board to its settings."""
     settings = {**_read(board), "baselines": dict(sorted(baselines.items()))}
-    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), ADVICE)
+    write_atomically(board / FILE, tomli_w.dumps(settings).encode(), BOARD_ADVICE)
 
 
 def is_open(board: Path) -> bool:

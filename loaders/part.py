@@ -34,9 +34,8 @@ if TYPE_CHECKING:
     from torch import device as Device
 
     from .batching.input_format import AudioSpec, ImageSpec
-    from .batching.on_device import DevicePart
     from .batching.tokens import Tokens
-    from .batching.torch_stream import TorchStream
+    from .batching.torch_stream import DevicePart, TorchStream
 
 _ADDED = ("row_id", "weight", "group", "severity", "corrupted")
 
@@ -217,7 +216,8 @@ class Part:
         >>> fs.load("modadd97/xi35").order(seed=0, epoch=0).sequence[:3].tolist()
         [479, 1382, 3660]
         """
-        return make_order(self.identity, self.name, seed, epoch, self.row_ids)
+        # Row ids are gathered only if they are needed: it takes as long as a small batch.
+        return AsStored() if seed is None else make_order(self.identity, self.name, seed, epoch, self.row_ids)
 
     def torch(
         self,
@@ -262,7 +262,7 @@ class Part:
         tensor([49, 91, 57, 77])
         """
         _require_torch("a part on a device")
-        from .batching.on_device import DevicePart
+        from .batching.torch_stream import DevicePart
 
         return DevicePart.load(self, device, columns)
 

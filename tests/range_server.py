@@ -1,9 +1,8 @@
-"""A small real web server on loopback that answers range requests, with the faults that real ones have."""
+"""A small real web server on loopback that answers range requests, redirects and refuses."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,26 +14,16 @@ from loopback import listening
 
 
 @dataclass
-class Answer:
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
-@dataclass
 class Ranges:
-    """Files by path; what was asked of them (path, first byte, last byte) and under which condition (If-Range); and by
-    path the faults of the next answers, "" for an answer as it should be. `moved` redirects one path to another.
+    """Files by path; what was asked of them (path, first byte, last byte); and by path the faults of the next answers,
+    "" for an answer as it should be. `moved` redirects one path to another.
 
-    Faults: "cut" (half the body, then the connection breaks), "stall" (half the body, then nothing for a while), a
-    status such as "503", "429" (with the next of `retry_after`, else 0), "no-range" (the whole file), "shifted" (the bytes after those asked
-    for, and saying so), "longer" (a Content-Length of one more byte), "flip" (one bit of the body is another),
-    "changed" (another entity tag), "grown" (another length of the whole file)."""
+    Faults: a status such as "503", "429" (with the next of `retry_after`, else 0), or "grown" (another length of the
+    whole file). More are in `hub_faults.py`."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     faults: dict[str, list[str]] = field(default_factory=dict)
     asked: list[tuple[str, int, int]] = field(default_factory=list)
-    conditions: list[str | None] = field(default_factory=list)
     retry_after: list[str] = field(default_factory=list)
     moved: dict[str, str] = field(default_factory=dict)
     redirected: int = 0
@@ -56,44 +45,28 @@ class _Handler(BaseHTTPRequestHandler):
         path, site = self.path.split("?")[0], self.site
         if path in site.moved:
             site.redirected += 1
-            return self._send(Answer(302, {"Location": site.url + site.moved[path]}, b""))
+            return self._send(302, {"Location": site.url + site.moved[path]})
         queue = site.faults.get(path, [])
         fault = queue.pop(0) if queue else ""
         body = site.files.get(path)
         if body is None or fault.isdigit():
             pause = site.retry_after.pop(0) if site.retry_after and fault == "429" else "0"
-            return self._send(Answer(int(fault or 404), {"Retry-After": pause} if fault == "429" else {}, b""))
+            return self._send(int(fault or 404), {"Retry-After": pause} if fault == "429" else {})
         first, last = 0, len(body) - 1
+        headers = {"ETag": f'"{sha256(body).hexdigest()}"'} if site.tags else {}
         expected = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if expected and fault != "no-range":
+        if expected:
             first, last = int(expected[1]), min(int(expected[2] or last), last)
+            headers["Content-Range"] = f"bytes {first}-{last}/{len(body) + (fault == 'grown')}"
         site.asked.append((path, first, last))
-        site.conditions.append(self.headers.get("If-Range"))
-        shift = fault == "shifted"
-        answer = Answer(206 if expected and fault != "no-range" else 200, {}, body[first + shift : last + 1 + shift])
-        if answer.status == 206:
-            full = len(body) + (fault == "grown")
-            answer.headers["Content-Range"] = f"bytes {first + shift}-{last + shift}/{full}"
-        if site.tags:
-            answer.headers["ETag"] = f'"{sha256(body + fault.encode() * (fault == "changed")).hexdigest()}"'
-        if fault == "longer":
-            answer.headers["Content-Length"] = str(len(answer.body) + 1)
-        if fault == "flip":
-            middle = len(answer.body) // 2
-            answer.body = answer.body[:middle] + bytes([answer.body[middle] ^ 1]) + answer.body[middle + 1 :]
-        return self._send(answer, fault)
+        return self._send(206 if expected else 200, headers, body[first : last + 1])
 
-    def _send(self, answer: Answer, fault: str = "") -> None:
-        self.send_response(answer.status)
-        for name, value in ({"Content-Length": str(len(answer.body))} | answer.headers).items():
+    def _send(self, status: int, headers: dict[str, str], body: bytes = b"") -> None:
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
             self.send_header(name, value)
         self.end_headers()
-        half = fault in ("cut", "stall")
-        self.wfile.write(answer.body[: len(answer.body) // 2] if half else answer.body)
-        if half:
-            self.wfile.flush()
-            time.sleep(3.0 if fault == "stall" else 0)
-            self.close_connection = True
+        self.wfile.write(body)
 
 
 @contextmanager

@@ -16,10 +16,9 @@ from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
 from ...benchmarks.model_inputs.rows import ModelInputs, ModelRows
 from ...benchmarks.runs.status import read_status
 from ...core.clock import format_duration
-from ...core.engines import Needs, open_engine
+from ...core.engines import Needs, limit_threads, open_engine, use_free_cores
 from ...core.errors import Unavailable
 from ...core.text import format_count
-from ...core.threads import limit_threads, use_free_cores
 from ...loaders.acquire.download_size import DownloadSize, compute_download_size
 from ...loaders.batching.images import decode_images
 from ...loaders.cache.entries import format_size

@@ -15,8 +15,7 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import begin_run
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs.load import load_model_inputs
-from ...benchmarks.model_inputs.streamed import StreamedBenchmark
+from ...benchmarks.model_inputs.load import StreamedBenchmark, load_model_inputs
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
 from ...core.canonical import compute_identity

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.model_inputs.load import load_cached, load_model_inputs
-from ...benchmarks.model_inputs.streamed import StreamedBenchmark
+from ...benchmarks.model_inputs.load import StreamedBenchmark, load_cached, load_model_inputs
 from ...core.errors import FarshiftError
 from ...core.files import get_cache_root
 from ...loaders.acquire.download_size import compute_download_size

@@ -14,17 +14,15 @@ from ...benchmarks.harness.evaluate import finish_run, list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs.load import load_model_inputs
-from ...benchmarks.model_inputs.streamed import StreamedBenchmark, find_streamed_benchmark
+from ...benchmarks.model_inputs.load import StreamedBenchmark, find_streamed_benchmark, load_model_inputs
 from ...benchmarks.runs.run import Run
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.runs.status import TRAINING, get_fit_file, list_fit_files, read_fit_progress
 from ...benchmarks.settings import Settings, check_settings
-from ...core.engines import Local, Needs, iterate_outcomes, open_engine
+from ...core.engines import Local, Needs, iterate_outcomes, open_engine, use_free_cores
 from ...core.errors import FarshiftError, MissingExtra, replace_error_message
 from ...core.progress import log_message, report_progress, run_every
 from ...core.text import format_count
-from ...core.threads import use_free_cores
 from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe

@@ -216,6 +216,4 @@ def _open_column(part: Part, name: str) -> Any:
     if pin.item == "uint8" and len(pin.shape) > 1 and not part.is_contiguous:
         return MappedPixels(part.source[name], pin.shape, part.source_indices)
     column = part.column(name)
-    if isinstance(column, TextColumn):
-        return column
-    return column.view(0, len(part)) if column.lies_in_order else column.take(np.arange(len(part)))
+    return column if isinstance(column, TextColumn) else column.view()

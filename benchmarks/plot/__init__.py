@@ -11,8 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import FarshiftError
-from ...core.figures import use_plot_settings
+from ...core.errors import FarshiftError, MissingExtra
 from ...core.files import write_atomically
 from ...core.plugins import find_files_by_name, load_module
 from ..scoring.record import Score
@@ -38,7 +37,11 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
     cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
     drawing = load_module("benchmarks/plot", what, "figure")
     check_records(records)
-    with use_plot_settings(SETTINGS):
+    try:
+        from matplotlib.style import context
+    except ImportError as error:
+        raise MissingExtra("plotting", "plot") from error
+    with context(SETTINGS, after_reset=True):
         plot: Figure = drawing.picture(records)
         finish_figure(plot, title, note)
         # Ticks are created by the first layout, which must run while the style is active.
@@ -95,7 +98,11 @@ def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> 
     out = check_plot_path(out)
     kind = out.suffix.lower()
     content = BytesIO()
-    with use_plot_settings(SETTINGS):
+    try:
+        from matplotlib.style import context
+    except ImportError as error:
+        raise MissingExtra("plotting", "plot") from error
+    with context(SETTINGS, after_reset=True):
         plot.savefig(content, format=kind[1:], metadata=_make_metadata(kind, title, description))
     write_atomically(out, content.getvalue(), "write it to another place")
     return out

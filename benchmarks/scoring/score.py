@@ -56,7 +56,7 @@ def score(run: Run | Path | str, selection: str | None = None) -> Score:
         run = read_run(run)
     benchmark = get_run_benchmark(run)
     if "streamed" in run.card.model.extra:
-        from ..model_inputs.streamed import use_cached_stream
+        from ..model_inputs.load import use_cached_stream
 
         benchmark = use_cached_stream(benchmark)
     return score_predictions(benchmark, run.predictions(), run, selection)

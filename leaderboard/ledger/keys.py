@@ -6,8 +6,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError, MissingExtra
+from ...core.files import read_private, write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.durable import ADVICE, fsync_folder
 from ...core.errors import FarshiftError, UnknownName
-from ...core.files import translate_os_errors
+from ...core.files import BOARD_ADVICE, fsync_folder, translate_os_errors
 from ..board import Board, get_key_path
 from ..entries import read_valid_entries
 from ..ledger import Record
@@ -77,7 +76,7 @@ def rotate_key(board: Board, reason: str) -> tuple[Record, Path]:
         else:
             (record,) = board.enter([(ROTATED, {"key": following.public, "reason": reason.strip()})], {})
         old = path.with_name(f"{path.stem}-until-{record.seq}{path.suffix}")
-        with translate_os_errors(path, ADVICE):
+        with translate_os_errors(path, BOARD_ADVICE):
             if path.exists():
                 path.replace(old)
             following.path.replace(path)

@@ -20,8 +20,8 @@ from ...benchmarks.canary import make_canary
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import to_canonical_json
 from ...core.documents import parse_json
-from ...core.durable import read_private, write_private
 from ...core.errors import FarshiftError
+from ...core.files import read_private, write_private
 from ...core.progress import report_progress
 from ...core.text import format_count
 from ..ledger.schema import JOBS

@@ -15,8 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ...core.durable import ADVICE, fsync_folder
-from ...core.files import translate_os_errors
+from ...core.files import BOARD_ADVICE, fsync_folder, translate_os_errors
 from ..storage.board_files import UPLOADS
 from ..storage.object_store import ObjectStore
 
@@ -49,7 +48,7 @@ class UploadFiles:
     def new(self) -> str:
         """Create an unguessable id and an empty file for it."""
         id = secrets.token_hex(32)
-        with translate_os_errors(self.folder, ADVICE):
+        with translate_os_errors(self.folder, BOARD_ADVICE):
             self.folder.mkdir(mode=0o700, exist_ok=True)
             os.close(os.open(self.part(id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         return id
@@ -65,7 +64,7 @@ class UploadFiles:
         path = self.complete_path(id)
         if not path.is_file() and self.objects is not None:
             coming = self.folder / f".{id}.{secrets.token_hex(4)}"
-            with translate_os_errors(self.folder, ADVICE):
+            with translate_os_errors(self.folder, BOARD_ADVICE):
                 self.folder.mkdir(mode=0o700, exist_ok=True)
                 if self.objects.fetch(_get_object_path(id), coming):
                     coming.replace(path)
@@ -83,7 +82,7 @@ class UploadFiles:
 
     def settle(self, id: str) -> None:
         """Mark a file as complete. When this returns, it is on the disk of this machine."""
-        with translate_os_errors(self.folder, ADVICE):
+        with translate_os_errors(self.folder, BOARD_ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
             self.part(id).replace(self.complete_path(id))

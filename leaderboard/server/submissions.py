@@ -22,9 +22,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from ...benchmarks.benchmark import load_benchmarks
-from ...core.durable import ADVICE
 from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, shorten_list
-from ...core.files import translate_os_errors
+from ...core.files import BOARD_ADVICE, translate_os_errors
 from ...loaders.split import is_cached
 from ..board import Board
 from ..sealed.window import find_window, get_utc_time, make_answers_owner, require_open
@@ -228,7 +227,7 @@ async def _receive_body(
     id = state.files.new()
     path, received = state.files.part(id), False
     try:
-        with translate_os_errors(path, ADVICE), path.open("r+b") as file:
+        with translate_os_errors(path, BOARD_ADVICE), path.open("r+b") as file:
             lock_arriving(file)
             await run_in_threadpool(_reserve, state, sender, most, id)
             digest, size = await _write_body(request, file, state.settings)

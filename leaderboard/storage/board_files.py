@@ -15,8 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ...core.durable import ADVICE, fsync_folder
-from ...core.files import compute_file_sha256, translate_os_errors, write_atomically
+from ...core.files import BOARD_ADVICE, compute_file_sha256, fsync_folder, translate_os_errors, write_atomically
 from ..ledger import Record
 
 INCOMING = "incoming"
@@ -89,9 +88,9 @@ def stage_files(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
     for path, content in sorted(files.items()):
         if problem := find_path_problem(path):
             raise ValueError(f"a record {problem}")
-        write_atomically(staged / path, content, ADVICE)
+        write_atomically(staged / path, content, BOARD_ADVICE)
         folders |= {parent for parent in (staged / path).parents if parent.is_relative_to(staged)}
-    with translate_os_errors(staged, ADVICE):
+    with translate_os_errors(staged, BOARD_ADVICE):
         for folder in sorted(folders):
             fsync_folder(folder)
         fsync_folder(staged.parent)
@@ -101,7 +100,7 @@ def stage_files(board: Path, name: str, files: Mapping[str, bytes]) -> Path:
 
 def publish_files(board: Path, staged: Path, named: Mapping[str, str]) -> None:
     """Move the files that records name from `staged` into place, and delete the rest."""
-    with translate_os_errors(board, ADVICE):
+    with translate_os_errors(board, BOARD_ADVICE):
         for path in sorted(staged.rglob("*")):
             name = path.relative_to(staged).as_posix()
             if path.is_file() and name in named and compute_file_sha256(path) == named[name]:

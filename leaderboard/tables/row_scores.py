@@ -23,10 +23,9 @@ from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.documents import parse_json
-from ...core.durable import ADVICE
 from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, get_first_line
-from ...core.files import append_digest, strip_digest, write_atomically
+from ...core.files import BOARD_ADVICE, append_digest, strip_digest, write_atomically
 from ...core.progress import report_progress
 from ..board_view import BoardView
 from ..entries import ScoredEntry
@@ -113,7 +112,7 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
 
 def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> None:
     """Compute and cache the rows of a run, with the model card of its team."""
-    write_atomically(path, serialise_rows(compute_entry_rows(entry, model), path.name), ADVICE)
+    write_atomically(path, serialise_rows(compute_entry_rows(entry, model), path.name), BOARD_ADVICE)
 
 
 def serialise_rows(rows: EntryRows, file_name: str) -> bytes:

@@ -31,7 +31,7 @@ from ...splits.rows import (
     mark_repeated_inputs,
 )
 from ...splits.schema import Field, Schema
-from ..cache.store import load_or_write_table, map_table, stage_source, write_arrow
+from ..cache.store import load_or_write, map_table, stage_source, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from ..readers import read_tables
 from .expected import ExpectedCounts
@@ -173,7 +173,7 @@ class Source:
         """
         refuse_labels(f"source {self.name}")
         if self.definition.digest:
-            return load_or_write_table(self.cached_at, lambda target: self.write(target, own_folders))
+            return load_or_write(self.cached_at, lambda target: self.write(target, own_folders), map_table)
         with stage_source(f"{self.name}-unpinned") as path:
             self.write(path, own_folders)
             return map_table(path)

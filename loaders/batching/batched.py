@@ -1,4 +1,4 @@
-"""Protocols of a part that gives batches, local or streamed."""
+"""The protocol of a part, for what a part uses itself: PyTorch's streams and exports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class BatchedPart(Protocol):
-    """The rows of a part, in batches. `Part` documents the members."""
+    """The rows of a part, local or streamed. `Part` documents the members."""
 
     @property
     def split(self) -> str: ...
@@ -32,27 +32,6 @@ class BatchedPart(Protocol):
     def schema(self) -> Schema: ...
 
     @property
-    def row_ids(self) -> NDArray[np.uint64]: ...
-
-    def __len__(self) -> int: ...
-
-    def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]: ...
-
-    def batches(self, batch_size: int, *args: Any, **options: Any) -> Iterator[dict[str, NDArray[Any]]]: ...
-
-
-class ColumnarPart(BatchedPart, Protocol):
-    """A part whose columns are read by position."""
-
-    def column(self, name: str, text: Text = "str") -> Column: ...
-
-    def order(self, seed: int | None, epoch: int) -> Order: ...
-
-
-class ExportedPart(BatchedPart, Protocol):
-    """What an export writes of a part."""
-
-    @property
     def label(self) -> str: ...
 
     @property
@@ -62,6 +41,9 @@ class ExportedPart(BatchedPart, Protocol):
     def source(self) -> pa.Table: ...
 
     @property
+    def row_ids(self) -> NDArray[np.uint64]: ...
+
+    @property
     def row_metadata(self) -> dict[str, NDArray[Any]]: ...
 
     @property
@@ -69,6 +51,16 @@ class ExportedPart(BatchedPart, Protocol):
 
     @property
     def corrupted(self) -> NDArray[np.bool_]: ...
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str, text: Text = "str") -> Column: ...
+
+    def order(self, seed: int | None, epoch: int) -> Order: ...
+
+    def resolve_columns(self, columns: Sequence[str] | None) -> tuple[str, ...]: ...
+
+    def batches(self, batch_size: int, *args: Any, **options: Any) -> Iterator[dict[str, NDArray[Any]]]: ...
 
     def select(self, positions: NDArray[Any]) -> Self: ...
 

@@ -41,24 +41,23 @@ class FixedColumn:
     places: Rows | None = None
     override: np.ma.MaskedArray[Any, Any] | None = None
 
-    def take(self, rows: Rows) -> NDArray[Any]:
+    def take(self, rows: Rows | slice) -> NDArray[Any]:
         """Return the values of some rows, in new memory."""
         at = rows if self.places is None else self.places[rows]
         # Opening a split checks its places against the source.
-        values: NDArray[Any] = np.take(self.stored, at, axis=0, mode="clip")
+        values: NDArray[Any] = (
+            self.stored[at].copy() if isinstance(at, slice) else self.stored.take(at, axis=0, mode="clip")
+        )
         if self.override is not None:
             overrides = self.override[rows]
             np.copyto(values, overrides.data, where=~np.ma.getmaskarray(overrides))
         return values
 
-    @property
-    def lies_in_order(self) -> bool:
-        """Whether the rows are in order in memory, so that `view` does not copy."""
-        return self.places is None and self.override is None
-
-    def view(self, start: int, stop: int) -> NDArray[Any]:
-        """Return rows [start, stop) of a column that is in order, read-only and not copied."""
-        view = self.stored[start:stop]
+    def view(self) -> NDArray[Any]:
+        """Return all values; read-only and not copied if they are in order in memory."""
+        if self.places is not None or self.override is not None:
+            return self.take(slice(None))
+        view = self.stored[:]
         view.flags.writeable = False
         return view
 
@@ -130,10 +129,8 @@ def cut_batches(
                 batch[name] = gathered[name][start:stop]
             elif isinstance(column, TextColumn):
                 batch[name] = to_object_array(column.take(rows))
-            elif in_order and column.lies_in_order and len(rows):
-                batch[name] = column.stored[rows[0] : rows[-1] + 1].copy()
             else:
-                batch[name] = column.take(rows)
+                batch[name] = column.take(slice(rows[0], rows[-1] + 1) if in_order and len(rows) else rows)
         yield batch
 
 

@@ -90,30 +90,16 @@ class EncodedFiles:
     def shape(self) -> tuple[int]:
         return (len(self),)
 
-    @cached_property
-    def _chunks(self) -> tuple[list[pa.Array], NDArray[np.int64]]:
-        """The column's chunks, and the index of each one's first value."""
-        chunks = self.stored.chunks
-        return chunks, np.cumsum([0, *map(len, chunks)])[:-1]
-
     def content(self, index: int) -> memoryview:
         """Return one file's content, not copied."""
-        row = int(self.places[index])
-        chunks, starts = self._chunks
-        at = int(np.searchsorted(starts, row, "right")) - 1
-        return memoryview(chunks[at][row - int(starts[at])].as_buffer())
+        return memoryview(self.stored[int(self.places[index])].as_buffer())
 
     def contents(self, places: Sequence[int] | NDArray[np.int64]) -> list[bytes | memoryview]:
         """Return the contents of several files at once."""
         return [self.content(int(index)) for index in places]
 
-    @property
-    def key(self) -> str:
-        """Identifies the contents without reading them, if known; else empty."""
-        return ""
-
     @cached_property
-    def digest(self) -> str:
+    def key(self) -> str:
         """Identifies the contents: the sha256 of the concatenation of each file's length (uint64, little-endian) and
         bytes."""
         return digest_contents(self.content(index) for index in range(len(self)))
@@ -143,7 +129,7 @@ class EncodedFiles:
 
 
 def digest_contents(contents: Iterator[bytes | memoryview]) -> str:
-    """Return the `digest` of files with these contents."""
+    """Return the `key` of files with these contents."""
     hasher = sha256()
     for content in contents:
         hasher.update(len(content).to_bytes(8, "little"))

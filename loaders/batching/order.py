@@ -149,17 +149,14 @@ class GlobalBatches:
         """
         together = max(1, _AHEAD * self.world // self.batch_size)
         for first in range(0, len(steps), together):
-            some = steps[first : first + together]
-            if self.world == 1 and some[-1] - some[0] == len(some) - 1:  # consecutive whole batches
-                begins = some[0] * self.batch_size
-                bounds = [
-                    min((step - some[0]) * self.batch_size, self.rows - begins) for step in range(some[0], some[-1] + 2)
-                ]
-                yield order.at(np.arange(begins, begins + bounds[-1])), bounds
-                continue
-            shares = [self.share(step) for step in some]
+            shares = [self.share(step) for step in steps[first : first + together]]
             bounds = [0, *accumulate(stop - start for start, stop in shares)]
-            yield order.at(np.concatenate([np.arange(start, stop) for start, stop in shares])), bounds
+            first_turn, end = shares[0][0], shares[-1][1]
+            if bounds[-1] == end - first_turn:  # consecutive whole batches
+                turns = np.arange(first_turn, end)
+            else:
+                turns = np.concatenate([np.arange(start, stop) for start, stop in shares])
+            yield order.at(turns), bounds
 
 
 def check_index(what: str, number: int, count_name: str, count: int) -> None:

@@ -1,6 +1,6 @@
 """The pixels of many images, read in pieces: decoded once into the cache, then memory-mapped.
 
-A cache entry (`pictures/<key>.npy`) has the pixels of some images in order. Its key is made from a digest of the
+A cache entry (`images/<key>.npy`) has the pixels of some images in order. Its key is made from a digest of the
 images' files, the side, the interpolation, and the decoder with its version, so each decoder version has its own
 entries. Images that do not fit into the cache are decoded on each read.
 """
@@ -179,7 +179,7 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
     decoded on each read. Raises `BadImage` for an image that cannot be decoded; then nothing is cached."""
     by = load_decoder(name)
     key = _compute_key(files, side, by)
-    path, size = get_cache_root() / "pictures" / f"{key}.npy", len(files) * side * side * 3
+    path, size = get_cache_root() / "images" / f"{key}.npy", len(files) * side * side * 3
     if not len(files):
         return ArrayPixels(np.empty((0, side, side, 3), np.uint8), key)
     why = "" if path.exists() else _explain_too_large(path, size)
@@ -198,10 +198,8 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
 
 
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
-    if isinstance(files, EncodedFiles):
-        images = files.key or files.digest
-    else:
-        images = digest_contents(read_content(files, index) for index in range(len(files)))
+    own = isinstance(files, EncodedFiles)
+    images = files.key if own else digest_contents(read_content(files, index) for index in range(len(files)))
     decides = {"format": 2, "pictures": images, "side": side, "interpolation": INTERPOLATION}
     return compute_identity(decides | {"decoder": by.name, "version": by.version})
 

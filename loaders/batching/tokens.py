@@ -26,6 +26,7 @@ from ...core.progress import log_message, report_progress
 from ..cache.entries import read_cache_limit
 from ..cache.store import load_or_build_table
 from .columns import Column, cut_batches, join_chunks
+from .encoded import digest_contents
 from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
@@ -79,13 +80,8 @@ def tokenise_texts(texts: Texts, by: PinnedTokenizer) -> Tokens:
     """Tokenise texts (n,): memory-mapped from the cache, into which they are tokenised first if needed.
 
     If they do not fit into the cache, a message says so, and they are tokenised into memory."""
-    hasher = sha256()
-    for block in _iterate_blocks(texts):
-        for text in block:
-            content = text.encode()
-            hasher.update(len(content).to_bytes(8, "little"))
-            hasher.update(content)
-    key = compute_identity({"format": 2, "texts": hasher.hexdigest(), "tokenizer": by.digest})
+    digest = digest_contents(text.encode() for block in _iterate_blocks(texts) for text in block)
+    key = compute_identity({"format": 2, "texts": digest, "tokenizer": by.digest})
     read_cache_limit()  # raises an error for an invalid limit before any work
     plain = re.sub(r"[^A-Za-z0-9_.-]", "-", by.name).strip("-.") or "tokenizer"
     path = get_cache_root() / "tokens" / f"{plain}-{key[:16]}.arrow"

@@ -112,17 +112,12 @@ def is_intact(path: Path) -> bool:
 
 def load_or_build_table(path: Path, build: Callable[[], pa.Table]) -> pa.Table:
     """Return the Arrow table stored at `path`, memory-mapped; built and stored first if it is absent or damaged."""
-    return load_or_write_table(path, lambda target: write_arrow(build(), target))
-
-
-def load_or_write_table(path: Path, write: Callable[[Path], object]) -> pa.Table:
-    """Return the table of the Arrow file at `path`, memory-mapped. If it is absent or damaged, `write` first writes it,
-    to a temporary file that is flushed and renamed."""
-    return load_or_write(path, write, map_table)
+    return load_or_write(path, lambda target: write_arrow(build(), target), map_table)
 
 
 def load_or_write(path: Path, write: Callable[[Path], object], read: Callable[[Path], T]) -> T:
-    """Return `read(path)`; the file is written first, as in `load_or_write_table`, if it is absent or damaged."""
+    """Return `read(path)`. If the file is absent or damaged, `write` first writes it, to a temporary file that is
+    flushed and renamed."""
     read_cache_limit()  # raises an error for an invalid limit before any work
     built = False
     while True:

@@ -22,7 +22,7 @@ from ...core.errors import FarshiftError
 from ...core.files import get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
 from ...splits.rows import compute_row_digests, find_occurrence_numbers, get_digest_prefixes
-from ..batching.batched import ExportedPart
+from ..batching.batched import BatchedPart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ TYPES = {
 """The Arrow types of the checksums' columns other than labels."""
 
 
-def describe_export(part: ExportedPart) -> dict[str, Any]:
+def describe_export(part: BatchedPart) -> dict[str, Any]:
     """Describe the origin of an export: split, manifest identity, part, rows (their number, and the sha256 of their ids
     as 64-bit little-endian numbers in order, which distinguishes a selection), and the fields of the source."""
     return {
@@ -58,7 +58,7 @@ def describe_export(part: ExportedPart) -> dict[str, Any]:
     }
 
 
-def iterate_blocks(part: ExportedPart) -> Iterator[pa.Table]:
+def iterate_blocks(part: BatchedPart) -> Iterator[pa.Table]:
     """Yield the part's rows in order, as tables of about 64 MB that are in memory one at a time; at least one."""
     first = part.select(np.arange(min(len(part), 1024))).arrow()
     row_bytes = max(1, first.nbytes // max(1, first.num_rows))
@@ -67,7 +67,7 @@ def iterate_blocks(part: ExportedPart) -> Iterator[pa.Table]:
         yield part.select(np.arange(start, min(start + rows, len(part)))).arrow().combine_chunks()
 
 
-def compute_checksums(part: ExportedPart, written: pa.Table) -> pa.Table:
+def compute_checksums(part: BatchedPart, written: pa.Table) -> pa.Table:
     """Compute the checksums of a part's rows; `written` is `part.arrow()`, the rows as exported."""
     import pyarrow as pa
 
@@ -102,7 +102,7 @@ def make_manifest_rows(rows: pa.Table, part: str) -> pa.Table:
     return rows.select(names).append_column("check", check).append_column("part", pa.repeat(part, rows.num_rows))
 
 
-def write_parquet(part: ExportedPart, out: Path | str) -> Path:
+def write_parquet(part: BatchedPart, out: Path | str) -> Path:
     """Write the part to the file `out`, zstd-compressed and atomically.
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
@@ -129,7 +129,7 @@ def write_parquet(part: ExportedPart, out: Path | str) -> Path:
     return target
 
 
-def _write_table(part: ExportedPart, sink: BinaryIO, label: str) -> None:
+def _write_table(part: BatchedPart, sink: BinaryIO, label: str) -> None:
     import pyarrow.parquet as pq
 
     shapes: dict[str, Any] = {field.name: list(field.shape) for field in part.schema.fields if field.shape}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.errors import MissingExtra
 from ...splits.schema import Field
-from ..batching.batched import ExportedPart
+from ..batching.batched import BatchedPart
 from .content import describe_export
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LARGEST_OFFSET = 2**31 - 1
 
 
-def to_hf(part: ExportedPart) -> Dataset:
+def to_hf(part: BatchedPart) -> Dataset:
     """Return the part as a `datasets.Dataset` over the memory of `Part.arrow`; its columns are `Part.columns`.
 
     Features: scalars keep their type; a label with class names is a `ClassLabel`; a tensor of one dimension is a list

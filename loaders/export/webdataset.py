@@ -24,7 +24,7 @@ from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
 from ...splits.schema import Field
-from ..batching.batched import ExportedPart
+from ..batching.batched import BatchedPart
 from .content import compute_checksums, describe_export, iterate_blocks
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _ADVICE = "choose another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
-def write(part: ExportedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
+def write(part: BatchedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) -> Path:
     """Write the part to a new folder `out`, atomically. Returns the folder.
 
     `<source>-<split>-<part>-000000.tar` ..: shards of at most `shard_bytes` (at least one row). They are reproducible
@@ -68,7 +68,7 @@ def write(part: ExportedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) -
     return target
 
 
-def _write_shards(part: ExportedPart, folder: Path, shard_bytes: int) -> None:
+def _write_shards(part: BatchedPart, folder: Path, shard_bytes: int) -> None:
     stem = f"{part.split.partition('@')[0].replace('/', '-')}-{part.name}"
     shards, done = _ShardWriter(folder, stem, shard_bytes), 0
     checked: list[pa.Table] = []
@@ -96,7 +96,7 @@ def name_member_extension(field: Field) -> str:
     return f"{field.name}.bin" if field.item == "bytes" else "json"
 
 
-def _iterate_samples(block: pa.Table, part: ExportedPart) -> Iterator[tuple[str, dict[str, bytes]]]:
+def _iterate_samples(block: pa.Table, part: BatchedPart) -> Iterator[tuple[str, dict[str, bytes]]]:
     """Each row's key and members, by extension."""
     import pyarrow as pa
 
@@ -191,7 +191,7 @@ def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]
     pq.write_table(table, path, compression="zstd")
 
 
-def _has_export(target: Path, part: ExportedPart, shard_bytes: int) -> bool:
+def _has_export(target: Path, part: BatchedPart, shard_bytes: int) -> bool:
     """Whether the folder has this export, each file checked by sha256. Raises `FarshiftError` if it has anything
     else."""
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):

@@ -136,7 +136,7 @@ class StreamedFiles(EncodedFiles):
         values = join_chunks(self.part.select(rows).load((self.name,)).source[self.name])
         return [memoryview(values[row].as_buffer()) for row in back.tolist()]
 
-    @property
+    @cached_property
     def key(self) -> str:
         """By the manifest, against which every row is verified, and the selected rows."""
         rows = blake2b(self.part.row_ids.tobytes(), digest_size=16).hexdigest()

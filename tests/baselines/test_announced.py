@@ -28,7 +28,7 @@ def column(files: list[bytes]) -> np.ndarray:
 
 
 def entries(cache: Path) -> list[str]:
-    return sorted(path.name for path in (cache / "pictures").glob("*.npy"))
+    return sorted(path.name for path in (cache / "images").glob("*.npy"))
 
 
 def fitted() -> Baseline:

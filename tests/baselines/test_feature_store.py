@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from farshift.baselines.encoding import feature_store
 from farshift.baselines.encoding.feature_store import FeatureStore
-from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
+from farshift.loaders.cache.entries import clear_cache, list_contents, verify_cache
 from filelock import FileLock
 
 WIDTH = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from farshift.loaders.cache.store import make_write_options
-from PIL import Image
+from loaders_pictures import made
 
 WORKERS = 2
 GOAL = 700
@@ -56,7 +55,7 @@ def measured(before, work):
     watcher = threading.Thread(target=watch); watcher.start()
     start = time.perf_counter(); work(); took = time.perf_counter() - start
     stop.set(); watcher.join()
-    print(f"{before:.0f} {peak:.0f} {took:.0f}")
+    print(before, peak, took)
 """
 
 _LOADER = """
@@ -98,33 +97,40 @@ def encoded_epochs(folder: Path, count: int) -> None:
         ("training, decoded into the cache", _TRAINING, ""),
         ("training, decoded on the fly", _TRAINING, "1kB"),
     ):
-        done = subprocess.run(
-            [sys.executable, "-c", _COMMON + code.replace("WORKERS", str(WORKERS)), str(path)],
-            capture_output=True,
-            text=True,
-            env={**_environment(folder, name), "FARSHIFT_CACHE_LIMIT": limit},
-        )
-        if done.returncode:
-            raise SystemExit(done.stderr)
-        before, peak, took = done.stdout.split()[-3:]
-        print(f"{name:>42} {peak:>6} MB at most, {before} MB before the epoch; {took} s   goal: {GOAL} MB")
+        environment = {"FARSHIFT_CACHE": str(folder / "memory-cache" / name.replace(" ", "-"))}
+        code = code.replace("WORKERS", str(WORKERS))
+        before, peak, took = measure_epoch(code, path, environment | {"FARSHIFT_CACHE_LIMIT": limit})
+        print(f"{name:>42} {peak:6.0f} MB at most, {before:.0f} MB before the epoch; {took:.0f} s   goal: {GOAL} MB")
     path.unlink()
 
 
-def _environment(folder: Path, name: str) -> dict[str, str]:
-    return os.environ | {"FARSHIFT_CACHE": str(folder / "memory-cache" / name.replace(" ", "-"))}
+def measure_epoch(code: str, path: Path, environment: dict[str, str] | None = None) -> tuple[float, float, float]:
+    """Megabytes that no file backs before the epoch of `code` over the table at `path`, and at most; its seconds."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COMMON + code, str(path)],
+        capture_output=True,
+        text=True,
+        env=os.environ | (environment or {}),
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    before, peak, took = map(float, done.stdout.split()[-3:])
+    return before, peak, took
+
+
+def write_record_batch(path: Path, table: pa.Table) -> None:
+    """An Arrow file of one record batch."""
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
+    ):
+        writer.write_table(table, max_chunksize=table.num_rows)
 
 
 def _write(path: Path, count: int) -> int:
     """One record batch of JPEGs, by big writes, never whole in memory: 256 different pictures, each file made another
     by the bytes after its end."""
-    draw, pictures = np.random.default_rng(0), []
-    for _ in range(256):
-        coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((176, 176))
-        pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (176, 176, 3))
-        out = io.BytesIO()
-        Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=85)
-        pictures.append(out.getvalue())
+    pictures = made(256, 176)
     raw, sizes = path.with_suffix(".raw"), np.zeros(count + 1, np.int64)
     with raw.open("wb") as file:
         for row in range(count):
@@ -138,10 +144,6 @@ def _write(path: Path, count: int) -> int:
             "row_id": np.arange(count, dtype=np.uint64),
         }
     )
-    with (
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
-    ):
-        writer.write_table(table, max_chunksize=count)
+    write_record_batch(path, table)
     raw.unlink()
     return int(sizes.sum())

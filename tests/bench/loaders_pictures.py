@@ -16,7 +16,7 @@ import pyarrow as pa
 from farshift.core.files import get_cache_root
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.pixels import open_pixels
-from farshift.loaders.cache.contents import clear_cache
+from farshift.loaders.cache.entries import clear_cache
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 from PIL import Image
@@ -25,34 +25,26 @@ SIDE, BATCH = 224, 64
 SMALL = 60_000
 
 
-def made(count: int) -> list[bytes]:
-    """JPEGs of 256 x 256: smooth shapes and some noise, about 20 kB each."""
+def made(count: int, side: int = 256) -> list[bytes]:
+    """JPEGs: smooth shapes and some noise, about 20 kB each of 256 x 256."""
     draw, result = np.random.default_rng(0), []
     for _ in range(count):
-        coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((256, 256))
-        pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (256, 256, 3))
+        coarse = Image.fromarray(draw.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize((side, side))
+        pixels = np.asarray(coarse).astype(int) + draw.integers(-16, 17, (side, side, 3))
         out = io.BytesIO()
         Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(out, "JPEG", quality=85)
         result.append(out.getvalue())
     return result
 
 
-def median(work: Callable[[], Any], rounds: int) -> float:
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def interleaved(works: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     times: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds + 1):
         for name, work in works.items():
-            took = median(work, 1)
+            start = time.perf_counter()
+            work()
             if turn:
-                times[name].append(took)
+                times[name].append(time.perf_counter() - start)
     return {name: statistics.median(result) for name, result in times.items()}
 
 
@@ -70,7 +62,7 @@ def decoding(count: int) -> None:
     cores = os.cpu_count() or 1
 
     def into_the_cache() -> None:
-        clear_cache(["pictures"])
+        clear_cache(["images"])
         open_pixels(files, SIDE)
 
     with ProcessPoolExecutor(cores) as pool:
@@ -97,7 +89,7 @@ def decoding(count: int) -> None:
 def _epoch(files: list[bytes]) -> None:
     """A shuffled epoch from the decoded cache, and fancy indexing of the same file as a memmap."""
     pixels = open_pixels(files, SIDE)
-    plain = np.load(next((get_cache_root() / "pictures").glob("*.npy")), mmap_mode="r")
+    plain = np.load(next((get_cache_root() / "images").glob("*.npy")), mmap_mode="r")
     order = np.random.default_rng(1).permutation(len(files))
     room = np.empty((BATCH, *plain.shape[1:]), np.uint8)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -12,38 +10,17 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 from farshift.loaders.cache import store
-from farshift.loaders.cache.store import make_write_options
+from loaders_memory import measure_epoch, write_record_batch
 from loaders_rows import BATCH, PIXELS, Rows
 
-_MEMORY = """
-import resource, sys, threading, time
-from pathlib import Path
-import numpy as np
-import pyarrow as pa
-from farshift.loaders.part import Part
-from farshift.splits.schema import Field, Schema
-
-def anonymous():
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
-
-table = pa.ipc.open_file(pa.memory_map(sys.argv[1])).read_all()
+_EPOCH = """
 schema = Schema((Field("image", "uint8[3072]", "input"), Field("label", "int64", "label")))
-part = Part("bench/large", "0" * 64, "train", schema, "label", table, np.arange(table.num_rows), {})
+part = Part("bench/large", "0" * 64, "train", schema, "label", table, np.arange(count), {})
 for _ in part.select(np.arange(1000)).batches(256, columns=["image", "label"]):
     pass
-before, peak, stop = anonymous(), 0.0, threading.Event()
-def watch():
-    global peak
-    while not stop.wait(0.01):
-        peak = max(peak, anonymous())
-watcher = threading.Thread(target=watch); watcher.start()
-start = time.perf_counter()
-seen = sum(len(batch["label"]) for batch in part.batches(256, seed=SEED, columns=["image", "label"]))
-took = time.perf_counter() - start
-stop.set(); watcher.join()
-assert seen == table.num_rows
-print(f"{peak - before:.0f} {took:.1f}")
+def epoch():
+    assert sum(len(batch["label"]) for batch in part.batches(256, seed=SEED, columns=["image", "label"])) == count
+measured(anonymous(), epoch)
 """
 
 
@@ -83,14 +60,11 @@ def large_epoch(folder: Path, gigabytes: float) -> None:
     count = int(gigabytes * 1e9 / (PIXELS + 8))
     _write_large(path, count)
     for seed in ("None", "1"):
-        done = subprocess.run(
-            [sys.executable, "-c", _MEMORY.replace("SEED", seed), str(path)], capture_output=True, text=True, check=True
-        )
-        peak, took = done.stdout.split()
+        before, peak, took = measure_epoch(_EPOCH.replace("SEED", seed), path)
         order = "in order" if seed == "None" else "shuffled"
         print(
-            f"\nan epoch over {path.stat().st_size / 1e9:.1f} GB ({count:,} images), {order}: {took} s, "
-            f"{peak} MB of memory beyond the mapped file (goal: 300 MB)"
+            f"\nan epoch over {path.stat().st_size / 1e9:.1f} GB ({count:,} images), {order}: {took:.1f} s, "
+            f"{peak - before:.0f} MB of memory beyond the mapped file (goal: 300 MB)"
         )
     path.unlink()
 
@@ -111,9 +85,5 @@ def _write_large(path: Path, count: int) -> None:
             "row_id": np.arange(count, dtype=np.uint64),
         }
     )
-    with (
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema, options=make_write_options()) as writer,
-    ):
-        writer.write_table(table, max_chunksize=count)
+    write_record_batch(path, table)
     raw.unlink()

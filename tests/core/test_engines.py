@@ -1,4 +1,5 @@
-"""Engines: the same results wherever jobs run; no more is started than may be held; nothing outlives its caller."""
+"""Engines: the same results wherever jobs run; no more is started than may be held; nothing outlives its caller;
+a training has a thread for each free core."""
 
 from __future__ import annotations
 
@@ -12,8 +13,10 @@ from concurrent.futures import Future
 from typing import Any
 
 import pytest
+import torch
 from farshift import FarshiftError
-from farshift.core.engines import Engine, Local, Needs, iterate_outcomes, map_jobs, open_engine, run_in_order
+from farshift.core import engines
+from farshift.core.engines import Engine, Local, Needs, iterate_outcomes, map_jobs, open_engine
 from farshift.core.errors import UnknownName
 
 
@@ -86,16 +89,17 @@ class Counting(Engine):
 @pytest.mark.parametrize("workers", [1, 3])
 def test_no_more_is_started_than_may_be_held(workers):
     engine = Counting(workers)
-    assert list(run_in_order(engine, cube, range(-9, 0))) == [number**3 for number in range(-9, 0)]
+    outcomes = list(iterate_outcomes(engine, cube, range(-9, 0), in_order=True))
+    assert outcomes == [(place, number**3, None) for place, number in enumerate(range(-9, 0))]
     assert sorted(outcome.position for outcome in iterate_outcomes(engine, cube, range(-9, 0))) == list(range(9))
     assert engine.most == 2 * workers
     assert not engine.stopped
 
 
-@pytest.mark.parametrize("use", [run_in_order, iterate_outcomes])
-def test_a_caller_that_stops_early_ends_what_is_under_way(use):
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_caller_that_stops_early_ends_what_is_under_way(in_order):
     engine = Counting(2)
-    results = use(engine, cube, range(9))
+    results = iterate_outcomes(engine, cube, range(9), in_order)
     next(results)
     results.close()
     assert engine.stopped
@@ -156,3 +160,44 @@ def test_ctrl_c_ends_worker_processes_at_once_and_silently(tmp_path):
         os.killpg(process.pid, signal.SIGINT)
         out, errors = process.communicate(timeout=120)
     assert (out, "Traceback" in errors) == ("interrupted\n", False)
+
+
+@pytest.fixture
+def cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four cores, and no number of threads in the environment."""
+    monkeypatch.setattr(engines, "count_usable_cores", lambda: 4)
+    for name in engines.THREADS:
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(("busy", "count"), [(0.0, 0), (0.4, 0), (1.2, 3), (2.9, 1), (4.0, 1)])
+def test_a_training_has_a_thread_for_each_free_core(cores: None, busy: float, count: int) -> None:
+    assert engines.choose_threads(busy) == count
+    assert engines.describe_busy_cores(busy).startswith(f"{busy} of 4 cores are busy" if count else "")
+
+
+def test_a_number_of_threads_in_the_environment_stays(cores: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert engines.choose_threads(4.0) == 0
+    assert engines.describe_busy_cores(4.0) == ""
+
+
+def test_the_cores_in_use_are_measured_on_every_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0.0 <= engines.measure_busy_cores() <= engines.count_usable_cores()
+
+    def refuse() -> tuple[int, int]:
+        raise FileNotFoundError("/proc/stat")
+
+    monkeypatch.setattr(engines, "_read_processor_times", refuse)
+    assert engines.measure_busy_cores() == 0.0
+
+
+def test_a_run_on_busy_cores_says_how_many_threads_it_takes(cores, monkeypatch, command, tmp_path) -> None:
+    monkeypatch.setattr(engines, "measure_busy_cores", lambda: 3.4)
+    before = torch.get_num_threads()
+    given = ("run", "mlp", "--on", "vowel/speakers", "--seeds", "1", "--steps", "2")
+    done = command(*given, "--out", tmp_path / "run")
+    assert "3.4 of 4 cores are busy: training takes 1 thread (OMP_NUM_THREADS sets the number)" in done.stderr
+    assert torch.get_num_threads() == before
+    assert "3.4 of 4 cores are busy" in command(*given, "--dry-run").stderr
+    assert "3.4 of 4 cores are busy" in " ".join(command("doctor").stdout.split())

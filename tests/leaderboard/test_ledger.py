@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import x25519
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from farshift import FarshiftError
 from farshift.core.canonical import to_canonical_json
-from farshift.core.durable import read_private, write_private
+from farshift.core.files import read_private, write_private
 from farshift.leaderboard.ledger import Record
 from farshift.leaderboard.ledger.keys import SigningKey, create_key, is_signed_by
 from farshift.leaderboard.ledger.record import GENESIS, find_chain_problems, hash_record, read_line

@@ -11,8 +11,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.core.errors import UnknownName
 from farshift.core.files import hold_lock
-from farshift.loaders.cache.contents import clear_cache, list_contents, verify_cache
-from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.cache.entries import clear_cache, list_contents, list_entries, verify_cache
 from farshift.loaders.cache.store import load_or_build_table, load_or_write, write_marker
 
 DAY = 86_400
@@ -52,9 +51,9 @@ def full(cache: Path) -> Path:
     aged(cache / "trees" / f"{'ef' * 20}.ok", 55)
     stored(cache, "sources/made-v1-0123-45.arrow", days=50)
     stored(cache, "splits/made-split-0123-45.arrow", days=40)
-    kept(cache, f"pictures/{digest}.npy")
-    write_marker(cache / "pictures" / f"{digest}.npy", "f" * 64)
-    aged(cache / "pictures" / f"{digest}.npy.ok", 25)
+    kept(cache, f"images/{digest}.npy")
+    write_marker(cache / "images" / f"{digest}.npy", "f" * 64)
+    aged(cache / "images" / f"{digest}.npy.ok", 25)
     stored(cache, "features/resnet-50-0123456789abcdef/0123.arrow", days=22)
     stored(cache, "tokens/bert-0123456789abcdef.arrow", days=21)
     kept(cache, f"responses/cd/{'cd' * 32}.json", days=10)
@@ -140,8 +139,8 @@ def test_verify_passes_over_what_is_being_written(cache):
 def test_clear_takes_the_kinds_and_ages_that_were_named(full):
     assert [entry.kind for entry in clear_cache(older_than=45).removed] == ["files", "trees", "sources"]
     assert [entry.kind for entry in clear_cache(["images", "splits"], older_than=35).removed] == ["splits"]
-    assert left(full) == ["pictures", "features", "tokens", "responses"]
-    assert [entry.kind for entry in clear_cache(["images"]).removed] == ["pictures"]
+    assert left(full) == ["images", "features", "tokens", "responses"]
+    assert [entry.kind for entry in clear_cache(["images"]).removed] == ["images"]
 
 
 def test_responses_go_only_by_name_or_with_everything(full):

@@ -19,7 +19,7 @@ from farshift.core.files import compute_file_sha256
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import fetch_file
 from farshift.loaders.cache import store
-from farshift.loaders.cache.contents import verify_cache
+from farshift.loaders.cache.entries import verify_cache
 from farshift.loaders.cache.store import is_intact, load_or_build_table, use_verify_mode
 from farshift.splits.manifest import FilePin
 from support import Heard

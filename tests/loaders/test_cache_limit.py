@@ -12,8 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from farshift import FarshiftError, load
-from farshift.loaders.cache.contents import clear_cache
-from farshift.loaders.cache.entries import REMADE, format_size, list_entries, parse_size, read_cache_limit
+from farshift.loaders.cache.entries import REMADE, clear_cache, format_size, list_entries, parse_size, read_cache_limit
 from farshift.loaders.cache.store import is_intact, load_or_build_table
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,7 +120,7 @@ import numpy as np, pyarrow as pa
 from hashlib import sha256
 from pathlib import Path
 from farshift.loaders.cache.store import is_intact, hold_lock, write_marker, load_or_build_table, write_atomically
-from farshift.loaders.cache.contents import clear_cache
+from farshift.loaders.cache.entries import clear_cache
 cache, seed, calls = Path(os.environ["FARSHIFT_CACHE"]), int(sys.argv[1]), int(sys.argv[2])
 draw = np.random.default_rng(seed)
 print("begun", flush=True)

@@ -8,7 +8,7 @@ import farshift.loaders.part
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift import FarshiftError, load
+from farshift import load
 from farshift.loaders.part import Part
 from hypothesis import given
 from hypothesis import strategies as st
@@ -140,8 +140,3 @@ def test_a_corrupted_text_label_is_read_as_it_was_given():
     assert spoilt.true_labels().tolist() == part.true_labels().tolist()
     assert np.concatenate([batch[part.label] for batch in spoilt.batches(16)]).tolist() == expected
     assert spoilt.numpy()["corrupted"].tolist() == (~mask).tolist()
-
-
-def test_an_unknown_form_of_text_is_refused():
-    with pytest.raises(FarshiftError, match="text must be 'codes' or 'str', not 'utf8'"):
-        load("scan/length").batches(10, text="utf8")

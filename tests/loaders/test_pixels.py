@@ -78,7 +78,7 @@ def test_other_pictures_sides_orders_and_versions_have_entries_of_their_own(cach
     by = load_decoder()
     monkeypatch.setattr(pixels, "load_decoder", lambda name: Decoder(name, "Pillow 0.0", by.decode))
     keys.add(pixels.open_pixels(FILES, 8).key)
-    assert len(keys) == len(list_entries("pictures")) == 5
+    assert len(keys) == len(list_entries("images")) == 5
 
 
 def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache, monkeypatch):
@@ -91,7 +91,7 @@ def test_what_would_not_fit_is_decoded_when_it_is_read_and_a_line_says_so(cache,
     rows = np.array([7, 1])
     np.testing.assert_array_equal(result.take(rows), decode_images(FILES, 8)[rows])
     np.testing.assert_array_equal(np.concatenate(list(pixels.iterate_pieces(result))), decode_images(FILES, 8))
-    assert not list_entries("pictures")
+    assert not list_entries("images")
     monkeypatch.delenv("FARSHIFT_CACHE_LIMIT")
     assert pixels.open_pixels(FILES, 8).key == result.key
 
@@ -101,7 +101,7 @@ def test_a_picture_that_cannot_be_decoded_is_named_and_leaves_nothing(cache):
     with pytest.raises(BadImage, match="image 20 of 40 cannot be decoded") as refused:
         pixels.open_pixels(broken, 8)
     assert refused.value.position == 20
-    assert not list_entries("pictures")
+    assert not list_entries("images")
 
 
 def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
@@ -132,11 +132,11 @@ def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert log.exists()
-    assert not [path for path in (cache / "pictures").glob("*.npy")]
+    assert not [path for path in (cache / "images").glob("*.npy")]
     position.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "0"))
     result = pixels.open_pixels(FILES, 8, "slow")
     np.testing.assert_array_equal(result.take(np.arange(40)), decode_images(FILES, 8))
-    assert sorted(path.suffix for path in (cache / "pictures").iterdir()) == [".lock", ".npy", ".ok"]
+    assert sorted(path.suffix for path in (cache / "images").iterdir()) == [".lock", ".npy", ".ok"]
 
 
 def test_a_decoder_that_there_is_not_is_refused():

@@ -23,8 +23,7 @@ from farshift.loaders.batching.tokens import (
     load_tokenizer,
     tokenise_texts,
 )
-from farshift.loaders.cache.contents import clear_cache
-from farshift.loaders.cache.entries import list_entries
+from farshift.loaders.cache.entries import clear_cache, list_entries
 from filelock import FileLock
 from support import Heard
 

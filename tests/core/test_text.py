@@ -1,14 +1,16 @@
-"""Text of strangers as a terminal or a page shows it: nothing is left that would be obeyed or hidden."""
+"""Messages count one thing as one; of the text of strangers nothing is left that would be obeyed or hidden."""
 
 from __future__ import annotations
 
 import json
 import unicodedata
 
+import farshift as fs
 import pytest
-from farshift.core.text import LINES, escape_untrusted, escape_untrusted_json
+from farshift.core.text import LINES, escape_untrusted, escape_untrusted_json, format_count
 from hypothesis import given
 from hypothesis import strategies as st
+from made_runs import ON
 
 texts = st.text(st.characters(exclude_categories=()))
 OBEYED = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -48,3 +50,13 @@ def test_a_json_document_says_the_same(text):
 )
 def test_what_is_not_shown_is_written_out(text, shown):
     assert escape_untrusted(text) == shown
+
+
+def test_one_is_singular_and_more_or_none_plural():
+    assert [format_count(number, "entry", "entries") for number in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
+    assert format_count(1000, "row") == "1,000 rows"
+
+
+def test_replicates_of_one_seed_are_over_one_seed(tmp_path):
+    run = fs.evaluate(lambda seed: lambda batch: batch["a"], on=ON, seeds=1, out=tmp_path / "run")
+    assert fs.replicates(run)["replicates"] == "1 seed"
