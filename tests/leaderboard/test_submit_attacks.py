@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier
 
 import pytest
@@ -14,14 +13,8 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as submitting
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from support import one_line_error
-
-
-@pytest.fixture(scope="module")
-def file(runs, tmp_path_factory) -> Path:
-    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.mark.attack("entrant", "one file submitted three times at once")
