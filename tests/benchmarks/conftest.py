@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from endpoint_cases import KEY
 from interop_cases import echo_home
+from llm_server import Llm, llm
+
+
+@pytest.fixture
+def server(cache: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Llm]:
+    """A language model behind an endpoint, and the key for it."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with llm() as site:
+        yield site
 
 
 @pytest.fixture(scope="module")

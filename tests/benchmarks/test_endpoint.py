@@ -10,45 +10,13 @@ import threading
 import time
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
+from endpoint_cases import TASK, model, prompt, words
 from farshift import Failed, FarshiftError
 from farshift.benchmarks.adapters import openai_endpoint
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.definition import PromptPin
 from farshift.benchmarks.harness.factory import find_model
-from farshift.benchmarks.model import Task
-from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import ModelError, Unavailable, UnknownName
-from llm_server import llm
-
-TASK = Task("sequence", ("word",), "said")
-
-
-def prompt(**changes):
-    settled = {
-        "instruction": "Say it.",
-        "example": "",
-        "query": "Word: {word}",
-        "extraction": {"name": "whole", "version": 1},
-        "max_tokens": 7,
-    }
-    return Prompt(PromptPin.model_validate(settled | changes), TASK, ())
-
-
-def words(*texts):
-    return {"word": np.array(texts, object)}
-
-
-def model(server, seed=0, asked_by=None, **options):
-    factory = from_spec(f"tiny@{server.url}", options)
-    return factory(seed, TASK, "cpu", asked_by or prompt())
-
-
-@pytest.fixture
-def server(cache):
-    with llm() as site:
-        yield site
 
 
 def test_each_row_gets_its_own_answer_in_order_whoever_answers_first(server):
@@ -168,14 +136,13 @@ def test_a_model_can_be_asked_where_an_event_loop_runs_already(server):
     assert asyncio.run(notebook()) == ["a"]
 
 
-def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server):
+def test_an_interrupt_stops_at_once_and_what_was_answered_is_kept(server, cache):
     server.faults_of = {"slow": ["always", "late"]}
     requested = model(server, concurrency="4")
 
     def interrupt():
-        while len(server.requests) < 4 or server.at_once > 2:
-            time.sleep(0.01)
-        time.sleep(0.5)  # the fast answers arrive
+        while len(server.requests) < 4 or len(list((cache / "responses").rglob("*.json"))) < 2:
+            time.sleep(0.01)  # until the fast answers are kept
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

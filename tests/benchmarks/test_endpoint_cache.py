@@ -5,41 +5,15 @@ from __future__ import annotations
 import multiprocessing
 from dataclasses import replace
 
-import numpy as np
 import pytest
+from endpoint_cases import KEY, TASK, model, prompt, words
 from farshift import Failed
 from farshift.benchmarks.adapters.openai_endpoint import Response, cache_response, from_spec, read_cached_response
-from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.model import Task
-from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.canonical import compute_identity
 from farshift.core.errors import ModelError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llm_server import llm
-
-TASK = Task("sequence", ("word",), "said")
-KEY = "secret-of-many-letters"
-
-
-def prompt(**changes):
-    settled = {"example": "", "query": "Say {word}", "extraction": {"name": "whole", "version": 1}}
-    return Prompt(PromptPin.model_validate(settled | changes), TASK, ())
-
-
-def words(*texts):
-    return {"word": np.array(texts, object)}
-
-
-def model(url, seed=0, asked_by=None, name="tiny", **options):
-    return from_spec(f"{name}@{url}", options)(seed, TASK, "cpu", asked_by or prompt())
-
-
-@pytest.fixture
-def server(cache, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with llm() as site:
-        yield site
 
 
 def files(cache):
@@ -47,26 +21,28 @@ def files(cache):
 
 
 def test_a_response_is_asked_for_once(server, cache):
-    assert model(server.url).predict(words("a", "b")) == ["a", "b"]
+    assert model(server).predict(words("a", "b")) == ["a", "b"]
     server.answer = lambda text: "other"
-    again = model(server.url)
+    again = model(server)
     assert again.predict(words("b", "a", "c")) == ["b", "a", "other"]
     assert len(server.requests) == 3
-    assert again.remarks() | {"prompt_tokens": 6, "completion_tokens": 3, "requests": 1, "cached": 2} == again.remarks()
+    assert (
+        again.remarks() | {"prompt_tokens": 12, "completion_tokens": 3, "requests": 1, "cached": 2} == again.remarks()
+    )
     assert len(files(cache)) == 3
 
 
 def test_a_cached_run_needs_neither_endpoint_nor_key(cache, monkeypatch):
     with llm() as site:
-        model(site.url).predict(words("a"))
+        model(site).predict(words("a"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
-    assert model(site.url, api_key_env="NOT_SET").predict(words("a")) == ["a"]
+    assert model(site, api_key_env="NOT_SET").predict(words("a")) == ["a"]
 
 
 def test_the_cache_can_be_switched_off(server, cache):
     for _ in range(2):
-        model(server.url, cache="off").predict(words("a"))
+        model(server, cache="off").predict(words("a"))
     assert len(server.requests) == 2
     assert files(cache) == []
 
@@ -91,23 +67,23 @@ CHANGES = [
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
 def test_changing_any_one_thing_asks_again(server, change):
-    model(server.url).predict(words("a"))
-    model(server.url, **change).predict(words("a"))
+    model(server).predict(words("a"))
+    model(server, **change).predict(words("a"))
     assert len(server.requests) == 2
 
 
 def test_another_endpoint_is_asked_itself(server):
-    model(server.url).predict(words("a"))
+    model(server).predict(words("a"))
     with llm(lambda text: "other") as other:
-        assert model(other.url).predict(words("a")) == ["other"]
+        assert model(other).predict(words("a")) == ["other"]
 
 
 @pytest.mark.parametrize(
     "option", [{"concurrency": "1"}, {"retries": "0"}, {"timeout": "9"}, {"requests_per_minute": "9999"}]
 )
 def test_what_decides_no_response_asks_nothing_again(server, option):
-    model(server.url).predict(words("a"))
-    model(server.url, **option).predict(words("a"))
+    model(server).predict(words("a"))
+    model(server, **option).predict(words("a"))
     assert len(server.requests) == 1
 
 
@@ -116,7 +92,7 @@ def test_what_decides_no_response_asks_nothing_again(server, option):
 )
 def test_only_good_responses_are_kept(server, cache, fault):
     server.faults_of = {"bad": ["always", fault]}
-    requested = model(server.url, retries="0")
+    requested = model(server, retries="0")
     try:
         assert isinstance(requested.predict(words("bad", "good"))[0], Failed)
     except ModelError:
@@ -128,7 +104,7 @@ def test_only_good_responses_are_kept(server, cache, fault):
 
 def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(server, cache):
     server.faults_of = {"bad": ["key"], "again": ["echo"]}
-    requested = model(server.url)
+    requested = model(server)
     result = requested.predict(words("a", "bad", "again"))
     assert result[2] == "as Bearer *** says"
     factory = from_spec(f"tiny@{server.url}", {})

@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 
-import numpy as np
 import pytest
+from endpoint_cases import KEY, model, words
 from farshift import Failed
-from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.benchmarks.definition import PromptPin
-from farshift.benchmarks.model import Task
-from farshift.benchmarks.prompting.prompt import Prompt
 from farshift.core.errors import ModelError
 from llm_server import llm
 
-TASK = Task("sequence", ("word",), "said")
-PROMPT = Prompt(
-    PromptPin.model_validate({"example": "", "query": "Say {word}", "extraction": {"name": "whole", "version": 1}}),
-    TASK,
-    (),
-)
-KEY = "secret-of-many-letters"
-
-
-def words(*texts):
-    return {"word": np.array(texts, object)}
-
-
-def model(url, retries="0", **options):
-    return from_spec(f"tiny@{url}", {"retries": retries, **options})(0, TASK, "cpu", PROMPT)
-
-
-@pytest.fixture
-def server(cache, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with llm() as site:
-        yield site
+ask = partial(model, retries="0")
 
 
 @pytest.mark.attack("host", "a model endpoint that redirects prompts and key to another server")
@@ -43,7 +19,7 @@ def test_prompts_and_key_go_to_no_other_place_that_an_endpoint_names(server):
     with llm() as other:
         server.faults_of = {"one": ["always", f"moved {other.url}/chat/completions"]}
         with pytest.raises(ModelError, match=f"has moved to {other.url}/chat/completions: give the new URL"):
-            model(server.url).predict(words("one", "two"))
+            ask(server).predict(words("one", "two"))
     assert other.requests == []
 
 
@@ -54,7 +30,7 @@ UNREAD = ["half", "html", "empty", "shape", "number", "unicode", "error"]
 @pytest.mark.parametrize("fault", [*PASSING, *UNREAD])
 def test_a_fault_that_passes_costs_nothing(server, fault):
     server.faults_of = {"one": [fault]}
-    requested = model(server.url, retries="1", timeout="1.5")
+    requested = model(server, retries="1", timeout="1.5")
     assert requested.predict(words("one", "two")) == ["one", "two"]
     assert requested.remarks()["requests"] == 3
 
@@ -76,21 +52,21 @@ def test_a_fault_that_passes_costs_nothing(server, fault):
 )
 def test_a_fault_that_stays_costs_its_row_alone(server, fault, reason):
     server.faults_of = {"one": ["always", fault]}
-    requested = model(server.url, concurrency="1")
+    requested = ask(server, concurrency="1")
     assert requested.predict(words("zero", "one", "two")) == ["zero", Failed(reason), "two"]
     assert requested.remarks()["failed"] == 1
 
 
 def test_a_response_that_comes_too_late_costs_its_row_alone(server):
     server.faults_of = {"two": ["always", "late"]}
-    requested = model(server.url, timeout="1.5")
+    requested = ask(server, timeout="1.5")
     assert requested.predict(words("one", "two", "three")) == ["one", Failed("no response within 1.5 s"), "three"]
 
 
 @pytest.mark.parametrize("fault", ["context", "window"])
 def test_a_prompt_over_the_context_window_costs_its_row_and_no_second_try(server, fault):
     server.faults_of = {"long": ["always", fault]}
-    requested = model(server.url)
+    requested = ask(server)
     assert requested.predict(words("long", "short")) == [Failed("prompt over the context window"), "short"]
     assert requested.predict(words("long")) == [Failed("prompt over the context window")], "also where it is alone"
     assert len(server.requests) == 3
@@ -99,13 +75,13 @@ def test_a_prompt_over_the_context_window_costs_its_row_and_no_second_try(server
 @pytest.mark.parametrize("fault", ["filter", "filtered"])
 def test_a_content_filter_costs_its_row_and_no_second_try(server, fault):
     server.faults_of = {"rude": ["always", fault]}
-    assert model(server.url).predict(words("rude", "kind")) == [Failed("refused by the content filter"), "kind"]
+    assert ask(server).predict(words("rude", "kind")) == [Failed("refused by the content filter"), "kind"]
     assert len(server.requests) == 2
 
 
 def test_an_answer_cut_off_is_read_if_it_can_be(server):
     server.faults_of = {"one": ["length"], "two": ["null"]}
-    assert model(server.url).predict(words("one", "two")) == [
+    assert ask(server).predict(words("one", "two")) == [
         "one",
         Failed("cut off at the token limit before an answer"),
     ]
@@ -115,7 +91,7 @@ def test_an_answer_cut_off_is_read_if_it_can_be(server):
 def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, fault):
     server.faults_of = {"one": ["always", fault]}
     with pytest.raises(ModelError, match=r"^openai:tiny at http://.*/v1: status 429.*option.* requests_per_minute"):
-        model(server.url, concurrency="1").predict(words("zero", "one", "two"))
+        ask(server, concurrency="1").predict(words("zero", "one", "two"))
 
 
 @pytest.mark.parametrize(
@@ -133,21 +109,21 @@ def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, f
 def test_what_no_further_try_can_mend_stops_the_run_at_once(server, fault, complaint):
     server.faults = [fault] * 50
     with pytest.raises(ModelError, match=f"^openai:tiny at http.*{complaint}"):
-        model(server.url, concurrency="2").predict(words(*map(str, range(50))))
+        ask(server, concurrency="2").predict(words(*map(str, range(50))))
     assert len(server.requests) <= 4
 
 
 def test_an_endpoint_that_is_down_stops_the_run_and_the_run_goes_on_when_it_is_up(server):
     names = [f"w{row}" for row in range(20)]
-    assert model(server.url).predict(words(*names[:10])) == names[:10]
+    assert ask(server).predict(words(*names[:10])) == names[:10]
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with pytest.raises(
         ModelError, match=rf"^openai:tiny at http://127.0.0.1:{port}/v1: no connection .*check that it is running"
     ):
-        model(f"http://127.0.0.1:{port}/v1").predict(words(*names))
+        ask(f"http://127.0.0.1:{port}/v1").predict(words(*names))
     before = len(server.requests)
-    assert model(server.url).predict(words(*names)) == names
+    assert ask(server).predict(words(*names)) == names
     assert len(server.requests) == before + 10
 
 
@@ -157,7 +133,7 @@ def test_an_endpoint_that_answers_nobody_stops_the_run_early(server, fault):
     with pytest.raises(
         ModelError, match=r"failed for every prompt of a batch \(.*\): check the URL and the options .* run again"
     ):
-        model(server.url, concurrency="2").predict(words(*map(str, range(300))))
+        ask(server, concurrency="2").predict(words(*map(str, range(300))))
     assert len(server.requests) < 40
 
 
@@ -165,21 +141,21 @@ def test_many_rows_are_lost_rather_than_the_run_where_others_are_answered_or_wer
     server.faults_of = {"bad": ["always", "500"]}
     names = ["good", *(f"bad {row}" for row in range(9))]
     expected = ["good", *[Failed("status 500: no")] * 9]
-    assert model(server.url, concurrency="1").predict(words(*names)) == expected
-    assert model(server.url).predict(words(*names[::-1])) == expected[::-1]
+    assert ask(server, concurrency="1").predict(words(*names)) == expected
+    assert ask(server).predict(words(*names[::-1])) == expected[::-1]
 
 
 def test_a_batch_of_which_no_row_is_answered_stops_the_run_however_small(server):
     server.faults = ["500"] * 2000
     with pytest.raises(ModelError, match="failed for every prompt of a batch"):
-        model(server.url).predict(words("a", "b"))
+        ask(server).predict(words("a", "b"))
 
 
 @pytest.mark.attack("host", "a model endpoint that repeats the key in its answers")
 def test_a_key_that_the_endpoint_repeats_is_in_no_message(server):
     server.faults_of = {"one": ["always", "key"]}
-    result = model(server.url).predict(words("one", "two"))
+    result = ask(server).predict(words("one", "two"))
     assert result == [Failed("refused with status 400: not with Bearer ***"), "two"]
     with pytest.raises(ModelError, match=r"not with Bearer \*\*\*") as caught:
-        model(server.url).predict(words("one"))
+        ask(server).predict(words("one"))
     assert KEY not in str(caught.value)

@@ -38,10 +38,9 @@ def prompt(shots=(), task=TASK, **said) -> Prompt:
     return Prompt(PromptPin.model_validate(SAID | said), task, shots)
 
 
-@pytest.fixture
-def server(cache):
-    with llm(lambda text: "It is right.") as site:
-        yield site
+@pytest.fixture(autouse=True)
+def _right(server):
+    server.answer = lambda text: "It is right."
 
 
 def model(server, asked_by, **options):

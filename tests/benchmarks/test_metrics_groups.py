@@ -10,11 +10,15 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
+from farshift.benchmarks.scoring.breakdown import compute_group_quantiles
 from farshift.benchmarks.scoring.score import score_predictions
 from farshift.benchmarks.statistics.interval import estimate_mean
 from farshift.benchmarks.statistics.sample import make_half_replicates, make_replicates
 from farshift.core.errors import BadDefinition
+from hypothesis import given
+from hypothesis import strategies as st
 from own import changed
+from scipy.stats.mstats import mquantiles
 
 ON = "vowel/speakers"
 TASK = Task("classification", ("x",), "y", 2)
@@ -168,3 +172,15 @@ def test_shape_bias_is_the_share_of_shape_decisions_among_shape_and_texture_deci
     measure = find_metric("shape_bias", options={"against": "texture"})
     # Two shapes and a texture decide; a third class, an agreeing texture and none do not count.
     assert measure.value(Answers.all_given(given), truth, task, {"texture": texture}) == pytest.approx(2 / 3)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.floats(0, 1))
+def test_quantiles_are_scipys_of_type_seven_and_turn_with_the_scale(values, share):
+    (result,) = compute_group_quantiles(values, (share,), "higher").values()
+    assert result == pytest.approx(mquantiles(values, [share], alphap=1, betap=1)[0], abs=2e-6)
+    (turned,) = compute_group_quantiles(-np.array(values), (share,), "lower").values()
+    assert turned == pytest.approx(-result, abs=2e-6)
+
+
+def test_the_worst_decile_of_a_loss_is_its_high_end():
+    assert compute_group_quantiles(np.arange(11.0), (0.1, 0.5), "lower") == {"0.1": 9.0, "0.5": 5.0}

@@ -16,8 +16,10 @@ from farshift.splits.catalogue import list_manifests
 from farshift.splits.manifest import KINDS, SplitDefinition
 from support import SHARED, for_each
 
+SPLITS = {manifest.full_name: manifest.definition for manifest in list_manifests()}
 FROZEN = {manifest.full_name: manifest for manifest in list_manifests() if manifest.frozen}
-BENCHMARKS = {name: item for name, item in load_benchmarks().items() if item.definition.split in FROZEN}
+ALL = load_benchmarks()
+BENCHMARKS = {name: item for name, item in ALL.items() if item.definition.split in FROZEN}
 """Those whose split is frozen in the package: what holds of the others before a pull, test_definitions.py says."""
 SCHEMAS = {name: source.schema for name, source in load_sources().items()}
 RULES = load_rules()
@@ -25,6 +27,7 @@ LABELS = {
     "classification": ("int64", "uint64", "bool"),
     "regression": ("int64", "uint64", "float64"),
     "sequence": ("string",),
+    "detection": ("string",),
     "multilabel": ("float32",),
 }
 """The types that a label may have in each type of task."""
@@ -52,8 +55,7 @@ def test_every_frozen_split_has_a_benchmark_at_its_newest_version():
 
 
 def test_every_benchmark_names_a_version_that_is_frozen_or_defined():
-    known = {manifest.full_name for manifest in list_manifests()}
-    assert sorted(item.name for item in load_benchmarks().values() if item.definition.split not in known) == []
+    assert sorted(item.name for item in ALL.values() if item.definition.split not in SPLITS) == []
 
 
 def test_a_benchmark_is_found_by_its_name_as_in_the_list():
@@ -121,9 +123,10 @@ def test_no_two_benchmarks_ask_the_same():
     assert [text for text, count in requested.items() if count > 1] == []
 
 
-@for_each(BENCHMARKS)
+@for_each(ALL)
 def test_a_benchmark_fits_the_schema_of_its_split(name):
-    definition, split = BENCHMARKS[name].definition, split_of(BENCHMARKS[name])
+    definition = ALL[name].definition
+    split = SPLITS[definition.split]
     task, schema = definition.task, SCHEMAS[split.source.name]
     assert [schema[field].role for field in task.inputs] == ["input"] * len(set(task.inputs))
     assert task.label == split.label

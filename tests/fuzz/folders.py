@@ -13,12 +13,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import tomli_w
 from fuzz.draw import Draw
 from fuzz.mutations import changed
 
 CASES = int(os.environ.get("FARSHIFT_FUZZ_CASES", "300"))
 """How many cases the slow tests try: `make fuzz` says."""
+
+
+def few_and_many(few: int, share: int = 1) -> pytest.MarkDecorator:
+    """A test of `few` cases, and a slow one of as many as `CASES` / `share` others."""
+    many = pytest.param(CASES // share, "slow", marks=pytest.mark.slow)
+    return pytest.mark.parametrize(("cases", "name"), [(few, "fast"), many], ids=["few", "many_damaged"])
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import farshift as fs
 import postgres
 import pytest
 from farshift.leaderboard.board import Board
+from farshift.leaderboard.submission.pack import pack_runs
 from fuzz.kept import KeptReader
 from fuzz.packing import Parts, parts
 from made_runs import three_runs
@@ -68,6 +69,12 @@ def board(tmp_path) -> Board:
 def good(runs: list[Path]) -> Parts:
     """The parts of a submission that validates."""
     return parts(fs.read_run(runs[0]))
+
+
+@pytest.fixture(scope="session")
+def file(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A submission of one run by team us."""
+    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.fixture

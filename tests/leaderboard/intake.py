@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import tomli_w
 import uvicorn
 from farshift.leaderboard.board import Board
@@ -20,6 +21,7 @@ from farshift.leaderboard.server.app import add_error_handlers
 from farshift.leaderboard.server.submissions import State, open_state
 from farshift.leaderboard.server.worker import Worker, score_in_process
 from fastapi import FastAPI
+from running import PATIENCE
 
 
 @dataclass
@@ -35,6 +37,31 @@ class Intake:
     faults: list[Any] = field(default_factory=list)
     requests: list[dict[str, str]] = field(default_factory=list)
     worker: Worker | None = None
+
+    def post(self, content: Any, token: str | None = None, window: str = "", **headers: str) -> httpx2.Response:
+        """Hand in, with its own token or another one ("": none)."""
+        named = {"Content-Type": "application/zip"} | {name.replace("_", "-"): value for name, value in headers.items()}
+        if token != "":
+            named = {"Authorization": f"Bearer {token or self.token}"} | named
+        url = f"{self.url}/api/v1/submissions{window and f'?window={window}'}"
+        return httpx2.post(url, content=content, headers=named, timeout=PATIENCE)
+
+    def get(self, id: str) -> httpx2.Response:
+        """What it says of a submission."""
+        return httpx2.get(f"{self.url}/api/v1/submissions/{id}", timeout=PATIENCE)
+
+    def begin(self, body: bytes = b"", *headers: str) -> socket.socket:
+        """A submission whose body has begun to arrive; without other headers, one of 1000 bytes."""
+        line = socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), PATIENCE)
+        head = ["POST /api/v1/submissions HTTP/1.1", "Host: x", "Content-Type: application/zip"]
+        head += [f"Authorization: Bearer {self.token}", *(headers or ["Content-Length: 1000"])]
+        line.sendall("\r\n".join([*head, "", ""]).encode() + body)
+        return line
+
+    def list_files(self) -> list[str]:
+        """The names of the files that it holds of submissions."""
+        folder = self.state.files.folder
+        return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
     def work(self) -> int:
         """Score what is queued, here and now."""

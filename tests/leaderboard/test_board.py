@@ -109,7 +109,8 @@ def test_a_file_that_changes_while_it_is_scored_is_refused(packed, board, tmp_pa
 
 
 KILLED = """
-import os, signal, sys
+import json, os, signal, sys
+os.environ |= json.loads(sys.argv[4])
 import farshift.leaderboard.board as board
 import farshift.leaderboard.operations.submit as submitting
 from farshift.leaderboard.ledger import Ledger
@@ -127,7 +128,7 @@ submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
 @pytest.mark.parametrize("place", ["scoring", "ledger", "publish"])
 def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, python):
     file = packed(0, 1)
-    done = python.run("-c", KILLED, board.path, file, place)
+    done = python.run("-c", KILLED, board.path, file, place, "{}")
     assert done.returncode == -signal.SIGKILL, done.stderr
     entered = place == "publish"
     assert len(board.standings()) == (2 if entered else 0)

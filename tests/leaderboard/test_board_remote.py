@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -27,11 +26,6 @@ def _quickly(monkeypatch, remembered):
     monkeypatch.setattr("farshift.leaderboard.submission.remote.validate_submission", check)
     monkeypatch.setattr("farshift.core.retry.PAUSE", 0.01)
     monkeypatch.setattr("farshift.leaderboard.server.worker._IDLE", 0.01)
-
-
-@pytest.fixture(scope="module")
-def file(runs, tmp_path_factory) -> Path:
-    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 @pytest.fixture
@@ -120,7 +114,10 @@ def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_pa
         (200, {}, json.dumps(said("failed", reason="no\nmemory")).encode(), "could not score it .no.: submit it again"),
         (403, {}, b'{"detail": "no"}', "answered 403, .* error is missing"),
         (404, {}, b"not here", "answered 404"),
-        (307, {"Location": "https://elsewhere.example/"}, b"", "has moved to https://elsewhere.example/"),
+        pytest.param(
+            *(307, {"Location": "http://127.0.0.1:1/"}, b"", "has moved to http://127.0.0.1:1/"),
+            marks=pytest.mark.attack("host", "a server that redirects a request, to pass its token to another server"),
+        ),
         (400, {}, b'{"error": "no\\nline\\u0007"}', "refused it: no.line"),
         (200, {}, b"x" * (2 << 20), "with over 1048576 bytes"),
         (422, {}, b'{"error": "odd", "problems": [{"name": 3}]}', "refused it: odd"),
@@ -128,8 +125,9 @@ def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_pa
 )
 def test_an_answer_of_something_else_is_told_in_a_line(intake, file, status, headers, body, complaint):
     intake.faults = [(status, headers, body)]
-    with pytest.raises(FarshiftError, match=complaint):
+    with pytest.raises(FarshiftError, match=complaint) as refused:
         submit_at(intake.url, file)
+    assert intake.token not in str(refused.value)
 
 
 def test_nothing_that_a_board_would_refuse_is_sent(intake, tmp_path):
@@ -159,14 +157,6 @@ def test_a_token_is_given_or_in_the_environment_and_never_sent_in_the_clear(monk
     with pytest.raises(FarshiftError, match="the token has invalid characters") as refused:
         find_token("https://board.example.org", "fs_a secret")
     assert "secret" not in str(refused.value)
-
-
-@pytest.mark.attack("host", "a server that redirects a request, to pass its token to another server")
-def test_a_token_follows_no_redirect(intake, file):
-    intake.faults = [(307, {"Location": "http://127.0.0.1:1/"}, b"")]
-    with pytest.raises(FarshiftError, match="has moved to") as refused:
-        submit_at(intake.url, file)
-    assert intake.token not in str(refused.value)
 
 
 def test_no_server_no_network_no_address(file, monkeypatch):

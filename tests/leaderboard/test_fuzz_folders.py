@@ -12,7 +12,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.submission.pack import pack_runs
-from fuzz.folders import CASES, bound, failures, verified
+from fuzz.folders import bound, failures, few_and_many, verified
 from remembering import remembering
 
 pytestmark = pytest.mark.attack("disk", "hundreds of damaged files of runs and exports")
@@ -27,7 +27,8 @@ def exported(runs, tmp_path_factory) -> Path:
     return export_board(board, folder / "export").out
 
 
-def tried(exported: Path, cases: int, name: str) -> None:
+@few_and_many(12, 6)
+def test_damaged_exports_are_named(exported, cases, name):
     full = bound(exported)
     with remembering():
         failed, seen = failures(exported, cases, name, lambda: verified(exported, full))
@@ -35,30 +36,9 @@ def tried(exported: Path, cases: int, name: str) -> None:
     assert {"named", "refused", "says the same"} >= seen >= {"named"}
 
 
-def scored(folder: Path) -> str:
-    return f"scored {fs.score(read_run(folder)).metric}"
-
-
-def test_12_damaged_exports_are_named(exported):
-    tried(exported, 12, "fast")
-
-
-@pytest.mark.slow
-def test_many_damaged_exports_are_named(exported):
-    tried(exported, CASES // 6, "slow")
-
-
-def of_runs(runs: list[Path], folder: Path, cases: int, name: str) -> None:
-    position = shutil.copytree(runs[0], folder / "run")
-    failed, seen = failures(position, cases, name, lambda: scored(position))
+@few_and_many(25, 3)
+def test_damaged_runs_are_scored_or_refused(runs, tmp_path, cases, name):
+    position = shutil.copytree(runs[0], tmp_path / "run")
+    failed, seen = failures(position, cases, name, lambda: f"scored {fs.score(read_run(position)).metric}")
     assert failed == {}
     assert "refused" in seen
-
-
-def test_25_damaged_runs_are_scored_or_refused(runs, tmp_path):
-    of_runs(runs, tmp_path, 25, "fast")
-
-
-@pytest.mark.slow
-def test_many_damaged_runs_are_scored_or_refused(runs, tmp_path):
-    of_runs(runs, tmp_path, CASES // 3, "slow")

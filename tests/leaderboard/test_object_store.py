@@ -20,6 +20,7 @@ from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.storage.board_files import list_named_files
 from farshift.leaderboard.submission.pack import pack_runs
+from test_board import KILLED
 
 pytestmark = pytest.mark.usefixtures("remembered")
 
@@ -90,20 +91,6 @@ def test_verification_reads_the_store_and_not_the_copies_of_the_folder_and_tells
     assert f"{first} was changed: its sha256 differs from the ledger's" in output
     assert f"{last} is missing" in output
     assert f"{stray} is not named in any record" in output
-
-
-KILLED = """
-import json, os, signal, sys
-os.environ |= json.loads(sys.argv[4])
-import farshift.leaderboard.board as board
-import farshift.leaderboard.operations.submit as submitting
-from farshift.leaderboard.ledger import Ledger
-def killed(*arguments):
-    os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[3] == "ledger": Ledger.append = killed
-else: board.publish_files = killed
-submitting.submit_runs(board.Board(sys.argv[1]), sys.argv[2])
-"""
 
 
 @pytest.mark.parametrize("place", ["ledger", pytest.param("publish", marks=pytest.mark.slow)])

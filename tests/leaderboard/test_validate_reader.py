@@ -21,8 +21,10 @@ from farshift.leaderboard.submission.validate import validate_submission
 from farshift.leaderboard.validation import reader as decoding
 from farshift.leaderboard.validation.limits import ExpectedTable, FileRejected, ReaderLimits
 from farshift.leaderboard.validation.process import Reader
-from farshift.leaderboard.validation.reader import answer_request
+from farshift.leaderboard.validation.reader import _measure_lengths, answer_request
 from fuzz.packing import parts
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytestmark = pytest.mark.attack("entrant", "Parquet files and cards that crash, hang or exhaust the reader")
 
@@ -277,3 +279,20 @@ def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
     monkeypatch.setattr(Reader, "_hear", lambda self, until: {"ready": True, "failed": "No space left on device"})
     with Reader() as reader, pytest.raises(FarshiftError, match="set TMPDIR to another disk"):
         card(reader, b"a = 1")
+
+
+@given(
+    words=st.lists(st.one_of(st.none(), st.text(max_size=5)), min_size=1, max_size=20),
+    data=st.data(),
+)
+def test_the_bytes_of_each_text_are_counted_where_columns_are_cut_and_values_missing(words, data):
+    places = data.draw(st.lists(st.one_of(st.none(), st.integers(0, len(words) - 1)), max_size=40))
+    cut = data.draw(st.integers(0, len(places)))
+    head = data.draw(st.integers(0, min(p for p in [len(words) - 1, *places] if p is not None)))
+    # a dictionary that is itself a slice of a longer one, as a file that was read in pieces may give it
+    dictionary = pa.array(words, pa.string()).slice(head)
+    indices = pa.array([None if p is None else p - head for p in places], pa.int32())
+    column = pa.DictionaryArray.from_arrays(indices, dictionary).slice(cut)
+    texts = column.to_pylist()
+    assert _measure_lengths(column).tolist() == [0 if text is None else len(text.encode()) for text in texts]
+    assert _measure_lengths(column).dtype == np.int64

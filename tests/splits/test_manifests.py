@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -199,25 +196,3 @@ def test_a_split_can_be_frozen_from_a_ten_line_file(tmp_path):
     assert audit["severity"]["train"]["max"] == 10
     assert (tmp_path / "out" / "scan" / "short" / "v1" / "audit.json").exists()
     assert json.loads((manifest.folder / "audit.json").read_text()) == manifest.audit()
-
-
-def test_other_processes_give_identical_identities(tmp_path):
-    """Another hash seed, locale and working directory change nothing."""
-    path = draft(tmp_path, parameters='{ field = "actions", at_most = 10, group_words = ["and"] }')
-    code = (
-        "import sys; from pathlib import Path; from farshift.loaders.freezing.freeze import freeze; "
-        "print(freeze(Path(sys.argv[1]), Path(sys.argv[2]))[0].identity)"
-    )
-    result = set()
-    for number, (seed, locale) in enumerate([("0", "C"), ("1", "C.UTF-8"), ("4242", "POSIX")]):
-        environment = os.environ | {
-            "PYTHONHASHSEED": seed,
-            "LC_ALL": locale,
-            "FARSHIFT_CACHE": str(tmp_path / f"cache{number}"),
-        }
-        folder = tmp_path / f"cwd{number}"
-        folder.mkdir()
-        command = [sys.executable, "-c", code, str(path), str(tmp_path / f"out{number}")]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=True)
-        result.add(done.stdout)
-    assert len(result) == 1

@@ -46,11 +46,6 @@ def intake(opened, clock) -> Iterator[Intake]:
         yield running
 
 
-def post(intake: Intake, content: bytes, token: str = "") -> httpx2.Response:
-    headers = {"Content-Type": "application/zip", "Authorization": f"Bearer {token or intake.token}"}
-    return httpx2.post(f"{intake.url}/api/v1/submissions?window={WINDOW}", content=content, headers=headers, timeout=60)
-
-
 def state_of(intake: Intake, answer: httpx2.Response) -> dict[str, Any]:
     """The state at the address that an answer names."""
     state: dict[str, Any] = httpx2.get(str(answer.url.join(answer.headers["Location"])), timeout=60).json()
@@ -61,9 +56,13 @@ def state_of(intake: Intake, answer: httpx2.Response) -> dict[str, Any]:
 def test_answers_that_arrive_in_time_count_however_busy_the_server_is(intake, handed, clock):
     """Four teams send answers that take long to check; another one sends its own in the last second."""
     others = [create_token(intake.board.ledger.store, f"team {number}")[0] for number in range(4)]
-    busy = [post(intake, b"no zip, or a large one" * number, token) for token in others for number in range(1, 4)]
+    busy = [
+        intake.post(b"no zip, or a large one" * number, token, window=WINDOW)
+        for token in others
+        for number in range(1, 4)
+    ]
     clock.set(LAST)
-    accepted = post(intake, handed.answers["ann"].read_bytes())
+    accepted = intake.post(handed.answers["ann"].read_bytes(), window=WINDOW)
     assert {answer.status_code for answer in (*busy, accepted)} == {202}
     assert (accepted.json()["state"], accepted.json()["received"]) == ("queued", LAST)
 
@@ -83,7 +82,7 @@ def test_answers_that_arrive_in_time_count_however_busy_the_server_is(intake, ha
 
 def test_answers_that_arrive_late_are_refused_and_not_stored(intake, handed, clock):
     clock.set(CLOSES)
-    late = post(intake, handed.answers["ann"].read_bytes())
+    late = intake.post(handed.answers["ann"].read_bytes(), window=WINDOW)
     assert (late.status_code, "it is due now" in late.json()["error"]) == (409, True)
     assert list(intake.state.files.folder.iterdir()) == [] == intake.state.queue.jobs()
 
@@ -101,11 +100,11 @@ def test_the_command_waits_for_the_check_and_may_be_repeated(intake, handed, clo
 def test_answers_that_the_board_failed_to_check_count_from_their_first_arrival(opened, handed, clock):
     with taking_in(opened, score_here, team="ann", attempts=1) as intake:
         content = handed.answers["ann"].read_bytes()
-        first = post(intake, content)
+        first = intake.post(content, window=WINDOW)
         intake.state.queue.broke(intake.state.queue.take("a worker"), "the disk was full")
         assert state_of(intake, first)["state"] == "failed"
         clock.set(CLOSES, seconds=60)
-        again = post(intake, content)
+        again = intake.post(content, window=WINDOW)
         assert (again.status_code, again.json()["received"]) == (202, first.json()["received"])
         assert intake.work() == 1
         assert state_of(intake, again)["state"] == "entered"
@@ -113,7 +112,7 @@ def test_answers_that_the_board_failed_to_check_count_from_their_first_arrival(o
 
 @pytest.mark.attack("entrant", "answers and submissions sent with a token that is revoked while they wait")
 def test_answers_of_a_token_that_was_revoked_meanwhile_are_not_entered(intake, handed):
-    accepted = post(intake, handed.answers["ann"].read_bytes())
+    accepted = intake.post(handed.answers["ann"].read_bytes(), window=WINDOW)
     (job,) = intake.state.queue.jobs()
     revoke_token(intake.board.ledger.store, job.token)
     assert intake.work() == 1
@@ -125,7 +124,7 @@ def test_answers_of_a_token_that_was_revoked_meanwhile_are_not_entered(intake, h
 @pytest.mark.attack("operator", "answers recorded before they arrived, or dated outside the window")
 @pytest.mark.parametrize(("received", "why"), [(CLOSES, "after it was recorded"), ("2030-12-31T00:00:00Z", "outside")])
 def test_a_time_of_arrival_that_cannot_be_is_found(intake, handed, clock, received, why):
-    post(intake, handed.answers["ann"].read_bytes())
+    intake.post(handed.answers["ann"].read_bytes(), window=WINDOW)
     clock.set(OPENS, seconds=300)
     assert intake.work() == 1
     records = intake.board.ledger.records()

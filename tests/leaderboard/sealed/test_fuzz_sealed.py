@@ -10,7 +10,7 @@ import pytest
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.sealed.submit import submit_answers
 from fuzz.draw import Draw
-from fuzz.folders import CASES, bound, failures, outcome_of, verified
+from fuzz.folders import bound, failures, few_and_many, outcome_of, verified
 from sealed_cases import WINDOW, kinds
 
 pytestmark = pytest.mark.attack("entrant", "hundreds of damaged sealed answers and exports of windows")
@@ -25,7 +25,8 @@ def members(archive: bytes) -> dict[str, bytes] | None:
         return None
 
 
-def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
+@few_and_many(8)
+def test_damaged_answers_are_refused_and_the_good_ones_taken_afterwards(opened, clock, handed, tmp_path, cases, name):
     good, before = handed.answers["ann"].read_bytes(), kinds(opened)
     file = tmp_path / "damaged.zip"
 
@@ -47,28 +48,10 @@ def handed_in(opened, clock, handed, tmp_path, cases: int, name: str) -> None:
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)
 
 
-def test_8_damaged_answers_are_refused_and_the_good_ones_taken_afterwards(opened, clock, handed, tmp_path):
-    handed_in(opened, clock, handed, tmp_path, 8, "fast")
-
-
-@pytest.mark.slow
-def test_many_damaged_answers_are_refused(opened, clock, handed, tmp_path):
-    handed_in(opened, clock, handed, tmp_path, CASES, "slow")
-
-
-def of_a_window(revealed, tmp_path, cases: int, name: str) -> None:
+@few_and_many(8, 2)
+def test_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path, cases, name):
     position = export_board(revealed, tmp_path / "export").out
-
     full = bound(position)
     failed, seen = failures(position, cases, name, lambda: verified(position, full))
     assert failed == {}
     assert {"named", "refused", "says the same"} >= seen >= {"named"}
-
-
-def test_8_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path):
-    of_a_window(revealed, tmp_path, 8, "fast")
-
-
-@pytest.mark.slow
-def test_many_damaged_exports_of_a_window_that_is_over_are_named(revealed, decoded_once, tmp_path):
-    of_a_window(revealed, tmp_path, CASES // 2, "slow")

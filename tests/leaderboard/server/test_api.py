@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from base64 import b64encode
@@ -10,11 +11,17 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 import pytest
+import schemathesis
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.entries import get_submission_path, read_valid_entries
 from farshift.leaderboard.exports import make_export_files
+from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.server import read_api
+from farshift.leaderboard.server.answers import ResponseBody, make_body_response
 from farshift.leaderboard.tables.snapshot import take_snapshot
+from fastapi import Request
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +98,91 @@ def test_the_openapi_document_describes_every_answer(site):
         if "get" in methods and methods["get"]["tags"] != ["submit"]:
             assert "content" in methods["get"]["responses"].get("200", {"content": {}}), path
     assert "http" not in json.dumps(result["servers"])
+
+
+def test_the_entries_of_one_table_are_compared_and_others_are_refused(serve, packed, tmp_path):
+    board = Board.init(tmp_path / "board", "A board")
+    good, worse, echo = (submit_runs(board, file)[0][0] for file in packed)
+    server = serve(board.path)
+    answer = server.get("api/v1/compare", params={"entry": [good, worse]})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    assert "Row by row" in answer.text
+    assert 'href="../../static/style.css"' in answer.text
+    again = server.get(
+        "api/v1/compare", params={"entry": [worse, good]}, headers={"If-None-Match": answer.headers["etag"]}
+    )
+    assert again.status_code in (200, 304)
+    for entries, status in (([good], 400), ([good, echo], 400), ([good, "0" * 16], 404), ([], 422)):
+        refused = server.get("api/v1/compare", params={"entry": entries})
+        assert refused.status_code == status, entries
+        assert refused.json()["error"]
+
+
+CASES = 25
+
+
+@schemathesis.serializer("application/zip", "application/octet-stream")
+def as_it_is(context, value) -> bytes:
+    """Bytes that are no zip file, mostly."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
+
+def operations(site) -> list:
+    schema = schemathesis.openapi.from_url(f"{site.url}/api/v1/openapi.json")
+    return [result.ok() for result in schema.get_all_operations()]
+
+
+def ask(site, operation) -> None:
+    """Send what the document allows an operation to be sent."""
+
+    @settings(
+        max_examples=CASES,
+        database=None,
+        derandomize=True,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(data=st.data())
+    def asked(data):
+        case = data.draw(operation.as_strategy())
+        answer = case.call(base_url=site.url)
+        assert answer.status_code < 500, (case.method, case.formatted_path, answer.text)
+
+    asked()
+
+
+@pytest.mark.slow
+def test_no_request_that_the_document_allows_breaks_the_server(site):
+    site.until(lambda: site.get("readyz").status_code == 200)
+    every = operations(site)
+    assert len(every) >= 10
+    for operation in every:
+        ask(site, operation)
+
+
+CONTENT = b"the same again and again " * 100
+
+
+@pytest.mark.parametrize(
+    ("accepted", "compressed"),
+    [
+        ("", False),
+        ("gzip", True),
+        ("gzip, deflate, br, zstd", True),
+        ("gzip;q=1.0, zstd;q=0.5", True),
+        ("zstd;q=0, gzip", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.0, br", False),
+        ("br, identity", False),
+        ("GZIP ; Q=0.8", True),
+    ],
+)
+def test_a_body_is_compressed_for_a_client_that_accepts_it(accepted, compressed):
+    request = Request({"type": "http", "method": "GET", "headers": [(b"accept-encoding", accepted.encode())]})
+    answer = make_body_response(request, ResponseBody(CONTENT, "text/plain"))
+    assert ("Content-Encoding" in answer.headers) == compressed
+    assert (gzip.decompress(answer.body) if compressed else answer.body) == CONTENT
+    small = make_body_response(request, ResponseBody(b"x", "text/plain"))
+    assert small.body == b"x"

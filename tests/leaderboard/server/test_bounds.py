@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import socket
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from types import SimpleNamespace
 
 import farshift as fs
-import httpx2
 import pytest
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.server.files import SPARE
 from fuzz.packing import Parts
-from intake import Intake, score_here, taking_in
+from intake import score_here, taking_in
 
 ABSENT = "pacs/sketch"
 """A benchmark of downloads whose data no test has."""
@@ -32,21 +30,6 @@ def submission_on(good: Parts, name: str, note: str = "") -> bytes:
         run = run | {"benchmark": run["benchmark"] | {"name": name, "selection": rule, "entry_identity": identity}}
     card = good.card | {"team": "us", "note": note, "runs": [listed | {"benchmark": name}]}
     return dataclasses.replace(good, run=run, card=card).signed().packed()
-
-
-def submit(intake: Intake, content: bytes, token: str = "") -> httpx2.Response:
-    headers = {"Authorization": f"Bearer {token or intake.token}", "Content-Type": "application/zip"}
-    return httpx2.post(f"{intake.url}/api/v1/submissions", content=content, headers=headers, timeout=60)
-
-
-def begin(intake: Intake, exit: ExitStack, size: str = "Content-Length: 1000") -> socket.socket:
-    """A submission whose body has begun to arrive."""
-    line = exit.enter_context(socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2])), 60))
-    line.sendall(
-        "POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/zip\r\n"
-        f"Authorization: Bearer {intake.token}\r\n{size}\r\n\r\n".encode()
-    )
-    return line
 
 
 def wait_until(fact: Callable[[], object]) -> None:
@@ -71,16 +54,16 @@ def test_a_benchmark_that_the_board_does_not_score_is_refused_by_name_and_counts
     board, good, no_downloads, settings, why
 ):
     with taking_in(board, score_here, submissions_a_day=3, **settings) as intake:
-        accepted = submit(intake, submission_on(good, "modadd97/xi35"))
+        accepted = intake.post(submission_on(good, "modadd97/xi35"))
         assert accepted.status_code == 202
         for number in range(2):
-            refused = submit(intake, submission_on(good, ABSENT, str(number)))
+            refused = intake.post(submission_on(good, ABSENT, str(number)))
             (problem,) = refused.json()["problems"]
             assert (refused.status_code, problem["name"]) == (422, "benchmark-unlisted")
             assert problem["what"] == f"this board does not score {ABSENT}: {why}"
-        assert submit(intake, submission_on(good, ABSENT, "more")).status_code == 429
+        assert intake.post(submission_on(good, ABSENT, "more")).status_code == 429
         assert [job.id for job in intake.state.queue.jobs()] == [accepted.json()["id"]]
-        assert [path.name for path in intake.state.files.folder.iterdir()] == [f"{accepted.json()['id']}.zip"]
+        assert intake.list_files() == [f"{accepted.json()['id']}.zip"]
         assert intake.work() == 1
         assert intake.state.queue.find(accepted.json()["id"]).state == "entered"
 
@@ -88,7 +71,7 @@ def test_a_benchmark_that_the_board_does_not_score_is_refused_by_name_and_counts
 @pytest.mark.attack("entrant", "submissions on listed benchmarks without data, to make a worker download")
 def test_a_worker_never_downloads_or_builds_data(board, good, no_downloads):
     with taking_in(board, score_here, benchmarks=[ABSENT], attempts=1) as intake:
-        id = submit(intake, submission_on(good, ABSENT)).json()["id"]
+        id = intake.post(submission_on(good, ABSENT)).json()["id"]
         assert intake.work() == 1
         assert intake.state.queue.find(id).reason == (
             f"1 attempt failed: {ABSENT}: its data are not on the machine that scores (farshift splits pull {ABSENT}@1)"
@@ -100,40 +83,40 @@ def test_a_body_counts_for_its_team_while_it_arrives_and_no_longer(board):
     with taking_in(board, score_here, queued_at_once=3, bytes_a_day=5000, submission_bytes=2000) as intake:
         queue = intake.state.queue
         with ExitStack() as stack:
-            lines = [begin(intake, stack) for _ in range(3)]
+            lines = [stack.enter_context(intake.begin()) for _ in range(3)]
             wait_until(lambda: len(queue.arriving()) == 3)
-            refused = submit(intake, b"x")
+            refused = intake.post(b"x")
             assert (refused.status_code, refused.headers["Retry-After"]) == (429, "30")
             assert "3 submissions arriving or in the queue" in refused.json()["error"]
             others = create_token(board.ledger.store, "them")[0]
-            assert submit(intake, b"x", others).status_code == 202
+            assert intake.post(b"x", others).status_code == 202
             lines.pop().close()
             wait_until(lambda: len(queue.arriving()) == 2)
-            begin(intake, stack, "Transfer-Encoding: chunked")
+            stack.enter_context(intake.begin(b"", "Transfer-Encoding: chunked"))
             wait_until(lambda: len(queue.arriving()) == 3)
             assert sorted(size for _, size in queue.arriving().values()) == [1000, 1000, 2000], "it may become long"
             lines[0].sendall(b"x" * 1000)
             assert lines[0].recv(1000).startswith(b"HTTP/1.1 202")
         wait_until(lambda: not queue.arriving())
-        assert submit(intake, b"y" * 2000).status_code == 202
-        assert submit(intake, b"z" * 1999).status_code == 202, "what did not arrive is not counted"
+        assert intake.post(b"y" * 2000).status_code == 202
+        assert intake.post(b"z" * 1999).status_code == 202, "what did not arrive is not counted"
 
 
 @pytest.mark.attack("entrant", "request bodies that together fill the disk")
 def test_what_is_still_to_arrive_needs_room_on_the_disk_and_half_of_it_is_for_others(board, monkeypatch):
     with taking_in(board, score_here) as intake, ExitStack() as stack:
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=SPARE + 3000))
-        begin(intake, stack)
+        stack.enter_context(intake.begin())
         wait_until(lambda: intake.state.queue.arriving())
-        assert submit(intake, b"x" * 501).status_code == 507, "1501 of 3000"
-        assert submit(intake, b"x" * 500).status_code == 202
+        assert intake.post(b"x" * 501).status_code == 507, "1501 of 3000"
+        assert intake.post(b"x" * 500).status_code == 202
         others = create_token(board.ledger.store, "them")[0]
-        assert submit(intake, b"x" * 1501, others).status_code == 507
-        assert submit(intake, b"x" * 1500, others).status_code == 202
+        assert intake.post(b"x" * 1501, others).status_code == 507
+        assert intake.post(b"x" * 1500, others).status_code == 202
         third = create_token(board.ledger.store, "third")[0]
         monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=SPARE + 1500))
-        assert submit(intake, b"x" * 501, third).status_code == 507, "1000 are still to arrive"
-        assert submit(intake, b"x" * 500, third).status_code == 202
+        assert intake.post(b"x" * 501, third).status_code == 507, "1000 are still to arrive"
+        assert intake.post(b"x" * 500, third).status_code == 202
 
 
 @pytest.mark.attack("disk", "kill -9 of a server that receives submissions")
@@ -142,7 +125,7 @@ def test_what_a_killed_server_was_receiving_does_not_count_and_leaves_no_file(bo
         id = intake.state.files.new()
         intake.state.queue.reserve("team us", 1000, id)
         intake.state.files.part(id).write_bytes(b"x" * 900)
-        accepted = submit(intake, b"x")
+        accepted = intake.post(b"x")
         assert accepted.status_code == 202
         assert intake.state.queue.arriving() == {}
-        assert [path.name for path in intake.state.files.folder.iterdir()] == [f"{accepted.json()['id']}.zip"]
+        assert intake.list_files() == [f"{accepted.json()['id']}.zip"]

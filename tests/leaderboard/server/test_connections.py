@@ -1,4 +1,4 @@
-"""Connections that send nothing do not keep others out, and do not fill the log."""
+"""Connections: the socket of a server; those that send nothing do not keep others out, and do not fill the log."""
 
 from __future__ import annotations
 
@@ -13,8 +13,15 @@ from typing import Any
 
 import pytest
 import uvicorn
+from farshift import FarshiftError
 from farshift.leaderboard.server import serving
-from farshift.leaderboard.server.serving import BoundedProtocol, LogRequests, handle_loop_error, limit_connections
+from farshift.leaderboard.server.serving import (
+    BoundedProtocol,
+    LogRequests,
+    handle_loop_error,
+    limit_connections,
+    open_listening_socket,
+)
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -116,3 +123,30 @@ def test_what_cannot_be_accepted_is_one_line_a_minute(caplog, monkeypatch):
 def test_there_are_fewer_connections_than_open_files(monkeypatch, files, most):
     monkeypatch.setattr(serving.resource, "getrlimit", lambda _: (files, files))
     assert limit_connections() == most
+
+
+def test_connections_send_what_they_are_given_at_once():
+    with open_listening_socket("127.0.0.1", 0) as line, socket.create_connection(line.getsockname()):
+        accepted, _ = line.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+@pytest.mark.attack("visitor", "clients that do not take the answers to their requests")
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
+def test_a_client_that_takes_no_data_is_dropped(monkeypatch):
+    monkeypatch.setattr("farshift.leaderboard.server.serving.IDLE_SECONDS", 1)
+    with open_listening_socket("127.0.0.1", 0) as line, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(line.getsockname())
+        accepted, _ = line.accept()
+        with accepted, pytest.raises(TimeoutError):
+            while True:
+                accepted.sendall(b"x" * 65536)
+
+
+def test_a_port_that_is_taken_is_named():
+    with open_listening_socket("127.0.0.1", 0) as line:
+        port = line.getsockname()[1]
+        with pytest.raises(FarshiftError, match=f"127.0.0.1, port {port}: .*: choose another"):
+            open_listening_socket("127.0.0.1", port)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import errno
-import socket
 import time
 from base64 import b64encode
 from hashlib import sha256
-from pathlib import Path
 
-import httpx2
 import pytest
 from farshift.core.errors import BadDefinition
 from farshift.leaderboard.operations.verify import verify_board
@@ -18,17 +15,8 @@ from farshift.leaderboard.server.app import shorten_logged_path
 from farshift.leaderboard.server.files import sweep_files
 from farshift.leaderboard.submission.pack import pack_runs
 from intake import score_here, taking_in
-from running import PATIENCE
 
-
-@pytest.fixture(autouse=True)
-def _quickly(remembered):
-    pass
-
-
-@pytest.fixture(scope="module")
-def file(runs, tmp_path_factory) -> Path:
-    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
+pytestmark = pytest.mark.usefixtures("remembered")
 
 
 @pytest.fixture
@@ -37,115 +25,89 @@ def intake(board):
         yield running
 
 
-@pytest.fixture
-def client(intake):
-    head = {"Authorization": f"Bearer {intake.token}"}
-    with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
-        yield client
-
-
-def post(client, content, where="submissions", **headers):
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return client.post(where, content=content, headers={"Content-Type": "application/zip", **named})
-
-
-def bearer(intake):
-    return f"Authorization: Bearer {intake.token}\r\n"
-
-
-def files_of(intake):
-    return sorted(path.name for path in intake.state.files.folder.iterdir())
-
-
-def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, client, file):
+def test_a_submission_is_queued_on_the_disk_then_entered_once(intake, file):
     content = file.read_bytes()
     digest = b64encode(sha256(content).digest()).decode()
-    accepted = post(client, content, Content_Digest=f"sha-256=:{digest}:")
+    accepted = intake.post(content, Content_Digest=f"sha-256=:{digest}:")
     assert accepted.status_code == 202
     output = accepted.json()
     assert (output["state"], output["position"], output["digest"]) == ("queued", 1, sha256(content).hexdigest())
-    assert files_of(intake) == [f"{output['id']}.zip"]
+    assert intake.list_files() == [f"{output['id']}.zip"]
     assert accepted.headers["Location"] == f"submissions/{output['id']}"
-    again = post(client, content)
+    again = intake.post(content)
     assert (again.status_code, again.json()["id"]) == (200, output["id"])
-    assert files_of(intake) == [f"{output['id']}.zip"]
-    waiting = httpx2.get(f"{intake.url}/api/v1/submissions/{output['id']}", timeout=PATIENCE)
+    assert intake.list_files() == [f"{output['id']}.zip"]
+    waiting = intake.get(output["id"])
     assert (waiting.json()["state"], waiting.headers["Retry-After"]) == ("queued", "1")
     assert intake.work() == 1
-    entered = client.get(f"submissions/{output['id']}").json()
+    entered = intake.get(output["id"]).json()
     assert entered["state"] == "entered"
     assert [row.entry for row in intake.board.standings()] == entered["entries"]
-    assert files_of(intake) == []
-    assert post(client, content).json()["entries"] == entered["entries"], "known, and not scored again"
+    assert intake.list_files() == []
+    assert intake.post(content).json()["entries"] == entered["entries"], "known, and not scored again"
     assert intake.work() == 0
     result = verify_board(intake.board)
     assert result.differences == [] == result.not_recomputed
 
 
-def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intake, client, file):
+def test_the_same_file_again_also_after_a_cut_connection_is_one_submission(intake, file):
     content = file.read_bytes()
-    start = (
-        f"POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\n{bearer(intake)}Content-Type: application/zip\r\n"
-        f"Content-Length: {len(content)}\r\n\r\n"
-    ).encode()
-    address = ("127.0.0.1", int(intake.url.rpartition(":")[2]))
-    with socket.create_connection(address) as line:
-        line.sendall(start + content[: len(content) // 2])
-        while not intake.state.files.folder.is_dir() or not files_of(intake):
+    length = f"Content-Length: {len(content)}"
+    with intake.begin(content[: len(content) // 2], length):
+        while not intake.list_files():
             time.sleep(0.01)
-    while files_of(intake):  # the server notices that the client went
+    while intake.list_files():  # the server notices that the client went
         time.sleep(0.01)
     assert intake.state.queue.jobs() == [], "half a file is nothing"
-    with socket.create_connection(address) as line:
-        line.sendall(start + content)
+    with intake.begin(content, length):
         while not intake.state.queue.jobs():
             time.sleep(0.01)  # nobody hears the answer
-    again = [post(client, content) for _ in range(2)]
+    again = [intake.post(content) for _ in range(2)]
     (job,) = intake.state.queue.jobs()
     assert [(item.status_code, item.json()["id"]) for item in again] == [(200, job.id)] * 2
-    while files_of(intake) != [f"{job.id}.zip"]:
+    while intake.list_files() != [f"{job.id}.zip"]:
         time.sleep(0.01)
     assert intake.work() == 1
     assert intake.state.queue.find(job.id).state == "entered"
     assert len(intake.board.standings()) == 1
 
 
-def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(intake, client):
-    output = post(client, b"no zip").json()
+def test_a_submission_that_does_not_validate_says_its_problems_as_pack_does(intake):
+    output = intake.post(b"no zip").json()
     assert intake.work() == 1
-    refused = client.get(f"submissions/{output['id']}").json()
+    refused = intake.get(output["id"]).json()
     assert refused["state"] == "refused"
     assert [problem["name"] for problem in refused["problems"]] == ["zip-unreadable"]
     assert refused["reason"].startswith("the submission: not a readable zip")
-    assert files_of(intake) == []
+    assert intake.list_files() == []
 
 
-def test_a_run_of_another_submission_is_refused_in_a_line(intake, client, file, runs, tmp_path):
-    post(client, file.read_bytes())
-    twin = post(client, pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again").read_bytes()).json()
+def test_a_run_of_another_submission_is_refused_in_a_line(intake, file, runs, tmp_path):
+    intake.post(file.read_bytes())
+    twin = intake.post(pack_runs(runs[:1], tmp_path / "twin.zip", team="us", note="again").read_bytes()).json()
     assert intake.work() == 2
-    result = client.get(f"submissions/{twin['id']}").json()
+    result = intake.get(twin["id"]).json()
     assert (result["state"], result["problems"]) == ("refused", [])
     assert "is the same run as entry" in result["reason"]
     assert str(tmp_path.parent) not in result["reason"]
 
 
 @pytest.mark.attack("entrant", "submissions under another team's name, with one's own token")
-def test_a_token_hands_in_for_its_own_team_and_key_only(intake, client, runs, tmp_path):
-    theirs = post(client, pack_runs(runs[:1], tmp_path / "theirs.zip", team="them").read_bytes()).json()
+def test_a_token_hands_in_for_its_own_team_and_key_only(intake, runs, tmp_path):
+    theirs = intake.post(pack_runs(runs[:1], tmp_path / "theirs.zip", team="them").read_bytes()).json()
     keyed, _ = create_token(intake.board.ledger.store, "us", key="ab" * 32)
     unsigned = pack_runs(runs[1:2], tmp_path / "unsigned.zip", team="us").read_bytes()
-    other = post(client, unsigned, Authorization=f"Bearer {keyed}").json()
+    other = intake.post(unsigned, keyed).json()
     assert intake.work() == 2
     for output, what in ((theirs, "names the team 'them', but the token is for 'us'"), (other, "is not signed, but")):
-        (problem,) = client.get(f"submissions/{output['id']}").json()["problems"]
+        (problem,) = intake.get(output["id"]).json()["problems"]
         assert problem["name"] == "team-other"
         assert what in problem["what"]
     assert intake.board.standings() == []
 
 
 @pytest.mark.attack("entrant", "missing, invented, revoked and expired tokens")
-def test_only_a_valid_token_hands_in(intake, client, file):
+def test_only_a_valid_token_hands_in(intake, file):
     store = intake.board.ledger.store
     revoked, built = create_token(store, "us")
     revoke_token(store, built.id)
@@ -161,7 +123,7 @@ def test_only_a_valid_token_hands_in(intake, client, file):
         (f"Bearer {old}", 401, "this token is expired"),
     ]
     for given, status, why in cases:
-        answer = post(client, file.read_bytes(), Authorization=given)
+        answer = intake.post(file.read_bytes(), "", **({"Authorization": given} if given else {}))
         assert answer.status_code == status, given
         assert answer.headers["Content-Type"] == "application/problem+json"
         assert why in answer.json()["error"]
@@ -170,49 +132,44 @@ def test_only_a_valid_token_hands_in(intake, client, file):
 
 
 @pytest.mark.attack("visitor", "guessed ids of submissions")
-def test_an_id_is_not_guessed(intake, client):
+def test_an_id_is_not_guessed(intake):
     for id in ("1", "0" * 64, "..%2f..%2fprivate%2fkey.pem", "%00", "x" * 5000):
-        assert client.get(f"submissions/{id}").status_code == 404
-    ids = {post(client, bytes([number])).json()["id"] for number in range(3)}
+        assert intake.get(id).status_code == 404
+    ids = {intake.post(bytes([number])).json()["id"] for number in range(3)}
     assert all(len(id) == 64 for id in ids)
 
 
 @pytest.mark.attack("visitor", "request bodies that are too large, empty, truncated, or of a wrong type or digest")
 def test_a_body_that_cannot_be_a_submission_is_refused_and_leaves_nothing(board, file):
     with taking_in(board, score_here, submission_bytes=1000) as intake:
-        head = {"Authorization": f"Bearer {intake.token}"}
-        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
 
-            def endless():
-                for _ in range(100):
-                    yield b"x" * 64
+        def endless():
+            for _ in range(100):
+                yield b"x" * 64
 
-            cases = [
-                (post(client, b"x" * 1001), 413),
-                (post(client, endless()), 413),  # it states no length
-                (post(client, b""), 400),
-                (post(client, b"x", Content_Digest="sha-256=:AAAA:"), 400),
-                (post(client, b"x", Content_Digest=f"sha-256=:{'A' * 43}=:"), 400),
-                (post(client, b"x", Content_Type="text/plain"), 415),
-            ]
-            assert [answer.status_code for answer, _ in cases] == [status for _, status in cases]
-            assert all(answer.json()["error"] for answer, _ in cases)
-        with socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2]))) as line:
-            start = "POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\n" + bearer(intake)
-            line.sendall(f"{start}Content-Type: application/zip\r\nContent-Length: 500\r\n\r\nhalf".encode())
-        with socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2]))) as line:
-            line.sendall(f"{start}X-Long: {'x' * 200_000}\r\n\r\n".encode())
+        for answer, status in [
+            (intake.post(b"x" * 1001), 413),
+            (intake.post(endless()), 413),  # it states no length
+            (intake.post(b""), 400),
+            (intake.post(b"x", Content_Digest="sha-256=:AAAA:"), 400),
+            (intake.post(b"x", Content_Digest=f"sha-256=:{'A' * 43}=:"), 400),
+            (intake.post(b"x", Content_Type="text/plain"), 415),
+        ]:
+            assert answer.status_code == status
+            assert answer.json()["error"]
+        intake.begin(b"half", "Content-Length: 500").close()
+        with intake.begin(b"", f"X-Long: {'x' * 200_000}") as line:
             assert b" 4" in line.recv(100)[:14]
-        while files_of(intake) != []:  # the server notices that the client went
+        while intake.list_files() != []:  # the server notices that the client went
             time.sleep(0.05)
         assert intake.state.queue.jobs() == []
 
 
-def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intake, client, file, monkeypatch):
+def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intake, file, monkeypatch):
     content = file.read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("farshift.leaderboard.server.files.SPARE", 1 << 60)
-        full = post(client, content)
+        full = intake.post(content)
     assert (full.status_code, full.headers["Retry-After"]) == (507, "600")
 
     def no_room(*_: object) -> None:
@@ -220,22 +177,18 @@ def test_a_disk_that_is_full_before_or_while_a_file_comes_takes_nothing_in(intak
 
     with monkeypatch.context() as patch:
         patch.setattr("farshift.leaderboard.server.submissions.os.fsync", no_room)
-        full = post(client, content)
+        full = intake.post(content)
     assert (full.status_code, full.headers["Retry-After"]) == (503, "10")
-    assert files_of(intake) == []
+    assert intake.list_files() == []
     assert intake.state.queue.jobs() == []
-    assert post(client, content).status_code == 202
+    assert intake.post(content).status_code == 202
 
 
 @pytest.mark.attack("visitor", "request bodies that arrive slowly, or never")
 def test_a_body_that_does_not_come_is_given_up(board):
     with taking_in(board, score_here, silence_seconds=0.2, slowest_bytes_a_second=1000) as intake:
         for pieces in ([], [b"x"] * 1000):
-            with socket.create_connection(("127.0.0.1", int(intake.url.rpartition(":")[2]))) as line:
-                line.sendall(
-                    b"POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Type: application/zip\r\n"
-                    + f"{bearer(intake)}Content-Length: 5000\r\n\r\nbegin".encode()
-                )
+            with intake.begin(b"begin", "Content-Length: 5000") as line:
                 line.settimeout(0.01)
                 got = b""
                 for piece in [*pieces, *[b""] * 100_000]:
@@ -246,18 +199,16 @@ def test_a_body_that_does_not_come_is_given_up(board):
                     except TimeoutError:
                         pass
                 assert got.startswith(b"HTTP/1.1 408")
-        assert files_of(intake) == []
+        assert intake.list_files() == []
 
 
 def test_quotas_say_when_to_come_again(board, file):
     with taking_in(board, score_here, submissions_a_day=1) as intake:
-        head = {"Authorization": f"Bearer {intake.token}"}
-        with httpx2.Client(base_url=f"{intake.url}/api/v1", headers=head, timeout=PATIENCE) as client:
-            assert post(client, b"x").status_code == 202
-            answer = post(client, b"y")
-            assert answer.status_code == 429
-            assert 86000 < int(answer.headers["Retry-After"]) <= 86400
-            assert "a team may submit 1 times in 24 hours" in answer.json()["error"]
+        assert intake.post(b"x").status_code == 202
+        answer = intake.post(b"y")
+        assert answer.status_code == 429
+        assert 86000 < int(answer.headers["Retry-After"]) <= 86400
+        assert "a team may submit 1 times in 24 hours" in answer.json()["error"]
 
 
 def test_an_unknown_setting_is_named(board):
@@ -267,25 +218,20 @@ def test_an_unknown_setting_is_named(board):
 
 def test_an_open_board_takes_submissions_without_a_token(board, file):
     with taking_in(board, score_here, open=True) as intake:
-        output = httpx2.post(
-            f"{intake.url}/api/v1/submissions",
-            content=file.read_bytes(),
-            headers={"Content-Type": "application/zip"},
-            timeout=PATIENCE,
-        ).json()
+        output = intake.post(file.read_bytes(), "").json()
         assert intake.work() == 1
         assert intake.state.queue.find(output["id"]).state == "entered"
         assert intake.state.queue.find(output["id"]).owner == "address 127.0.0.1"
 
 
-def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client, monkeypatch):
-    stored = post(client, b"queued").json()["id"]
+def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, monkeypatch):
+    stored = intake.post(b"queued").json()["id"]
     left = intake.state.files.new()
     sweep_files(intake.state.queue, intake.state.files)
     assert intake.state.files.part(left).exists(), "it may be coming in now"
     monkeypatch.setattr("farshift.leaderboard.server.files._HOUR", -1.0)
     sweep_files(intake.state.queue, intake.state.files)
-    assert files_of(intake) == [f"{stored}.zip"]
+    assert intake.list_files() == [f"{stored}.zip"]
     intake.state.files.complete_path(stored).unlink()
     for _ in range(3):
         intake.work()
@@ -294,19 +240,17 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, client
     assert intake.state.queue.find(stored).reason.startswith("3 attempts failed: its file is missing on")
 
 
-def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told(
-    intake, client, file, monkeypatch, caplog
-):
+def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told(intake, file, monkeypatch, caplog):
     def mistaken(*_: object) -> None:
         raise ZeroDivisionError("in /srv/private")
 
     monkeypatch.setattr("farshift.leaderboard.server.worker.submit_runs", mistaken)
-    id = post(client, file.read_bytes()).json()["id"]
+    id = intake.post(file.read_bytes()).json()["id"]
     for _ in range(3):
         intake.work()
         with intake.board.ledger.store.committing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
-    result = client.get(f"submissions/{id}").json()
+    result = intake.get(id).json()
     assert result["state"] == "failed"
     assert result["reason"].endswith("an internal error of Farshift (ZeroDivisionError): see the server's log")
     assert "ZeroDivisionError: in /srv/private" in caplog.text

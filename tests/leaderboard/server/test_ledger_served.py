@@ -1,4 +1,4 @@
-"""The ledger from a real server: its records, and the board as an export of it."""
+"""The ledger from a real server: its records, the board as an export of it, and two servers of one database."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
+from running import running
 
 
 def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_path):
@@ -54,3 +55,19 @@ def test_a_ledger_that_was_changed_is_not_shown(own, serve, caplog):
     assert served.get("ledger.jsonl").status_code == served.get("api/v1/entries").status_code == 503
     assert "was changed: its hash does not match" in caplog.text, "only the operator sees which record"
     assert served.get("readyz").status_code == 503
+
+
+def test_two_servers_on_one_database_show_one_submission(server, packed, tmp_path):
+    board = Board.init(tmp_path / "board", "Shared", server.database())
+    both = [running(board.path), running(board.path)]
+    try:
+        assert [item.json("entries")["entries"] for item in both] == [[], []]
+        names, _ = submit_runs(Board(board.path), packed[1])
+        for item in both:
+            assert [entry["entry"] for entry in item.json("entries")["entries"]] == names
+            item.until(lambda one=item: "models/" in one.get("").text)
+        assert both[0].get("").content == both[1].get("").content
+        assert both[0].get("ledger.jsonl").content == both[1].get("ledger.jsonl").content
+    finally:
+        for item in both:
+            item.stop()

@@ -15,9 +15,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from farshift.leaderboard.server.accounts import create_token
-from farshift.leaderboard.server.queue import Queue
-from farshift.leaderboard.settings import read_server_settings
 from support import one_line_error
 
 PATIENCE = 180
@@ -144,24 +141,3 @@ def test_a_page_is_shown_beside_more_silent_connections_than_open_files(own, com
             stack.enter_context(connect(served))
         assert served.get("healthz").status_code == 200
     assert len(served.log.read_text().splitlines()) < 20
-
-
-@pytest.mark.slow
-@pytest.mark.attack("disk", "kill -9 of a server that receives submissions")
-def test_what_was_arriving_at_a_killed_server_does_not_count_at_the_next(own, command):
-    (own.path / "settings.toml").write_text("[server]\nqueued_at_once = 1\n")
-    token, _ = create_token(own.ledger.store, "us")
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/zip"}
-    queue = Queue(own.ledger.store, read_server_settings(own.path))
-    served = command(own.path, "--workers", "0")
-    with connect(served) as line:
-        start = "POST /api/v1/submissions HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n"
-        line.sendall((start + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\nx").encode())
-        until(queue.arriving)
-        served.end(signal.SIGKILL)
-    served = command(own.path, "--workers", "0")
-    assert (
-        httpx2.post(f"{served.url}/api/v1/submissions", content=b"x", headers=headers, timeout=PATIENCE).status_code
-        == 202
-    )
-    assert queue.arriving() == {}

@@ -6,17 +6,13 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx2
 import pytest
 import s3
 from farshift.core.errors import Unavailable
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.server.files import open_upload_files, sweep_files
-from farshift.leaderboard.submission.pack import pack_runs
-from intake import Intake, score_here, taking_in
-from running import PATIENCE
-from test_intake import post
+from intake import score_here, taking_in
 
 pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
 
@@ -25,11 +21,6 @@ pytestmark = [pytest.mark.usefixtures("remembered"), pytest.mark.slow]
 def stores() -> Iterator[s3.Stores]:
     with s3.storing() as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def file(runs, tmp_path_factory) -> Path:
-    return pack_runs(runs[:1], tmp_path_factory.mktemp("packed") / "s.zip", team="us")
 
 
 def another_machine(board: Board, folder: Path) -> Board:
@@ -43,12 +34,6 @@ def another_machine(board: Board, folder: Path) -> Board:
     return Board(folder)
 
 
-def client_of(intake: Intake, token: str) -> httpx2.Client:
-    return httpx2.Client(
-        base_url=f"{intake.url}/api/v1", headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE
-    )
-
-
 def uploads(stores: s3.Stores, board: Board) -> list[str]:
     assert board.objects is not None
     return [path for path in stores.files(board.objects.url) if path.startswith("uploads/")]
@@ -60,26 +45,23 @@ def test_what_one_server_took_in_another_knows_and_scores(where, stores, file, r
     here = Board.init(tmp_path / "here", "shared", url, stores.bucket())
     there = another_machine(here, tmp_path / "there")
     with taking_in(here, score_here) as item, taking_in(there, score_here) as two:
-        first, second = client_of(item, item.token), client_of(two, item.token)
-        id = post(first, file.read_bytes()).json()["id"]
-        again = post(second, file.read_bytes())
+        id = item.post(file.read_bytes()).json()["id"]
+        again = two.post(file.read_bytes(), item.token)
         assert (again.status_code, again.json()["id"]) == (200, id)
         assert uploads(stores, here) == [f"uploads/whole/{id}.zip"]
-        other = post(second, b"no zip").json()["id"]
+        other = two.post(b"no zip", item.token).json()["id"]
         shutil.rmtree(here.path / "uploads")  # the machine that took it in is gone
         assert two.work() == 2
-        assert [first.get(f"submissions/{item}").json()["state"] for item in (id, other)] == ["entered", "refused"]
+        assert [item.get(one).json()["state"] for one in (id, other)] == ["entered", "refused"]
         assert uploads(stores, here) == []
-        first.close()
-        second.close()
     result = verify_board(there)
     assert (result.verified, result.differences) == (1, [])
 
 
 def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(stores, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
-    with taking_in(board, score_here) as intake, client_of(intake, intake.token) as client:
-        stored = post(client, b"queued").json()["id"]
+    with taking_in(board, score_here) as intake:
+        stored = intake.post(b"queued").json()["id"]
         left = "ab" * 32
         intake.state.files.objects.put(f"whole/{left}.zip", b"of a server that was killed")
         there = uploads(stores, board)
@@ -92,8 +74,8 @@ def test_what_nobody_needs_is_swept_from_the_store_an_hour_after_it_was_seen(sto
 
 def test_a_store_that_is_away_costs_a_submission_no_attempt(stores, file, tmp_path, monkeypatch):
     board = Board.init(tmp_path / "board", "shared", files=stores.bucket())
-    with taking_in(board, score_here) as intake, client_of(intake, intake.token) as client:
-        id = post(client, file.read_bytes()).json()["id"]
+    with taking_in(board, score_here) as intake:
+        id = intake.post(file.read_bytes()).json()["id"]
         shutil.rmtree(board.path / "uploads")
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
         intake.worker.files = open_upload_files(Board(board.path))

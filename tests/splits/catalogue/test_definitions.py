@@ -30,13 +30,6 @@ OF_DEFINITIONS = {
     for name, item in load_benchmarks().items()
     if item.definition.split in {manifest.full_name for manifest in DEFINED}
 }
-LABELS = {
-    "classification": ("int64", "uint64", "bool"),
-    "regression": ("int64", "uint64", "float64"),
-    "sequence": ("string",),
-    "detection": ("string",),
-    "multilabel": ("float32",),
-}
 
 
 def test_the_ten_sets_of_wilds_are_defined():
@@ -113,19 +106,14 @@ def test_what_nobody_has_an_address_for_is_wanted_and_not_listed():
 
 
 @for_each(OF_DEFINITIONS)
-def test_a_benchmark_of_a_definition_fits_its_split(name):
+def test_a_benchmark_of_a_definition_views_and_selects_on_parts_of_its_split(name):
     benchmark = OF_DEFINITIONS[name]
-    task, split = benchmark.definition.task, find_manifest(benchmark.definition.split).definition
-    schema = find_source(split.source.name).schema
-    assert task.label == split.label
-    assert schema[task.label].item in LABELS[task.type]
-    assert {schema[field].role for field in task.inputs} == {"input"}
+    split = find_manifest(benchmark.definition.split).definition
     assert benchmark.metrics
     parts = set(split.parameters.get("parts", {}).values()) or {"train", "ood_test", "id_val", "id_test"}
     parts |= {holdout.to for holdout in benchmark.definition.holdouts}
     assert {view.part for view in benchmark.definition.views.values()} <= parts
-    chosen_on = {"ood_val": "ood_val", "id_val": "id_val"}
-    assert {chosen_on[rule] for rule in benchmark.definition.protocol.selection if rule in chosen_on} <= parts
+    assert {"ood_val", "id_val"} & set(benchmark.definition.protocol.selection) <= parts
 
 
 @pytest.mark.parametrize("name", NAMES)

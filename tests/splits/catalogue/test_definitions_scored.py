@@ -59,12 +59,3 @@ def test_py150_is_scored_by_class_and_method_tokens(place, tmp_path):
     result = scored(tmp_path, place, "wilds_py150/official", WILDS["py150"](), copied)
     assert result.metric == "token_type_accuracy@1"
     assert 0 <= result.ood.value <= 1
-
-
-def test_globalwheat_is_scored_by_boxes(place, tmp_path):
-    def boxes(batch):
-        return ["1 2 5 9 0.9;3 3 4 4 0.9"] * len(batch["image"])
-
-    result = scored(tmp_path, place, "wilds_globalwheat/official", WILDS["globalwheat"](), boxes)
-    assert result.metric == "domain_detection_accuracy@1"
-    assert 0 < result.ood.value < 1
