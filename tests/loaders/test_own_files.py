@@ -405,7 +405,7 @@ def test_boxes_of_coco_are_joined_to_their_images(home):
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"images": None}, "no list 'images', so it is not a COCO file"),
+        ({"images": None}, "no lists 'images' and 'annotations', so it is not a COCO file"),
         (
             {"annotations": [{"image_id": 7, "category_id": 3, "bbox": [1, 2, -3, 4]}]},
             "annotation 1: .* is not x, y, width",
