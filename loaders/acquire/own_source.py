@@ -24,7 +24,7 @@ from ...core.files import (
     hold_lock,
     is_offline,
 )
-from ...core.progress import log_message
+from ...core.progress import log_message, mute_messages
 from ...splits.manifest import FilePin, TreePin
 from ..cache.store import map_table, move_into_cache, stage_source
 from ..files.hidden import is_hidden
@@ -146,7 +146,7 @@ def _find_data_files(data: Data, beside: Path) -> _DataFiles:
     tables = {pin.name: fetch_file(pin, folders) for pin in pins}
     if not data.folder:
         return _DataFiles(pins, dict(tables), folders, tables=tables)
-    with convert_reader_errors("[data]"):
+    with mute_messages(), convert_reader_errors("[data]"):
         common = f"{find_common_folder(tables, tables, data.folder, **data.options)}/{{file}}"
     listed = _find_pattern_files(common, beside)
     if len(listed.files) > 1 or listed.files.keys() & tables.keys():

@@ -28,6 +28,7 @@ from ...core.limits import may_expand
 from ..files.bounded_stream import refuse_bomb
 from ._arrow_types import to_stored_column
 from ._cells import Cells, is_carried
+from ._coco import iterate_coco_images
 from ._databases import read_npz, read_sqlite, read_workbook
 from ._inputs import Input
 from ._table_options import TableOptions
@@ -60,6 +61,9 @@ def read_cells(source: Input, options: TableOptions, select_columns: ColumnSelec
             return _make_record_cells(source, _iterate_json_lines(source, options), select_columns, "line")
         case "json":
             return _make_record_cells(source, _read_json_list(source, options), select_columns, "record")
+        case "coco":
+            document = _parse_json(b"".join(_iterate_text(source, options)), source.name, options)
+            return _make_record_cells(source, iterate_coco_images(document, source.name), select_columns, "image")
         case "parquet":
             return _read_parquet(source, select_columns)
         case "sqlite":

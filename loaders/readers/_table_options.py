@@ -119,7 +119,7 @@ class TableOptions(ReaderOptions):
     at_least: dict[str, float] = {}
     maps: dict[str, dict[str, Value] | list[str | list[str]]] = {}
 
-    format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "lines"] = ""
+    format: Literal["", "csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "coco", "lines"] = ""
     members: str | list[str] = []
     file: str = ""
     encoding: str = "utf-8"

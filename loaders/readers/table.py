@@ -60,9 +60,9 @@ def read_table(files: Files, *, schema: Schema | None = None, **options: Any) ->
 def read(files: Files, *, schema: Schema | None = None, **options: Any) -> Iterator[pa.Table]:
     """Yield the rows of all files in blocks, as the fields of `schema` (without a schema, with the file's columns).
 
-    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "lines"; by default from
-    the name), `members` (of archives and folders: names or patterns such as "data/*.csv"), `file` (only the file with
-    this name, or this path in an archive), `each` (other options for a file, by its name or a pattern).
+    Which files: `format` ("csv", "tsv", "json", "jsonl", "parquet", "sqlite", "excel", "npz", "coco", "lines"; by
+    default from the name), `members` (of archives and folders: names or patterns such as "data/*.csv"), `file` (only
+    the file with this name, or this path in an archive), `each` (other options for a file, by its name or a pattern).
 
     File format: `encoding`, `skip` (lines at the beginning), `comment` (the prefix of comment lines), `separator` (","
     or, for .tsv, a tab; any text, or "spaces"), `quote` ('"', or '' for none), `escape`, `header` (true, false, or the

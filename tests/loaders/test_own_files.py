@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoded_files import folder, picture, sound
+from farshift.benchmarks.boxes import read_boxes
 from farshift.core.documents import parse_messages
 from farshift.core.errors import FarshiftError, MissingGeneratorPackage
 from farshift.loaders.acquire.own_data import Data
@@ -366,3 +367,56 @@ def test_what_is_no_chat_is_refused_with_its_line(home, wrong):
         FarshiftError, match=r"own.jsonl, line 2: messages is not a chat, a list of \{ role, content \}"
     ):
         pin(home, **TYPED, files=["own.jsonl"])
+
+
+COCO = {
+    "images": [{"id": 7, "file_name": "0/0.png", "site": "a"}, {"id": 9, "file_name": "1/1.png", "site": "b"}],
+    "categories": [{"id": 90, "name": "dog"}, {"id": 3, "name": "cat"}],
+    "annotations": [
+        {"image_id": 7, "category_id": 90, "bbox": [1, 2, 3.5, 4]},
+        {"image_id": 7, "category_id": 3, "bbox": [0.1, 0, 0.2, 1], "iscrowd": 0},
+        {"image_id": 7, "category_id": 3, "bbox": [0, 0, 9, 9], "iscrowd": 1},
+    ],
+}
+DETECTION = {
+    "files": ["own.json"],
+    "images": "photos/{file_name}",
+    "inputs": ["image"],
+    "labels": ["boxes"],
+    "types": {"boxes": "string"},
+    "options": {"format": "coco"},
+}
+
+
+def test_boxes_of_coco_are_joined_to_their_images(home):
+    folder(home / "photos", PICTURES)
+    (home / "own.json").write_text(json.dumps(COCO))
+    expected = [(PICTURES["0/0.png"], "1 2 4.5 6 1;0.1 0 0.3 1 0", "a"), (PICTURES["1/1.png"], "", "b")]
+    rows = read_rows(pin(home, **DETECTION))
+    assert rows == sorted(expected)
+    boxes = read_boxes(dict((row[2], row[1]) for row in rows)["a"], scored=False)
+    assert boxes.classes.tolist() == [1, 0] and boxes.corners.tolist()[0] == [1, 2, 4.5, 6]
+    (home / "own.json").write_text(
+        json.dumps({**COCO, "categories": COCO["categories"][:1], "annotations": COCO["annotations"][:1]})
+    )
+    assert [row[1] for row in read_rows(pin(home, "one", **DETECTION)) if row[2] == "a"] == ["1 2 4.5 6"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"images": None}, "no lists 'images' and 'annotations', so it is not a COCO file"),
+        (
+            {"annotations": [{"image_id": 7, "category_id": 3, "bbox": [1, 2, -3, 4]}]},
+            "annotation 1: .* is not x, y, width",
+        ),
+        ({"annotations": [{"image_id": 8, "category_id": 3, "bbox": [1, 2, 3, 4]}]}, "not a COCO file: KeyError: 8"),
+        ({"annotations": [{"image_id": 7, "category_id": 3, "bbox": [1, 2]}]}, "not a COCO file: ValueError"),
+        ({"images": [1]}, "not a COCO file: TypeError"),
+    ],
+)
+def test_a_file_that_is_not_coco_is_refused(home, changes, complaint):
+    folder(home / "photos", PICTURES)
+    (home / "own.json").write_text(json.dumps({**COCO, **changes}))
+    with pytest.raises(FarshiftError, match=f"own.json.*{complaint}"):
+        pin(home, **DETECTION)
