@@ -90,7 +90,8 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
     _set_severity_axis(axes, points)
     axes.grid(axis="y")
     axes.set(title=title, ylabel=panel.metric)
-    label = f"severity ({first.severity_unit})" if first.severity_unit else "severity"
+    what = ", ".join(dict.fromkeys(first.severity_unit.split(", ")))  # "level, level": the unit is the name
+    label = f"severity ({what})" if what else "severity"
     axes.set_xlabel("\n".join(fold_text(label, BODY, HEAD)))
 
 
