@@ -24,9 +24,7 @@ FAMILIES = {
     "cifar": ("cifar", "cifar10_pictures"),
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
     "image_folder": ("image_folder", "text_folder", "wav"),
-    "image_sets": (
-        *("camera_traps", "clothing1m", "cue_conflict", "food101n", "listed_images", "objectnet", "webvision"),
-    ),
+    "image_sets": (*("camera_traps", "clothing1m", "cue_conflict", "food101n", "objectnet", "webvision"),),
     "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
