@@ -39,9 +39,7 @@ FAMILIES = {
         "winogrande_hardness",
     ),
     "science": ("flip", "ogb_molecules", "survival"),
-    "wilds": (
-        *("wilds_amazon", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),
-    ),
+    "wilds": (*("wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),),
 }
 """The readers of each module that has several."""
 
