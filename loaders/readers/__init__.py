@@ -24,9 +24,7 @@ FAMILIES = {
     "cifar": ("cifar", "cifar10_pictures"),
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
     "image_folder": ("image_folder", "text_folder", "wav"),
-    "image_sets": (
-        *("camera_traps", "clothing1m", "cue_conflict", "food101n", "listed_images", "objectnet", "webvision"),
-    ),
+    "image_sets": (*("camera_traps", "clothing1m", "cue_conflict", "food101n", "objectnet", "webvision"),),
     "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
@@ -41,9 +39,7 @@ FAMILIES = {
         "winogrande_hardness",
     ),
     "science": ("flip", "ogb_molecules", "survival"),
-    "wilds": (
-        *("wilds_amazon", "wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),
-    ),
+    "wilds": (*("wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),),
 }
 """The readers of each module that has several."""
 

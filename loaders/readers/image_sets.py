@@ -10,11 +10,8 @@ import pyarrow as pa
 
 from ...core.documents import parse_json
 from ...core.errors import BadData
-from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
-from ..files.patterns import PathPattern
 from ._layout import attach_files, get_archive, read_filled_lines, refuse_malformed
-from .table import read_table
 
 
 def camera_traps(
@@ -51,27 +48,6 @@ def camera_traps(
         {"category": [kind for _, kind in rows], "domain": [f"location_{location_of[row]}" for row in rows]},
     )
 
-
-def listed_images(
-    files: dict[str, Any], *, schema: Schema, image: str, images: str = "", pattern: str = "{file}", **options: Any
-) -> Iterator[pa.Table]:
-    """Images in one folder or archive (`images`, if there are other files), and a table that names them.
-
-    Fields: `image`, and those that the reader `table` makes with the other options. image: the template of an image's
-    path from columns of the table ("train/{filename}"). pattern: the pattern of the path (`files/patterns.py`), whose
-    parts are further fields.
-    """
-    archive, path_pattern = get_archive(files, images), PathPattern(pattern)
-    options["texts"] = {**options.get("texts", {}), _PATH: image}
-    rows = read_table(files, schema=schema, **options).to_pydict()
-    paths = rows.pop(_PATH)
-    parts = [path_pattern.fits(path) or {} for path in paths]
-    rows |= {name: [own.get(name) for own in parts] for name in path_pattern.parts}
-    yield from attach_files(archive, paths, rows)
-
-
-_PATH = "path of an image"
-"""The column with an image's path; no field has such a name."""
 
 _CLOTHING_PARTS = {
     "train": ("noisy_train_key_list.txt", "noisy_label_kv.txt"),

@@ -16,36 +16,6 @@ from ...core.errors import BadData, get_first_line
 from ..acquire.archive_files import ArchiveFiles
 from ._layout import Columns, attach_files, get_archive, read_columns
 
-_AMAZON_PARTS = ("train", "val", "id_val", "test", "id_test")
-_UNUSED = -1
-
-
-def wilds_amazon(files: dict[str, Any], *, scheme: str) -> pa.Table:
-    """Amazon reviews: `reviews.csv`, and `splits/<scheme>.csv` with a part for each row.
-
-    Fields: `review`, `stars` (0 to 4), `published` (train, val, id_val, test, id_test), `reviewer`, `product`,
-    `category` and `year`, for the rows that the scheme uses.
-    """
-    archive = get_archive(files)
-    split = read_columns(archive, f"splits/{scheme}.csv", "split")
-    codes = split.integers("split")
-    if codes.size and (codes.min() < _UNUSED or codes.max() >= len(_AMAZON_PARTS)):
-        raise BadData(f"{split.where} has the parts {codes.min()} to {codes.max()}, not -1 to 4")
-    texts = {"review": "reviewText", "reviewer": "reviewerID", "product": "asin", "category": "category"}
-    table = read_columns(archive, "reviews.csv", *texts.values(), "overall", "reviewYear")
-    if len(codes) != len(table["overall"]):
-        raise BadData(f"{split.where} has {len(codes):,} rows, but reviews.csv has {len(table['overall']):,}")
-    used_rows = codes != _UNUSED
-    return pa.table(
-        {
-            "stars": table.integers("overall")[used_rows] - 1,
-            "published": np.asarray(_AMAZON_PARTS)[codes[used_rows]].tolist(),
-            "year": table.integers("reviewYear")[used_rows],
-            **{field: table[column][used_rows].tolist() for field, column in texts.items()},
-        }
-    )
-
-
 IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
 
 

@@ -74,7 +74,7 @@ def test_one_moment_has_one_digest_whatever_zone_unit_and_format_it_is_written_i
 def test_the_zone_of_the_machine_plays_no_part(home):
     write_csv(home / "naive.csv", [time.replace(tzinfo=None).isoformat() for time in TIMES])
     code = (
-        "import pathlib, sys\nfrom farshift.loaders.readers.table import read\n"
+        "import pathlib, sys\nfrom farshift.loaders.readers.table import read_table as read\n"
         "from farshift.splits.schema import Field, Schema\nfrom farshift.splits.rows import compute_row_digests, compute_set_digest\n"
         "schema = Schema((Field('x', 'int64', 'input'), Field('when', 'timestamp', 'meta')))\n"
         "print(compute_set_digest(compute_row_digests(schema.conform(read({'a.csv': pathlib.Path(sys.argv[1])}, schema=schema), ''),"

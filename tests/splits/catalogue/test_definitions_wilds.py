@@ -267,7 +267,7 @@ def test_amazon_joins_reviews_with_the_split_beside_them(place, tmp_path, monkey
 def test_a_split_of_another_length_than_the_reviews_is_refused(place, tmp_path, monkeypatch):
     monkeypatch.setenv("FARSHIFT_ACCEPT", "Amazon reviews (research only)")
     files = amazon() | {"splits/user.csv": csv("split", [(0,), (3,)])}
-    with pytest.raises(BadData, match="splits/user.csv has 2 rows, but reviews.csv has 35"):
+    with pytest.raises(BadData, match=r"reviews.csv, line 4: published \(column 'part split'\) is missing"):
         pulled(twin("wilds_amazon/official", place), laid(tmp_path / "data", files))
 
 
