@@ -198,8 +198,10 @@ def open_pixels(files: Files, side: int, name: str = DEFAULT) -> Pixels:
 
 
 def _compute_key(files: Files, side: int, by: Decoder) -> str:
-    own = isinstance(files, EncodedFiles)
-    images = files.key if own else digest_contents(read_content(files, index) for index in range(len(files)))
+    if isinstance(files, EncodedFiles):
+        images = files.key
+    else:
+        images = digest_contents(read_content(files, index) for index in range(len(files)))
     decides = {"format": 2, "pictures": images, "side": side, "interpolation": INTERPOLATION}
     return compute_identity(decides | {"decoder": by.name, "version": by.version})
 
