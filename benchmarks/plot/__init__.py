@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, MissingExtra
 from ...core.files import write_atomically
-from ...core.plugins import find_files_by_name, load_module
+from ...core.plugins import load_module
 from ..scoring.record import Score
 from ._panels import check_records, format_protocol
 from ._style import SETTINGS, TITLE, compute_note_height, count_most_lines, fold_names
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".pdf", ".png", ".svg")
-
-
-def list_plots() -> list[str]:
-    """Return the names of the available plots, sorted."""
-    return sorted(find_files_by_name("benchmarks/plot", ".py"))
 
 
 def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:

@@ -11,7 +11,7 @@ from hashlib import sha256
 import matplotlib
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.plot import draw_plot, list_plots, make_figure
+from farshift.benchmarks.plot import draw_plot, make_figure
 from farshift.core.errors import MissingExtra, UnknownName
 from pictures import words
 from PIL import Image
@@ -47,10 +47,10 @@ def test_another_process_draws_the_same_bytes_without_pyplot(tmp_path):
     code = """
 import json, sys
 from pathlib import Path
-from farshift.benchmarks.plot import draw_plot, list_plots
+from farshift.benchmarks.plot import draw_plot
 from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.tables import render_table
-list_plots(), render_table
+render_table
 early = "matplotlib" in sys.modules
 draw_plot([Score.from_dict(one) for one in json.loads(sys.stdin.read())], "gap", Path(sys.argv[1]))
 print(json.dumps([early, "matplotlib.pyplot" in sys.modules]))
@@ -121,6 +121,5 @@ def test_a_new_picture_is_one_new_file(tmp_path, monkeypatch):
         "    return made\n"
     )
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    assert "heads" in list_plots()
     assert make_figure(many(2), "heads").get_suptitle() == "lstm, transformer"
     assert draw_plot(many(2), "heads", tmp_path / "heads.svg").stat().st_size > 1000
