@@ -6,7 +6,8 @@ and the records it receives are complete; it raises `FarshiftError` if they cann
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,7 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
     cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
     drawing = load_module("benchmarks/plot", what, "figure")
     check_records(records)
-    try:
-        from matplotlib.style import context
-    except ImportError as error:
-        raise MissingExtra("plotting", "plot") from error
-    with context(SETTINGS, after_reset=True):
+    with _use_settings():
         plot: Figure = drawing.picture(records)
         finish_figure(plot, title, note)
         # Ticks are created by the first layout, which must run while the style is active.
@@ -93,11 +90,7 @@ def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> 
     out = check_plot_path(out)
     kind = out.suffix.lower()
     content = BytesIO()
-    try:
-        from matplotlib.style import context
-    except ImportError as error:
-        raise MissingExtra("plotting", "plot") from error
-    with context(SETTINGS, after_reset=True):
+    with _use_settings():
         plot.savefig(content, format=kind[1:], metadata=_make_metadata(kind, title, description))
     write_atomically(out, content.getvalue(), "write it to another place")
     return out
@@ -110,3 +103,14 @@ def _make_metadata(kind: str, title: str, description: str) -> dict[str, Any]:
     if kind == ".svg":
         return {"Title": title, "Description": description, "Creator": None, "Date": None}
     return {"Title": title, "Subject": description, "Creator": None, "Producer": None, "CreationDate": None}
+
+
+@contextmanager
+def _use_settings() -> Iterator[None]:
+    """Within the context matplotlib has the common style, whatever the user's settings are."""
+    try:
+        from matplotlib.style import context
+    except ImportError as error:
+        raise MissingExtra("plotting", "plot") from error
+    with context(SETTINGS, after_reset=True):
+        yield
