@@ -62,12 +62,8 @@ def write_boxes(given: Any) -> str:
     if values.ndim != 2 or values.shape[1] not in (5, 6):
         raise BadBoxes(f"shape {values.shape}, expected (k, 5) or (k, 6): x0, y0, x1, y1, score, class")
     _make_boxes(values, scored=True)
-    texts = [[_format_number(number) for number in row] for row in values.tolist()]
+    texts = [[f"{n:.0f}" if n == int(n) else str(np.float32(n)) for n in row] for row in values.tolist()]
     return ";".join(" ".join(row) for row in texts)
-
-
-def _format_number(number: float) -> str:
-    return f"{number:.0f}" if number == int(number) else str(np.float32(number))
 
 
 def _make_boxes(values: NDArray[np.float64], scored: bool) -> Boxes:

@@ -26,7 +26,6 @@ from ..loaders.acquire.source_file import is_unedited, mark_generated, strip_mar
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, PreparedSplit
 from ..loaders.split import Split, make_split
-from ..splits.manifest import SplitDefinition
 
 _METRICS = {"classification": "accuracy", "sequence": "exact_match", "regression": "rmse"}
 _HELD_OUT = 0.1
@@ -114,7 +113,11 @@ def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
         "name": definition.name,
         "split": split.manifest.full_name,
         "title": definition.title,
-        "holdouts": _choose_holdouts(definition),
+        "holdouts": [
+            {"part": "train", "to": name, "share": _HELD_OUT}
+            for name in ("id_test", "id_val")
+            if name not in definition.parts
+        ],
         "views": _choose_views(split),
         **options,
     }
@@ -128,11 +131,6 @@ def make_definition(split: Split, options: Mapping[str, Any]) -> dict[str, Any]:
         {"name": entry, "version": find_metric(entry).version} if isinstance(entry, str) else entry for entry in metrics
     ]
     return record | {"task": task, "metrics": pinned}
-
-
-def _choose_holdouts(definition: SplitDefinition) -> list[dict[str, Any]]:
-    absent = [name for name in ("id_test", "id_val") if name not in definition.parts]
-    return [{"part": "train", "to": name, "share": _HELD_OUT} for name in absent]
 
 
 def _choose_views(split: Split) -> dict[str, Any]:

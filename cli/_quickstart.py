@@ -92,7 +92,9 @@ def _run_benchmarks(out: Path, engine: str, steps: int | None, watch: Stopwatch)
         runs += benchmark_runs
         for plan, run in zip(plans, benchmark_runs, strict=True):
             rows.append(_summarise_run(plan, run))
-            log_message(_format_row(rows[-1]))
+            row = rows[-1]
+            scores = ", ".join(f"{name.upper()} {100 * row[name]['value']:.1f}" for name in ("id", "ood"))
+            log_message(f"{row['kind']}: {row['baseline']} ({row['role']}) on {row['benchmark']}: {scores}")
     board = _submit_runs(runs, out)
     return Result(rows, left_out, board.path, build_site(board), watch.seconds())
 
@@ -146,11 +148,6 @@ def _train_plans(plans: list[Plan], engine: str) -> list[Run]:
         _, failures = run_all(todo, engine if todo[0].benchmark.task.type == "sequence" else "local")
         raise_first_failure(failures)
     return [read_run(plan.out) for plan in plans]
-
-
-def _format_row(row: dict[str, Any]) -> str:
-    scores = ", ".join(f"{name.upper()} {100 * row[name]['value']:.1f}" for name in ("id", "ood"))
-    return f"{row['kind']}: {row['baseline']} ({row['role']}) on {row['benchmark']}: {scores}"
 
 
 def _submit_runs(runs: Iterable[Run], out: Path) -> Board:

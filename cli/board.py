@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -228,15 +228,11 @@ def _print_suite(suite: Any) -> None:
     for row in aggregate.incomplete:
         print_line(f"not aggregated: {row.entry} lacks {', '.join(row.missing)}")
     for pair in suite.concurrences:
-        tau = read_available(_format_tau, pair.to_dict())
-        shown_tau = tau.reason if isinstance(tau, NotAvailable) else tau
-        print_line(
-            f"concurrence {pair.left}, {pair.right}: {shown_tau} ({format_count(pair.entries, 'entry', 'entries')})"
+        known = read_available(
+            lambda item: f"{item['tau']:+.2f} [{item['low']:+.2f}, {item['high']:+.2f}]", pair.to_dict()
         )
-
-
-def _format_tau(record: Mapping[str, Any]) -> str:
-    return f"{record['tau']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+        tau = known.reason if isinstance(known, NotAvailable) else known
+        print_line(f"concurrence {pair.left}, {pair.right}: {tau} ({format_count(pair.entries, 'entry', 'entries')})")
 
 
 def _format_margin(interval: Any) -> str:

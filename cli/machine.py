@@ -191,7 +191,10 @@ def cache_list(json: bool = False) -> None:
     report = list_contents()
     if json:
         return emit_json(report)
-    rows = [[e["kind"], e["name"], format_size(e["bytes"]), _format_time(e["last_used"])] for e in report["entries"]]
+    rows = [
+        [e["kind"], e["name"], format_size(e["bytes"]), e["last_used"].replace("T", " ").removesuffix("Z")]
+        for e in report["entries"]
+    ]
     if rows:
         print_table("", ["kind", "entry", "size", "last used (UTC)"], rows)
     responses = report["kinds"]["responses"]
@@ -262,7 +265,3 @@ def cache_clear(
         print_line(f"kept: {entry.kind}/{entry.name}: {why}")
     entries = format_count(len(cleared.removed), "entry", "entries")
     print_line(f"{get_cache_root()}: {entries}, {format_size(cleared.bytes)} {done}")
-
-
-def _format_time(text: str) -> str:
-    return text.replace("T", " ").removesuffix("Z")

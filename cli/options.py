@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from copy import copy
+from importlib import import_module
 from inspect import cleandoc, signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
@@ -13,30 +14,6 @@ from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 import typer
 
 from ..core.errors import FarshiftError
-
-
-def _list_benchmarks(incomplete: str) -> Iterable[str]:
-    from ..benchmarks.benchmark import load_benchmarks
-
-    return load_benchmarks()
-
-
-def _list_splits(incomplete: str) -> Iterable[str]:
-    from ..splits.catalogue import list_manifests
-
-    return dict.fromkeys(manifest.name for manifest in list_manifests())
-
-
-def _list_baselines(incomplete: str) -> Iterable[str]:
-    from ..baselines.recipe import load_recipes
-
-    return load_recipes()
-
-
-def _list_suites(incomplete: str) -> Iterable[str]:
-    from ..benchmarks.listing import count_suites
-
-    return count_suites()
 
 
 def _list_runs(incomplete: str) -> Iterable[str]:
@@ -50,11 +27,11 @@ def _list_runs(incomplete: str) -> Iterable[str]:
 
 
 _VALUES: dict[str, Callable[[str], Iterable[str]]] = {
-    "BASELINE": _list_baselines,
-    "BENCHMARK": _list_benchmarks,
+    "BASELINE": lambda _: import_module("farshift.baselines.recipe").load_recipes(),
+    "BENCHMARK": lambda _: import_module("farshift.benchmarks.benchmark").load_benchmarks(),
     "RUN": _list_runs,
-    "SPLIT": _list_splits,
-    "SUITE": _list_suites,
+    "SPLIT": lambda _: {manifest.name for manifest in import_module("farshift.splits.catalogue").list_manifests()},
+    "SUITE": lambda _: import_module("farshift.benchmarks.listing").count_suites(),
 }
 
 

@@ -38,7 +38,8 @@ def reproduce(
 ) -> None:
     """Check a published claim: run its experiment, and apply its decision rule, which was fixed in advance.
 
-    Exit code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction).
+    Of several claims one that cannot be run is reported and skipped, and none is started after the time budget. Exit
+    code 1 if a claim is not reproduced (with --quick: if the effect does not have the claimed direction).
 
     name CLAIM: Claim name, as printed by --list; with --list, words to search for (a title, an arXiv number).
     --list: List the claims with their recorded verdicts.
@@ -50,8 +51,6 @@ def reproduce(
     --out DIR: Output folder for the runs; unfinished runs are resumed.
     --keep DIR: Folder in which to record the outcomes and their predictions (default: not recorded).
     """
-    from ..benchmarks.claims.claim import load_claim
-
     if list_ + all_ + (name is not None and not list_) != 1:
         raise FarshiftError("reproduce: name a claim, or give one of --list and --all")
     if rescore and (quick or seeds or keep):
@@ -60,13 +59,54 @@ def reproduce(
         raise FarshiftError("reproduce: --keep records full runs: leave out --quick")
     if list_:
         return _print_claims(kind or "", name or "", json)
-    if all_:
-        minutes = _parse_minutes(budget)
-        chosen = _choose_fitting_claims(kind or "", quick, minutes, device)
+    from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
+    from ..baselines.reproduce.reproduce import reproduce_claim as go
+    from ..benchmarks.claims.claim import load_claim
+    from ..benchmarks.claims.outcome import get_stated_verdict
+    from ..core.clock import Stopwatch
+
+    minutes = _parse_minutes(budget) if all_ else None
+    chosen = [load_claim(str(name))] if minutes is None else _choose_fitting_claims(kind or "", quick, minutes, device)
+    by_name = {item.name: item for item in chosen}
+    outcomes: list[Outcome] = []
+    failed = []
+    watch = Stopwatch()
+    with show_progress():
+        for item in chosen:
+            if minutes is not None and watch.seconds() > 60 * minutes:
+                failed.append(f"{item.name}: the time budget of {minutes:g} min is used up")
+                continue
+            folder = out / (f"{item.name}-quick" if quick else item.name)
+            try:
+                if rescore:
+                    outcome = rescore_claim(item)
+                else:
+                    outcome, evidence = go(item, folder, quick=quick, seeds=seeds, device=device)
+                    if keep is not None:
+                        short, _ = go(item, out / f"{item.name}-quick", quick=True, device=device)
+                        record_outcome(outcome, evidence, short, keep)
+            except FarshiftError as error:
+                if minutes is None:
+                    raise
+                failed.append(f"{item.name}: {error}")
+                continue
+            outcomes.append(outcome)
+    if json:
+        records = [outcome.to_dict() for outcome in outcomes]
+        emit_json(records[0] if minutes is None else records)
     else:
-        assert name is not None
-        chosen, minutes = [load_claim(name)], None
-    _check_claims(chosen, out, quick, rescore, seeds, device, keep, json, minutes)
+        for outcome in outcomes:
+            _print_outcome(by_name[outcome.claim], outcome)
+    for problem in failed:
+        print_note(f"not run: {problem}")
+    exit_if(
+        any(
+            not item.holds
+            if item.form == "quick"
+            else get_stated_verdict(by_name[item.claim], item) == "not reproduced"
+            for item in outcomes
+        )
+    )
 
 
 def _print_claims(kind: str, search: str, json: bool) -> None:
@@ -81,66 +121,6 @@ def _print_claims(kind: str, search: str, json: bool) -> None:
     ]
     print_table(
         "", ["claim", "kind", "verdict", "CPU time (one core)", "title"], rows, format_count(len(entries), "claim")
-    )
-
-
-def _check_claims(
-    chosen: list[Claim],
-    out: Path,
-    quick: bool,
-    rescore: bool,
-    seeds: int | None,
-    device: str,
-    home: Path | None,
-    json: bool,
-    minutes: float | None,
-) -> None:
-    """Check claims one after the other. minutes: the time budget of several claims; a claim that cannot be run is then
-    reported and skipped, and none is started after that time."""
-    from ..baselines.reproduce.reproduce import record_outcome, rescore_claim
-    from ..baselines.reproduce.reproduce import reproduce_claim as go
-    from ..benchmarks.claims.outcome import get_stated_verdict
-    from ..core.clock import Stopwatch
-
-    by_name = {item.name: item for item in chosen}
-    outcomes: list[Outcome] = []
-    failed = []
-    several, watch = minutes is not None, Stopwatch()
-    with show_progress():
-        for item in chosen:
-            if minutes is not None and watch.seconds() > 60 * minutes:
-                failed.append(f"{item.name}: the time budget of {minutes:g} min is used up")
-                continue
-            folder = out / (f"{item.name}-quick" if quick else item.name)
-            try:
-                if rescore:
-                    outcome = rescore_claim(item)
-                else:
-                    outcome, evidence = go(item, folder, quick=quick, seeds=seeds, device=device)
-                    if home is not None:
-                        short, _ = go(item, out / f"{item.name}-quick", quick=True, device=device)
-                        record_outcome(outcome, evidence, short, home)
-            except FarshiftError as error:
-                if not several:
-                    raise
-                failed.append(f"{item.name}: {error}")
-                continue
-            outcomes.append(outcome)
-    if json:
-        records = [outcome.to_dict() for outcome in outcomes]
-        emit_json(records if several else records[0])
-    else:
-        for outcome in outcomes:
-            _print_outcome(by_name[outcome.claim], outcome)
-    for problem in failed:
-        print_note(f"not run: {problem}")
-    exit_if(
-        any(
-            not item.holds
-            if item.form == "quick"
-            else get_stated_verdict(by_name[item.claim], item) == "not reproduced"
-            for item in outcomes
-        )
     )
 
 

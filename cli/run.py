@@ -23,8 +23,6 @@ from .progress import show_progress
 
 if TYPE_CHECKING:
     from ..baselines.running.plan import Plan
-    from ..baselines.running.published import RecipeOverrides
-    from ..benchmarks.model import Budget
 
 app = typer.Typer()
 
@@ -89,10 +87,13 @@ def run(
         machine. Nothing is downloaded or written to --out. Exit code 2 if the run would not fit into memory or on the
         disk.
     """
+    from ..baselines.recipe import find_recipe
     from ..baselines.running.published import RecipeOverrides
     from ..baselines.running.resources import prepare_data
+    from ..baselines.running.search import draw_settings
     from ..baselines.running.suite import make_suite_plans
-    from ..baselines.running.sweep import make_budget, raise_first_failure, require_extras, run_all
+    from ..baselines.running.sweep import make_budget, make_plan, raise_first_failure, require_extras, run_all
+    from ..benchmarks.model_inputs.load import find_streamed_benchmark
     from ..core.world import get_world
 
     if dry_run and stream:
@@ -108,15 +109,23 @@ def run(
             "run: name a baseline and its benchmark (farshift run mlp --on vowel/speakers), or a suite (--suite core)"
         )
     changes = RecipeOverrides(network, encoder, fine_tune, augment, published, stream)
+    single = {"settings": settings, "search": search, "selection": selection, "diagnose": diagnose, **vars(changes)}
+    if suite and (given := [f"--{name.replace('_', '-')}" for name, value in single.items() if value]):
+        raise FarshiftError(f"run --suite: {', '.join(given)} goes with one benchmark (--on)")
+    if len(names) > 1 and (settings or diagnose):
+        raise FarshiftError("run: --settings and --diagnose go with one baseline")
+    plans: list[Plan] = []
     with show_progress():
         training_budget = make_budget(budget, steps, device)
         if suite:
-            _refuse_suite_options(changes, settings, search, selection, diagnose)
             plans = make_suite_plans(suite, folder, names, training_budget, seeds, stack)
-        else:
-            plans = _make_plans(
-                names, on, folder, training_budget, seeds, settings, search, selection, stack, diagnose, changes
-            )
+        for name in dict.fromkeys([] if suite else names):
+            chosen, own = read_settings(settings), folder if len(names) == 1 else folder / name
+            if search:
+                benchmark = find_streamed_benchmark(on, stream)
+                recipe = changes.of(find_recipe(name), benchmark)
+                chosen = (chosen or {}) | draw_settings(name, benchmark.name, search, recipe)
+            plans.append(make_plan(name, on, own, training_budget, seeds, chosen, selection, stack, diagnose, changes))
         if on and not dry_run:
             prepare_data(plans[0].benchmark)
     if dry_run:
@@ -128,50 +137,6 @@ def run(
         raise_first_failure(failures)
     if get_world().rank == 0:
         print_scores(runs[0], json)
-
-
-def _refuse_suite_options(
-    changes: RecipeOverrides, settings: Path | None, search: int, selection: str | None, diagnose: str
-) -> None:
-    if settings or search or selection:
-        raise FarshiftError("run --suite: --settings, --search and --selection go with one benchmark (--on)")
-    if diagnose:
-        raise FarshiftError("run --suite: --diagnose goes with one benchmark (--on)")
-    if options := [f"--{name.replace('_', '-')}" for name, value in vars(changes).items() if value]:
-        raise FarshiftError(f"run --suite: {', '.join(options)} goes with one benchmark (--on)")
-
-
-def _make_plans(
-    names: list[str],
-    on: str,
-    out: Path,
-    budget: Budget,
-    seeds: int | None,
-    settings: Path | None,
-    search: int,
-    selection: str | None,
-    stack: int,
-    diagnose: str,
-    changes: RecipeOverrides,
-) -> list[Plan]:
-    """The plans of baselines on one benchmark, each in its own folder of `out`; a single run uses `out` itself."""
-    from ..baselines.recipe import find_recipe
-    from ..baselines.running.search import draw_settings
-    from ..baselines.running.sweep import make_plan
-    from ..benchmarks.model_inputs.load import find_streamed_benchmark
-
-    if len(names) > 1 and (settings or diagnose):
-        raise FarshiftError("run: --settings and --diagnose go with one baseline")
-    plans = []
-    for name in dict.fromkeys(names):
-        chosen = read_settings(settings)
-        if search:
-            benchmark = find_streamed_benchmark(on, changes.stream)
-            changed_recipe = changes.of(find_recipe(name), benchmark)
-            chosen = (chosen or {}) | draw_settings(name, benchmark.name, search, changed_recipe)
-        folder = out if len(names) == 1 else out / name
-        plans.append(make_plan(name, on, folder, budget, seeds, chosen, selection, stack, diagnose, changes))
-    return plans
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:

@@ -50,7 +50,10 @@ def collect_related_facts(manifest: Manifest) -> dict[str, Any]:
     if has_local_rows(manifest) and source.cached_at.is_file():
         split = open_split(manifest.full_name)
         rows = {part: split.part(part)[0] for part in sorted(split.parts)}
-        facts["example_rows"] = {part: _shorten_values(_name_class(row, label, names)) for part, row in rows.items()}
+        facts["example_rows"] = {
+            part: {name: _format_value(value) for name, value in _name_class(row, label, names).items()}
+            for part, row in rows.items()
+        }
     return facts
 
 
@@ -108,11 +111,6 @@ def _list_benchmarks(split: str) -> list[dict[str, Any]]:
         best = next((score for score in sort_best_first(list(known.values())) if score.model not in smoke), None)
         records.append({"benchmark": name} | ({} if best is None else {"best": best.to_dict()}))
     return records
-
-
-def _shorten_values(row: dict[str, Any]) -> dict[str, str]:
-    """A row's values in a line each."""
-    return {name: _format_value(value) for name, value in row.items()}
 
 
 def _format_value(value: Any) -> str:

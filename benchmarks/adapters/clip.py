@@ -21,7 +21,7 @@ from ...core.canonical import compute_identity
 from ...core.errors import FarshiftError, ModelError, UnknownName
 from ..answers import Answers
 from ..model import Columns, Model, Task
-from ._options import Options, read_options
+from . import Options, read_options
 from ._transformers import ImageProcessor, load_network, read_config, read_tokenizer, silence_transformers
 from .hugging_face import HuggingFaceFactory, iterate_images
 from .hugging_face import from_spec as hugging_face

@@ -43,7 +43,7 @@ from ..answers import ABSTAINED, ANSWERED, FAILED, Answers, Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import Prompt
-from ._options import Options, read_options
+from . import Options, read_options
 
 SCHEME = "cmd"
 

@@ -25,7 +25,7 @@ from ...loaders.batching.encoded import is_audio, is_encoded, is_pixels
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers, Failed
 from ..model import Columns, Model, Task
-from ._options import Options, read_options
+from . import Options, read_options
 from ._transformers import (
     MODEL_FILES,
     ImageProcessor,

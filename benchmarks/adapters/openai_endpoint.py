@@ -35,7 +35,7 @@ from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
 from ..prompting.prompt import MediaPart, Part, Prompt, to_digest_form
-from ._options import Options, read_options
+from . import Options, read_options
 
 if TYPE_CHECKING:
     import openai

@@ -20,7 +20,7 @@ from ...loaders.batching.encoded import is_audio, is_encoded
 from ...loaders.batching.input_format import InputFormat
 from ..answers import Answers
 from ..model import Budget, Columns, Model, Task, TrainingRows
-from ._options import Options, read_options
+from . import Options, read_options
 
 if TYPE_CHECKING:
     import torch

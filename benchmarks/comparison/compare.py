@@ -294,14 +294,17 @@ def compare_in_full(left: Run | Path | str, right: Run | Path | str) -> dict[str
         "better": metric.better,
         "bounds": list(metric.bounds) if has_finite_ends(metric.bounds) else None,
         "severity_unit": get_severity_unit(benchmark),
-        "test": {view: _run_test(*(side.sample(view) for side in pair)) for view in VIEWS},
+        "test": {
+            view: {
+                name: value
+                for name, value in compare_rows(*(side.sample(view) for side in pair)).items()
+                if name != "difference"
+            }
+            for view in VIEWS
+        },
         "severity": _compare_by_severity(pair),
         "groups": _compare_by_group(pair),
     }
-
-
-def _run_test(left: Sample, right: Sample) -> dict[str, Any]:
-    return {name: value for name, value in compare_rows(left, right).items() if name != "difference"}
 
 
 def _sample_rows(pair: Pair, view: str, rows: NDArray[Any]) -> list[Sample]:

@@ -76,7 +76,11 @@ def estimate_label_error_detection(
     return LabelErrors(
         estimate(auroc.update, auroc.merge, auroc.compute),
         estimate(precision.update, precision.merge, precision.compute),
-        estimate(_collect_doubts, _merge_doubts, compute_f1_at_noise_rate),
+        estimate(
+            lambda answers, corrupted, task: {"doubt": get_probabilities(answers)[:, 1], "corrupted": corrupted},
+            lambda left, right: {name: np.concatenate([left[name], right[name]]) for name in left},
+            compute_f1_at_noise_rate,
+        ),
     )
 
 
@@ -90,14 +94,6 @@ def _rank_doubts(doubt: NDArray[np.floating[Any]]) -> Answers:
     levels, rank = np.unique(doubt, return_inverse=True)
     share = ((rank + 1) / (len(levels) + 1)).astype(np.float32)
     return Answers.all_given(np.zeros(len(doubt), np.int64), np.stack([1 - share, share], axis=1))
-
-
-def _collect_doubts(answers: Answers, corrupted: NDArray[np.bool_], task: Task) -> State:
-    return {"doubt": get_probabilities(answers)[:, 1], "corrupted": corrupted}
-
-
-def _merge_doubts(left: State, right: State) -> State:
-    return {name: np.concatenate([left[name], right[name]]) for name in left}
 
 
 def compute_f1_at_noise_rate(state: State) -> float:

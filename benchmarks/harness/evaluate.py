@@ -120,7 +120,11 @@ def evaluate(
             "batch_size": batch_size,
         }
         weights = getattr(model, "pretrained", None)  # what an adapter's factory declares; a user's may be anything
-        if isinstance(weights, list) and weights and all(_is_weights_record(item) for item in weights):
+        if (
+            isinstance(weights, list)
+            and weights
+            and all(isinstance(item, dict) and set(item) == {"name", "digest"} for item in weights)
+        ):
             card["pretrained"] = weights
     if deterministic:
         card["deterministic"] = True
@@ -164,10 +168,6 @@ def _list_left_out_parts(model: Any, benchmark: Benchmark, selection: str | None
         return []
     part = benchmark.rule(selection).part
     return [name for name in list_selection_only_parts(benchmark) if name != part]
-
-
-def _is_weights_record(item: Any) -> bool:
-    return isinstance(item, dict) and set(item) == {"name", "digest"}
 
 
 def _to_positive_integer(name: str, value: Any) -> int:
@@ -215,12 +215,14 @@ def begin_run(
     if budget.steps is not None:
         spend["steps"] = budget.steps
     rule = benchmark.rule(selection)
+    # Of a run that was begun under an earlier scorer the identity stays, so that it resumes.
+    stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule.name)
     plan = {
         "benchmark": {
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": _choose_identity(benchmark, path, budget, rule.name),
+            "entry_identity": stated if stated in known else benchmark.identity(budget.name, budget.steps, rule.name),
             "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
@@ -235,13 +237,6 @@ def begin_run(
 def finish_run(folder: RunFolder, together: World = SINGLE_PROCESS) -> Run:
     """Return the run of a folder whose seeds are done. The first process finishes it while the others wait."""
     return folder.finish() if together.rank == 0 else folder.wait_for_finish()
-
-
-def _choose_identity(benchmark: Benchmark, path: Path, budget: Budget, rule: str) -> str:
-    """Return the entry identity; that of an earlier scorer if the folder has a run begun with it, so that it
-    resumes."""
-    stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule)
-    return stated if stated in known else benchmark.identity(budget.name, budget.steps, rule)
 
 
 ONLY = "last"

@@ -31,7 +31,8 @@ def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | N
     offered = {"task": task, "device": device, "prompt": prompt}
 
     def make(seed: int, setting: Mapping[str, Any]) -> Model:
-        configured = _apply_setting(model, setting) if _has_parameters(model) else model
+        is_estimator = not isinstance(model, type) and hasattr(model, "set_params") and hasattr(model, "get_params")
+        configured = _apply_setting(model, setting) if is_estimator else model
         adapted_model: Model | None = adapt_model(configured, task, seed)
         if adapted_model is not None:
             if device != "cpu" and hasattr(adapted_model, "to"):
@@ -47,10 +48,6 @@ def make_factory(model: Any, task: Task, device: str = "cpu", prompt: Prompt | N
     if not callable(model) and not hasattr(model, "predict") and adapt_model(model, task, 0) is None:
         raise ModelError(f"a {type(model).__name__} is not a model: it has no predict and is not a factory")
     return make
-
-
-def _has_parameters(model: Any) -> bool:
-    return not isinstance(model, type) and hasattr(model, "set_params") and hasattr(model, "get_params")
 
 
 def _apply_setting(estimator: Any, setting: Mapping[str, Any]) -> Any:

@@ -6,14 +6,15 @@ and the records it receives are complete; it raises `FarshiftError` if they cann
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import FarshiftError, MissingExtra
 from ...core.files import write_atomically
-from ...core.plugins import find_files_by_name, load_module
+from ...core.plugins import load_module
 from ..scoring.record import Score
 from ._panels import check_records, format_protocol
 from ._style import SETTINGS, TITLE, compute_note_height, count_most_lines, fold_names
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 SUFFIXES = (".pdf", ".png", ".svg")
 
 
-def list_plots() -> list[str]:
-    """Return the names of the available plots, sorted."""
-    return sorted(find_files_by_name("benchmarks/plot", ".py"))
-
-
 def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: bool = True) -> Figure:
     """Make the plot `what` as a matplotlib `Figure`, already laid out. `title`: above the figure; `note`: whether to
     print the explanation of bars and brackets below it (`get_plot_note` returns it for use in a caption).
@@ -37,11 +33,7 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
     cannot be drawn together: no severity, no class probabilities, another kind of shift, different metrics."""
     drawing = load_module("benchmarks/plot", what, "figure")
     check_records(records)
-    try:
-        from matplotlib.style import context
-    except ImportError as error:
-        raise MissingExtra("plotting", "plot") from error
-    with context(SETTINGS, after_reset=True):
+    with _use_settings():
         plot: Figure = drawing.picture(records)
         finish_figure(plot, title, note)
         # Ticks are created by the first layout, which must run while the style is active.
@@ -98,11 +90,7 @@ def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> 
     out = check_plot_path(out)
     kind = out.suffix.lower()
     content = BytesIO()
-    try:
-        from matplotlib.style import context
-    except ImportError as error:
-        raise MissingExtra("plotting", "plot") from error
-    with context(SETTINGS, after_reset=True):
+    with _use_settings():
         plot.savefig(content, format=kind[1:], metadata=_make_metadata(kind, title, description))
     write_atomically(out, content.getvalue(), "write it to another place")
     return out
@@ -115,3 +103,14 @@ def _make_metadata(kind: str, title: str, description: str) -> dict[str, Any]:
     if kind == ".svg":
         return {"Title": title, "Description": description, "Creator": None, "Date": None}
     return {"Title": title, "Subject": description, "Creator": None, "Producer": None, "CreationDate": None}
+
+
+@contextmanager
+def _use_settings() -> Iterator[None]:
+    """Within the context matplotlib has the common style, whatever the user's settings are."""
+    try:
+        from matplotlib.style import context
+    except ImportError as error:
+        raise MissingExtra("plotting", "plot") from error
+    with context(SETTINGS, after_reset=True):
+        yield

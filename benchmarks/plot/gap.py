@@ -21,7 +21,8 @@ def picture(records: Sequence[Score]) -> Figure:
     note = f"Bars and brackets: {describe_intervals(records)}. The gap is ID minus OOD, with its own interval."
     keys = [make_legend_key(VIEWS[view], view.upper(), hollow=view == "id", line=False) for view in VIEWS]
     beside = [
-        [_format_heading(panel), *(_format_gap(record, panel) for record in panel.records)] for panel in panel_list
+        ["gap (points)" if panel.percent else "gap", *(_format_gap(record, panel) for record in panel.records)]
+        for panel in panel_list
     ]
     figure, places = make_row_axes(
         panel_list, list(VIEWS), 0.24, f"{note} {describe_incomparable(records)}", keys, beside
@@ -29,10 +30,6 @@ def picture(records: Sequence[Score]) -> Figure:
     for axes, panel in zip(places, panel_list, strict=True):
         _draw_panel(axes, panel)
     return figure
-
-
-def _format_heading(panel: Panel) -> str:
-    return "gap (points)" if panel.percent else "gap"
 
 
 def _format_gap(record: Score, panel: Panel) -> str:

@@ -212,7 +212,7 @@ def _join_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
 
 def _format_fields(row: Row, fields: tuple[str, ...], task: Task) -> dict[str, Part]:
     return {
-        field: _format_label(row[field], task) if field == task.label else _format_part(row[field], field)
+        field: task.names[int(row[field])] if field == task.label and task.names else _format_part(row[field], field)
         for field in fields
     }
 
@@ -221,10 +221,6 @@ def _format_part(value: Any, field: str) -> Part:
     if isinstance(value, bytes) and (kind := find_media_type(value)).startswith(("image/", "audio/")):
         return MediaPart(value, kind)
     return _format_text(value, field)
-
-
-def _format_label(value: Any, task: Task) -> str:
-    return task.names[int(value)] if task.names else _format_text(value, task.label)
 
 
 def _format_text(value: Any, field: str) -> str:

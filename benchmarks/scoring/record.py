@@ -237,7 +237,10 @@ class Score(Record):
                 )
         if self.candidates > 1:
             applied = {name: item for name, item in self.selections.items() if isinstance(item, SelectionScore)}
-            lines += [_format_rule(name, item) for name, item in applied.items()]
+            lines += [
+                f"  by {name}: OOD {format_estimate(item.ood)}, regret {format_estimate(item.regret)}"
+                for name, item in applied.items()
+            ]
             if others := [name for name in self.selections if name not in applied]:
                 lines.append(f"  not applicable: {', '.join(others)} (--json has the reasons)")
         usage_text = ", ".join(f"{name} {_format_usage(value)}" for name, value in self.spent.items())
@@ -263,7 +266,3 @@ def _format_metric(name: str, scores: ViewScores) -> str:
 
 def _format_usage(value: Any) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-
-
-def _format_rule(name: str, selection_score: SelectionScore) -> str:
-    return f"  by {name}: OOD {format_estimate(selection_score.ood)}, regret {format_estimate(selection_score.regret)}"

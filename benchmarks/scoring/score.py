@@ -132,14 +132,15 @@ def score_predictions(benchmark: Benchmark, predictions: pa.Table, run: RunLike,
         composition=compute_composition(scored, views, primary),
         touched=run.card.spent.touched,
         variation={name: estimate_variation(samples[name]) for name in ("id", "ood")},
-        interval=_describe_interval(run, primary, estimates) + _describe_limit(benchmark),
+        interval=_describe_interval(run, primary, estimates)
+        + (
+            f" on {format_count(benchmark.limit, 'row')} of each part"
+            if isinstance(benchmark, LimitedBenchmark)
+            else ""
+        ),
         spent=_sum_usage(run.card),
         remarks=run.card.spent.by_seed,
     ).rounded()
-
-
-def _describe_limit(benchmark: Benchmark) -> str:
-    return f" on {format_count(benchmark.limit, 'row')} of each part" if isinstance(benchmark, LimitedBenchmark) else ""
 
 
 def _check_defined(estimates: dict[str, Estimate], metric: Metric) -> None:

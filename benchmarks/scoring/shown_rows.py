@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import UnknownName
-from ..answers import Answers
 from ..benchmark import Benchmark
 from ..model import Task
 from ..model_inputs.load import load_model_inputs
-from ..prompting.prompt import MediaPart
 from ..runs.predictions import read_outputs
 from ..runs.run import Run, read_run
 from .answered_rows import RunPredictions
@@ -69,7 +67,7 @@ def show_rows(run: Run | Path | str, count: int, view: str = "ood", selection: s
             chosen[seed],
             texts[row],
             outputs.get(int(row_id)),
-            _format_answer(rows.answers[0], row, task),
+            _format_label(rows.answers[0].prediction[row], task) if rows.answers[0].answered[row] else None,
             _STATES[int(rows.answers[0].status[row])],
             _format_label(rows.truth[row], task),
             None if scores is None else float(scores[row]),
@@ -84,15 +82,14 @@ def _list_inputs(benchmark: Benchmark, part: str, row_ids: NDArray[np.uint64], p
     rows = inputs.part(part)
     batch = rows.batch(np.searchsorted(rows.row_ids, row_ids))
     if prompted and inputs.prompt is not None:
-        return ["".join(map(_format_part, parts)) for parts in inputs.prompt.all_parts(batch)]
+        return [
+            "".join(part if isinstance(part, str) else f"<{part.type}, {len(part.content):,} bytes>" for part in parts)
+            for parts in inputs.prompt.all_parts(batch)
+        ]
     return [
         "\n".join(f"{name}: {_format_value(batch[name][row])}" for name in benchmark.task.inputs)
         for row in range(len(row_ids))
     ]
-
-
-def _format_part(part: str | MediaPart) -> str:
-    return part if isinstance(part, str) else f"<{part.type}, {len(part.content):,} bytes>"
 
 
 def _format_value(value: Any) -> str:
@@ -104,10 +101,6 @@ def _format_value(value: Any) -> str:
 
 _MOST_NUMBERS = 16
 """The most numbers of one input that are shown."""
-
-
-def _format_answer(answers: Answers, row: int, task: Task) -> str | None:
-    return _format_label(answers.prediction[row], task) if answers.answered[row] else None
 
 
 def _format_label(value: Any, task: Task) -> str:

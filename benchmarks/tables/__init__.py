@@ -9,14 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...core.errors import FarshiftError
-from ...core.plugins import find_files_by_name, load_module
+from ...core.plugins import load_module
 from ..plot._panels import check_records
 from ..scoring.record import Score
-
-
-def list_formats() -> list[str]:
-    """Return the names of the available formats, sorted."""
-    return sorted(find_files_by_name("benchmarks/tables", ".py"))
 
 
 def render_table(

@@ -26,7 +26,13 @@ def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     if rows:
         writer = csv.DictWriter(text, list(rows[0]))
         writer.writeheader()
-        writer.writerows({name: _defuse_formula(cell) for name, cell in row.items()} for row in rows)
+        writer.writerows(
+            {
+                name: f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+                for name, cell in row.items()
+            }
+            for row in rows
+        )
     return text.getvalue()
 
 
@@ -51,7 +57,3 @@ def _list_cells(record: Score) -> dict[str, Any]:
 def _list_numbers(name: str, estimate: Estimate | NotAvailable | None) -> dict[str, float | None]:
     ends = (estimate.value, estimate.low, estimate.high) if is_measured(estimate) else (None, None, None)
     return {f"{name}{end}": number for end, number in zip(("", "_low", "_high"), ends, strict=True)}
-
-
-def _defuse_formula(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell

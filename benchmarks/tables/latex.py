@@ -172,7 +172,10 @@ def _format_part(blocks: Sequence[Block], stacked: bool, notes: Notes) -> str:
         for block, cell in cells:
             number, end = "--", ""
             if cell.estimate is not None:
-                number, end = (form(cell.estimate, block.panel.percent) for form in (_format_value, _format_interval))
+                text = format_estimate(cell.estimate, block.panel.percent).replace("-", "$-$")
+                number, _, end = text.partition(" ")
+                # A bracket at the start of a cell must not be parsed as an argument of the preceding line break.
+                end = rf"{{\scriptsize {end}}}"
                 number = rf"\textbf{{{number}}}" if cell.bold else number
                 number += notes.mark(cell.remark) if cell.remark else ""
             numbers.append(number)
@@ -228,18 +231,6 @@ def format_tabular(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> 
         lines += [_format_row(over), " ".join(rules)]
     lines += [_format_row([column.head for column in columns]), r"\midrule", *map(_format_row, rows), r"\bottomrule"]
     return "\n".join([*lines, r"\end{tabular}"])
-
-
-def _format_value(estimate: HasInterval, percent: bool) -> str:
-    """Format an estimate's value, in percent if `percent`."""
-    return format_estimate(estimate, percent).partition(" ")[0].replace("-", "$-$")
-
-
-def _format_interval(estimate: HasInterval, percent: bool) -> str:
-    """Format an estimate's interval, in small type."""
-    text = format_estimate(estimate, percent).partition(" ")[2].replace("-", "$-$")
-    # A bracket at the start of a cell must not be parsed as an argument of the preceding line break.
-    return rf"{{\scriptsize {text}}}"
 
 
 def _make_label(names: Sequence[str]) -> str:

@@ -99,7 +99,7 @@ def test_a_budget_that_does_not_exist_is_one_line(tmp_path: Path, two: None) -> 
 
 def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: None) -> None:
     result = ran(tmp_path, "--search", "3")
-    assert str(result.exception) == "run --suite: --settings, --search and --selection go with one benchmark (--on)"
+    assert str(result.exception) == "run --suite: --search goes with one benchmark (--on)"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.statistics.interval import NotAvailable
-from farshift.benchmarks.tables import list_formats, render_table
+from farshift.benchmarks.tables import render_table
 from farshift.benchmarks.tables.markdown import escape_markdown as markdown_escaped
 from farshift.core.errors import UnknownName
 from hypothesis import given
@@ -142,10 +142,9 @@ def test_a_name_that_a_spreadsheet_would_run_is_defused_and_a_number_is_not(star
 
 
 def test_formats_are_found_and_another_is_refused_with_those_there_are():
-    assert list_formats() == ["csv", "latex", "markdown"]
     with pytest.raises(UnknownName, match="no table format named 'html': choose from csv, latex, markdown"):
         render_table(many(1), "html")
-    for format in list_formats():
+    for format in ("csv", "latex", "markdown"):
         with pytest.raises(FarshiftError, match="no score records given"):
             render_table([], format)
 

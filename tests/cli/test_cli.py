@@ -294,11 +294,6 @@ def test_repeating_a_finished_command_gives_its_result_again(command, model, tmp
     assert "already has this run, finished" in second.stderr
 
 
-def test_names_are_whole_in_a_narrow_terminal(farshift):
-    shown = farshift("splits", "list", "--state", "frozen", COLUMNS="80").stdout
-    assert all(name in shown for name in ("optdigits/writers@1", "prefix_sums/32_to_64@1", "corrupted-label"))
-
-
 def test_no_arguments_show_the_help_and_no_empty_error(command):
     done = command("splits")
     assert "Usage" in done.stdout + done.stderr
@@ -364,12 +359,6 @@ def test_ctrl_c_is_one_line_and_keeps_what_was_done(tmp_path):
     assert "interrupted; finished work is kept" in child.communicate(timeout=120)[1]
     assert child.returncode == 130
     assert done.exists()
-
-
-def test_doctor_says_what_is_there(command_json):
-    result = {check["check"]: check for check in command_json("doctor", "--sources")}
-    assert result["cache"]["ok"]
-    assert "source scan" in result
 
 
 def test_the_version_is_printed(command):

@@ -12,6 +12,7 @@ import farshift as fs
 import pytest
 from farshift.benchmarks.comparison.compare import find_leaders
 from farshift.benchmarks.comparison.run_measures import measure_effective_robustness, measure_gap_recovered
+from farshift.benchmarks.scoring.apply_selection import ChosenCandidate, list_chosen_candidates
 from latex_reader import read_tables
 from support import one_line_error
 
@@ -202,3 +203,56 @@ def test_a_run_can_be_evaluated_twice_at_once_and_is_one(command_json, tmp_path)
     given = ["evaluate", f"{tmp_path / 'm.py'}:predict", "--on", ON, "--seeds", 1, "--out", tmp_path / "r"]
     assert command_json(*given)["digest"] == command_json(*given)["digest"]
     assert json.loads((tmp_path / "r" / "log.jsonl").read_text().splitlines()[-1])["event"] == "finished"
+
+
+def detect(command, *arguments):
+    return command("compare", "--statistic", "detectable", *arguments)
+
+
+def test_it_tells_how_small_a_difference_shows_and_what_it_assumes(command):
+    done = detect(command, "--on", "modadd97/xi35", "--assumed")
+    assert done.returncode == 0, done.stderr
+    assert "modadd97/xi35 (accuracy)" in done.stdout
+    assert "a two-sided 5% test" in done.stdout
+    result = json.loads(detect(command, "--on", "modadd97/xi35", "--assumed", "--json").stdout)
+    assert f"{result['ood']['value']:.4f}" in done.stdout
+    assert result["ood"]["pairs"] == 0
+
+
+def test_what_is_not_there_is_one_line(command):
+    assert "no benchmark named 'modadd'" in one_line_error(detect(command, "--on", "modadd", "--assumed"))
+    assert "one run is not enough" in one_line_error(
+        detect(command, "--on", "xor_clusters/eta10", "baseline:mlp@xor_clusters/eta10")
+    )
+
+
+SETTINGS = "[small]\nwidth = 4\nlr = 0.001\n\n[large]\nwidth = 32\nlr = 0.01\n"
+
+
+@pytest.mark.slow
+def test_the_settings_that_a_rule_chose_are_told_by_seed(tmp_path, farshift, farshift_json):
+    file = tmp_path / "settings.toml"
+    file.write_text(SETTINGS, "utf-8")
+    given = ("run", "mlp", "--on", "vowel/speakers", "--settings", file, "--selection", "id_val", "--steps", "40")
+    given = (*given, "--seeds", "2", "--out", tmp_path / "r")
+    result = farshift_json(*given)
+    chosen = result["score"]["selections"]["id_val"]["chosen"]
+    assert {str(seed) for item in result["chosen"] for seed in item["seeds"]} == {"0", "1"}
+    for item in result["chosen"]:
+        name = item["candidate"].split("/")[0]
+        assert item["settings"] == {"small": {"width": 4, "lr": 0.001}, "large": {"width": 32, "lr": 0.01}}[name]
+        assert all(chosen[str(seed)] == item["candidate"] for seed in item["seeds"])
+    output = [line for line in farshift(*given).stdout.splitlines() if line.startswith("chosen by id_val: ")]
+    assert len(output) == len(result["chosen"])
+    assert "width = " in output[0]
+
+
+def test_a_run_of_one_candidate_chose_nothing():
+    run = fs.baseline("modadd97/xi35", "quadratic-mlp")
+    assert list_chosen_candidates(run, fs.score(run)) == []
+
+
+def test_a_drawn_value_is_told_in_four_digits_and_kept_in_all():
+    item = ChosenCandidate("draw-1/last", {"lr": 0.0010690366843567624, "width": 16, "pool": "mean"}, (0, 2))
+    assert str(item) == "draw-1/last (lr = 0.001069, width = 16, pool = mean) for seeds 0, 2"
+    assert item.to_dict()["settings"]["lr"] == 0.0010690366843567624

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,11 @@ def test_a_closed_stdout_or_stderr_is_written_nothing():
     assert bash('"$@" >&-', *NEW, "cache", "list").stderr == ""
     shown = bash('"$@" 2>&-', *NEW, "splits", "show", "nope")
     assert (shown.returncode, shown.stdout) == (2, "")
+
+
+def test_of_a_new_token_stdout_has_the_token_alone(command, command_json, tmp_path):
+    assert command("board", "init", tmp_path / "board").returncode == 0
+    built = command("board", "token", "create", tmp_path / "board", "--team", "us")
+    assert re.fullmatch(r"fs_[\w-]+\n", built.stdout)
+    assert "of us: it is not shown again. The team sets it as FARSHIFT_TOKEN" in built.stderr
+    assert command_json("board", "token", "create", tmp_path / "board", "--team", "us")["token"].startswith("fs_")
