@@ -25,7 +25,7 @@ FAMILIES = {
     "digits": ("idx", "qmnist", "coloured_digits", "rotated_digits", "dominoes", "digit_domains"),
     "image_folder": ("image_folder", "text_folder", "wav"),
     "image_sets": (*("camera_traps", "clothing1m", "cue_conflict", "food101n", "objectnet", "webvision"),),
-    "lines": ("conll", "inflections", "logic_pairs", "parallel_lines", "svmlight"),
+    "lines": ("conll", "inflections", "parallel_lines", "svmlight"),
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
     ),

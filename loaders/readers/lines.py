@@ -1,4 +1,4 @@
-"""Texts and their labels in lines: words with tags, inflections, pairs of formulas, counts of words."""
+"""Texts and their labels in lines: words with tags, inflections, counts of words."""
 
 from __future__ import annotations
 
@@ -174,28 +174,6 @@ def inflections(files: dict[str, Path], *, train: str, tests: dict[str, str]) ->
             columns["form"].append(form)
             shown = _SHOWN[lemma in lemmas, features in bundles]
             columns["origin"].append(f"{origin} {shown}" if origin else "train")
-    return pa.table(columns)
-
-
-def logic_pairs(files: dict[str, Path], *, relations: list[str], lengths: dict[str, int]) -> pa.Table:
-    """Pairs of formulas of propositional logic and how they relate (Bowman, Manning and Potts 2015, arXiv 1506.04834):
-    lines of a relation and two bracketed formulas, a file for each length.
-
-    Fields: `left` and `right`; `relation`, the index of its sign in `relations`; `length`, as `lengths` gives it for
-    the file; `origin`, the file's name without its number (train or test). Brackets and words have single spaces.
-    """
-    check_files("logic_pairs", files, lengths)
-    columns: dict[str, list[str | int]] = {name: [] for name in ("left", "right", "relation", "length", "origin")}
-    for name, length in lengths.items():
-        for number, line in enumerate(read_utf8_lines(name, files[name]), 1):
-            cells = line.split("\t")
-            if len(cells) != 3 or cells[0] not in relations:
-                raise BadData(f"{name}: line {number} is not a relation and two formulas: {line[:60]!r}")
-            columns["left"].append(" ".join(cells[1].split()))
-            columns["right"].append(" ".join(cells[2].split()))
-            columns["relation"].append(relations.index(cells[0]))
-            columns["length"].append(length)
-            columns["origin"].append(name.rstrip("0123456789"))
     return pa.table(columns)
 
 

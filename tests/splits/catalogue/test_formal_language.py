@@ -1,12 +1,12 @@
-"""Text-to-SQL, propositional logic and inflection: the published layouts in small, through the real readers."""
+"""Text-to-SQL and inflection: the published layouts in small, through the real readers."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
-from farshift.core.errors import BadData, BadDefinition
-from farshift.loaders.readers.lines import inflections, logic_pairs
+from farshift.core.errors import BadData
+from farshift.loaders.readers.lines import inflections
 from farshift.loaders.readers.parses import text_to_sql
 
 QUERY = {
@@ -38,25 +38,6 @@ def test_json_that_holds_no_queries_is_refused(tmp_path, content):
     path.write_text(content, "utf-8")
     with pytest.raises(BadData, match=r"geography\.json: not JSON with questions and SQL"):
         text_to_sql({"geography.json": path})
-
-
-def test_formulas_have_the_length_that_their_file_is_published_for(tmp_path):
-    texts = {"train1": "#\t( not d )\tb\n<\ta\t( a ( or b ) )\n", "test1": "=\ta\ta\n"}
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    files = {name: tmp_path / name for name in texts}
-    relations = ["=", "<", "#"]
-    rows = logic_pairs(files, relations=relations, lengths={"train1": 1, "test1": 1}).to_pylist()
-    assert [(row["relation"], row["length"], row["origin"]) for row in rows] == [
-        (2, 1, "train"),
-        (1, 1, "train"),
-        (0, 1, "test"),
-    ]
-    assert (rows[1]["left"], rows[1]["right"]) == ("a", "( a ( or b ) )")
-    with pytest.raises(BadData, match="train1: line 2 is not a relation and two formulas"):
-        logic_pairs(files, relations=["=", "#"], lengths={"train1": 1, "test1": 1})
-    with pytest.raises(BadDefinition, match="logic_pairs reads"):
-        logic_pairs(files, relations=relations, lengths={"train1": 1})
 
 
 def test_inflections_say_what_training_shows_of_a_test_row(tmp_path):
