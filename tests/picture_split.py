@@ -25,6 +25,7 @@ rule = "domain/hold_out"
 parameters = { field = "domain", ood = ["sketch"] }
 data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
 """
+DRAFT = f"{SPLIT}benchmark = {{}}\n"
 
 
 def unreadable() -> bytes:

@@ -16,16 +16,18 @@ import pytest
 import torch
 from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, Sizes
 from farshift.baselines.recipe import collect_defaults, find_plugin_files, read_literal, read_settings
+from farshift.baselines.running.suite import explain_unfit
 from farshift.baselines.training import trainer
 from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.baselines.training.checkpoint import resume_training, save_checkpoint
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
+from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import ModelError
 from torch import Tensor
 
-from .shifted_stacks import IMAGES, wide_rows
+from .small_stacks import IMAGES, wide_rows
 from .toys import PARITY, TURN, bits, commands, recipe
 
 FILES = find_plugin_files("algorithms")
@@ -75,6 +77,20 @@ SPREAD: dict[str, tuple[float, float, float]] = {
     "prior": (0.0, 4.0, 9.0),
 }
 """Values of float settings that replicas cannot have four fifths and three fifths of."""
+
+
+SMALL = (
+    *(f"vowel/speakers{protocol}" for protocol in ("", "_unlabelled", "_adapting")),
+    *(
+        "modadd97/xi35",
+        "copy_repeats/length",
+        "skills/pairs",
+        "prefix_sums/32_to_64",
+        "interventions/held_out",
+        "spam_assassin/hard_ham",
+    ),
+)
+"""Benchmarks of all five kinds and of each protocol, whose data are small."""
 
 
 def differing(name: str) -> list[dict[str, Any]]:
@@ -212,6 +228,15 @@ def test_an_algorithm_says_what_it_is(name: str) -> None:
 )
 def test_defaults_are_those_of_the_paper(name: str, published: dict[str, Any]) -> None:
     assert read_settings(FILES[name]).items() >= published.items()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_belongs_on_some_benchmark(name: str) -> None:
+    """By what it declares, on one of the networks that are for its tasks."""
+    kind, tasks = (read_literal(FILES[name], what) for what in ("KIND", "TASKS"))
+    networks = {"classification": "mlp", "regression": "mlp", "sequence": NETWORKS.get(name, ("lstm",))[0]}
+    built = [recipe(networks[task], STEPS, name).model_copy(update={"kind": kind}) for task in tasks]
+    assert any(explain_unfit(item, find_benchmark(on)) == "" for item in built for on in SMALL)
 
 
 def test_every_algorithm_has_a_recipe() -> None:

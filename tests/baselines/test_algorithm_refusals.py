@@ -11,9 +11,8 @@ from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.core.errors import ModelError
 
-from .shifted_stacks import wide_rows
 from .small_sequences import training as read_texts
-from .small_stacks import CLASSES, begun, rows
+from .small_stacks import CLASSES, begun, rows, wide_rows
 
 Own = dict[str, Any]
 

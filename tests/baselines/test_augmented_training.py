@@ -26,7 +26,6 @@ from farshift.core.errors import BadDefinition, ModelError, UnknownName
 from farshift.core.plugins import load_module
 from farshift.core.world import SINGLE_PROCESS, World
 
-from .killed_groups import killed_before
 from .toys import ADD, TURN, Rows, additions, commands, recipe
 
 TASK = Task("classification", ("image",), "kind", classes=3)
@@ -68,15 +67,6 @@ def test_streamed_rows_are_augmented_as_resident_ones(settings: dict[str, Any]) 
     result = [scores(fitted("domainbed", TWO, feed=feed, **settings), TWO) for feed in ("resident", "streamed")]
     for item, other in zip(*result, strict=True):
         np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
-
-
-def test_a_training_that_is_killed_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    augment = "domainbed+cutmix"
-    clean = scores(fitted(augment, TWO), TWO)
-    assert killed_before(Training, "step", 3, lambda: fitted(augment, TWO, kept=tmp_path)) == -9
-    again = scores(fitted(augment, TWO, kept=tmp_path), TWO)
-    for item, other in zip(clean, again, strict=True):
-        np.testing.assert_array_equal(item, other)
 
 
 def training(

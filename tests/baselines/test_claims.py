@@ -1,10 +1,11 @@
-"""Published claims: every file can be run, rules say what they should, and the README shows what is recorded."""
+"""Published claims: every file can be run, facts are those of the rows, and the README shows what is recorded."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from claim_pages import describe_quantity, format_claim_table, list_shipped_claims, name_papers, render_claim
 from farshift import FarshiftError
@@ -302,3 +303,28 @@ def test_a_diagnostic_is_named_in_words_and_one_that_there_is_not_is_refused():
     lost = made(runs={}, quantities={"tau": quantity | {"diagnostic": "disagrement.ood"}}, rules=rules)
     with pytest.raises(UnknownName, match="disagreement"):
         Evidence(lost, {}).measure("tau")
+
+
+def test_oracles_of_linear_models_are_those_of_scikit_learn():
+    import farshift as fs
+    from sklearn.linear_model import LinearRegression
+
+    split, chosen = "interventions/cut_off", [0, 1, 2, 3]
+    train, requested = (fs.load(split, item) for item in ("train", "ood_test"))
+    model = LinearRegression().fit(train.numpy()["inputs"][:, chosen], train.true_labels())
+    expected = np.sqrt(
+        np.square(model.predict(requested.numpy()["inputs"][:, chosen]) - requested.true_labels()).mean()
+    )
+    given = {"fit": "train", "part": "ood_test", "field": "inputs"}
+    assert compute_fact("least_squares_error", split, given | {"inputs": chosen}) == pytest.approx(expected)
+    assert compute_fact("least_squares_error", split, given | {"inputs": []}) != pytest.approx(expected, abs=0.01)
+    both = compute_fact("least_squares_error", split, {**given, "part": "train", "inputs": []})
+    everything = LinearRegression().fit(train.numpy()["inputs"], train.true_labels())
+    inside = np.sqrt(np.square(everything.predict(train.numpy()["inputs"]) - train.true_labels()).mean())
+    assert both == pytest.approx(inside, rel=0.01)
+    assert both > inside
+
+
+def test_an_oracle_tells_cows_from_camels_where_the_background_is_shuffled():
+    requested = {"fit": "ood_test", "part": "ood_test", "field": "inputs", "inputs": []}
+    assert compute_fact("logistic_accuracy", "linear_unit_test_2s/shuffled", requested) > 0.95

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms.miro import compute_block_states, compute_variational_bound
 
-from .shifted_stacks import near
-from .small_stacks import PLAIN, batch_of, begun, encode, head, weights
+from .small_stacks import PLAIN, batch_of, begun, encode, head, near, weights
 
 
 @pytest.mark.parametrize(("shape", "channels"), [((2, 4, 3, 5, 6), 2), ((2, 4, 7, 3), 3), ((2, 4, 3), 2)])
@@ -57,17 +55,15 @@ def test_after_plain_training_features_are_held_to_what_they_were() -> None:
             assert near(learned[k], spreads[k])
 
 
-def test_a_pretrained_network_is_held_to_its_pretrained_states(tmp_path: Path) -> None:
+def test_a_pretrained_network_is_held_to_its_pretrained_states(folders: dict[str, str]) -> None:
     pytest.importorskip("transformers")
-    import tiny_vision
-
-    from .test_pretrained import start, trained
+    from .pretrained_stacks import start, trained
 
     for kind in ("vit", "resnet"):
-        folder = str(tiny_vision.saved(tmp_path / kind, kind))
-        alone, together = trained(["b"], "miro", folder), trained(["a", "b"], "miro", folder)
+        folder = folders[kind]
+        alone, together = (trained(kind, folder, names, "miro") for names in (["b"], ["a", "b"]))
         assert alone.outcome.losses[0] == pytest.approx(together.outcome.losses[1], abs=1e-5)
-        algorithm, pretrained = together.stack.algorithm, start(folder)
+        algorithm, pretrained = together.stack.algorithm, start(kind, folder)
         for name, value in algorithm.oracle.state_dict().items():  # type: ignore[union-attr, operator]
             if "body" in name and "num_batches" not in name:
                 assert torch.equal(value[0], pretrained[name]), name

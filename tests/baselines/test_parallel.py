@@ -16,6 +16,7 @@ import pytest
 import torch
 from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import make_encoding
+from farshift.baselines.encoding.pixel_rows import PixelRows
 from farshift.baselines.recipe import Recipe, resolve_settings
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.distributed import broadcast_from_first, join_processes, share_batches
@@ -27,7 +28,7 @@ from farshift.core.errors import ModelError
 from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import in_a_child, made
-from .toys import ADD, TURN, Rows, additions, commands
+from .toys import ADD, TURN, Rows, additions, commands, recipe
 
 NAMES = ["first", "second"]
 
@@ -192,3 +193,24 @@ def test_a_run_in_one_process_needs_no_group() -> None:
     with join_processes(SINGLE_PROCESS, "cpu"):
         assert broadcast_from_first(["anything"], SINGLE_PROCESS) == ["anything"]
         assert not torch.distributed.is_initialized()
+
+
+TASK = Task("classification", ("image",), "kind", classes=3)
+
+
+def trained(together: World) -> np.ndarray:
+    built = recipe("mlp", 6, batch_size=9, lr=0.01, width=8)
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 4, 4, 3)).astype(np.uint8)
+    columns = {"image": pixels, "kind": np.arange(40) % 3}
+    settings = [resolve_settings(built, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
+    coding = make_encoding(TASK, columns, settings[0])
+    data = Data.of(coding.encode(columns), torch.ones(40, dtype=torch.float64))
+    assert isinstance(data.inputs[1], PixelRows)
+    stack = ReplicaStack("mlp", "erm", settings, NAMES, coding.sizes, TASK.type, data, 6)
+    return weights(Training(stack, data, 6, together))
+
+
+def test_two_processes_take_the_steps_of_one_on_streamed_pictures(tmp_path: Path) -> None:
+    alone = trained(SINGLE_PROCESS)
+    for result in by_processes(2, tmp_path, trained):
+        np.testing.assert_allclose(result, alone, rtol=1e-4, atol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
@@ -15,8 +14,8 @@ import numpy as np
 import pytest
 import tiny_hf
 import torch
-from encoded_files import folder, picture
-from farshift import FarshiftError, read_run
+from encoded_files import picture
+from farshift import FarshiftError
 from farshift.baselines.backbones import cifar_resnet
 from farshift.baselines.encoding import frozen
 from farshift.baselines.encoding.checkpoint import ModuleCheckpoint, find_checkpoint
@@ -317,38 +316,3 @@ def test_settings_for_texts_and_clip_are_refused_of_a_module(home: Path, site: S
     named = Task("classification", ("picture",), "shape", classes=2, names=("round", "square"))
     with pytest.raises(ModelError, match="weights tiny read images, and this needs a model of transformers"):
         trained(recipe("pretrained", 1, weights="tiny", head="zero-shot"), named, given)
-
-
-SPLIT = """
-name = "photos/sketch"
-version = 1
-kind = "domain"
-title = "Tested on sketches"
-label = "kind"
-rule = "domain/hold_out"
-parameters = { field = "domain", ood = ["sketch"] }
-data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
-benchmark = {}
-"""
-
-
-@pytest.mark.slow
-def test_several_baselines_train_on_features_of_a_network_by_name(farshift: Any, home: Path, site: Site) -> None:
-    define(home, "tiny", site, {"tiny.th": saved(released(tiny()))})
-    domains, kinds = ("art", "cartoon", "photo", "sketch"), ("dog", "horse")
-    names = [f"{domain}/{kind}/{n}.jpg" for domain in domains for kind in kinds for n in range(6)]
-    folder(home / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
-    (home / "draft.toml").write_text(SPLIT)
-    done = farshift("splits", "build", "draft.toml", "--json")
-    assert done.returncode == 0, done.stderr
-    run = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "2", "--steps", "3")
-    for option, baselines, weights in (
-        ("--encoder", ("mlp", "coral", "knn"), "tiny"),
-        ("--fine-tune", ("erm", "coral"), "tiny, fine-tuned"),  # another model than one on its features
-    ):
-        done = farshift("run", *baselines, option, "tiny", *run, "--out", option.strip("-"), "--json")
-        assert done.returncode == 0, done.stderr
-        assert [score["model"] for score in json.loads(done.stdout)] == [f"{name} ({weights})" for name in baselines]
-        card = read_run(f"{option.strip('-')}/coral").card
-        assert card.model.extra["pretrained"] == describe_weights(["tiny"])
-    assert [path for path, _ in site.requests] == ["/tiny/tiny.th"]

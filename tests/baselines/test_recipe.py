@@ -1,16 +1,33 @@
-"""Recipes: found in folders, checked when read, and cheap to list."""
+"""Recipes: found in folders, checked when read, searched in their ranges, and listed."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from farshift import FarshiftError
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import collect_defaults, find_recipe, load_recipes, make_fine_tuned, replace_network
+from farshift.baselines.recipe import (
+    collect_defaults,
+    find_plugin_files,
+    find_recipe,
+    load_recipes,
+    make_fine_tuned,
+    replace_network,
+)
+from farshift.baselines.running import search
+from farshift.baselines.running.listing import baselines, list_algorithms, list_networks
+from farshift.baselines.running.plan import compute_code_digest
+from farshift.baselines.running.search import TRAINER, draw_settings
+from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.core.errors import BadDefinition, UnknownName
+from farshift.loaders.acquire.pretrained import load_pretrained_networks
 
 from .toys import ADD, accuracy, additions, trained
 
@@ -203,3 +220,107 @@ def test_a_baseline_asked_before_it_is_trained_says_so() -> None:
 
     with pytest.raises(ModelError, match="call fit before predict"):
         Baseline(find_recipe("mlp"), ADD, 0, "toy/toy").predict(additions().only("a", "b"))
+
+
+ON = "modadd97/xi35"
+
+
+def with_space(monkeypatch: pytest.MonkeyPatch, **space: list[Any]) -> None:
+    monkeypatch.setattr(search, "read_literal", lambda file, name: space)
+
+
+def test_the_first_draw_is_the_defaults() -> None:
+    assert draw_settings("irm", ON, 3)["draw-0"] == {}
+
+
+def test_draws_are_the_same_each_time_and_differ_from_each_other() -> None:
+    result = draw_settings("irm", ON, 20)
+    assert result == draw_settings("irm", ON, 20)
+    assert len({str(values) for values in result.values()}) == 20
+
+
+def test_one_more_setting_moves_no_other_and_one_more_draw_neither(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_space(monkeypatch, dropout=["uniform", 0.0, 0.5])
+    before = draw_settings("mlp", ON, 10)
+    with_space(monkeypatch, width=["choice", 32, 64, 128], dropout=["uniform", 0.0, 0.5])
+    after = draw_settings("mlp", ON, 10)
+    assert {name: {"width": after[name].get("width")} | values for name, values in before.items() if values} == {
+        name: values for name, values in after.items() if values
+    }
+    assert list(draw_settings("mlp", ON, 11).values())[:10] == list(after.values())
+
+
+def test_draws_fill_their_ranges_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_space(monkeypatch, dropout=["uniform", 0.1, 0.5], depth=["uniform", 1.0, 3.0], width=["choice", 8, 16])
+    result = list(draw_settings("mlp", ON, 2001).values())[1:]
+    dropout, rate = (np.array([values[name] for values in result]) for name in ("dropout", "lr"))
+    assert np.histogram(dropout, bins=4, range=(0.1, 0.5))[0] == pytest.approx(500, abs=80)
+    exponents = np.histogram(np.log10(rate), bins=4, range=TRAINER["lr"][1:])[0]
+    assert exponents == pytest.approx(500, abs=80)
+    assert exponents.sum() == len(result)
+    assert {values["depth"] for values in result} == {1, 2, 3}
+    assert all(type(values["depth"]) is int for values in result), "a whole number where the default is one"
+    assert sum(values["width"] == 8 for values in result) == pytest.approx(1000, abs=100)
+
+
+def test_a_range_of_an_algorithm_wins_over_the_trainers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_space(monkeypatch, lr=["choice", 0.125])
+    assert {values["lr"] for values in list(draw_settings("mlp", ON, 5).values())[1:]} == {0.125}
+
+
+def test_a_space_of_an_unknown_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_space(monkeypatch, dropout=["normal", 0.0, 0.5])
+    with pytest.raises(
+        BadDefinition, match="search space of mlp/dropout: 'normal' is none of log10, log2, uniform, choice"
+    ):
+        draw_settings("mlp", ON, 2)
+
+
+def test_an_estimator_has_no_search_space() -> None:
+    assert find_recipe("knn").algorithm is None
+    with pytest.raises(FarshiftError, match="^knn is a scikit-learn estimator and has no ranges: give a file"):
+        draw_settings("knn", ON, 2)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "baselines.md"
+
+
+@pytest.mark.parametrize(("listed", "function"), [("algorithms", list_algorithms), ("networks", list_networks)])
+def test_a_listing_command_prints_one_record_for_each_file(command, listed, function):
+    result: list[dict[str, Any]] = json.loads(command("baselines", listed, "--json").stdout)
+    assert result == json.loads(json.dumps(function()))
+    pretrained = sorted(load_pretrained_networks()) if listed == "networks" else []
+    assert [item["name"] for item in result] == [*sorted(find_plugin_files(listed)), *pretrained]
+    assert all(item["title"] for item in result)
+
+
+def test_the_page_names_all_data_that_an_algorithm_may_look_at():
+    text = PAGE.read_text("utf-8")
+    for name, what in TOUCHABLE.items():
+        assert f"| `{name}` | {what} |" in text
+
+
+def test_every_baseline_is_made_of_parts_that_are_listed():
+    known = {item["name"] for item in list_algorithms()}, {item["name"] for item in list_networks()}
+    result = baselines().to_dicts()
+    assert len(result) > 50
+    for item in result:
+        assert item["estimator"] or (item["algorithm"] in known[0] and item["network"] in known[1]), item["name"]
+        assert set(item["touches"]) <= set(TOUCHABLE)
+
+
+def test_budgets_beside_those_of_the_papers(command):
+    listed = json.loads(command("baselines", "list", "--budgets", "--json").stdout)
+    result = {item["name"]: item for item in listed}
+    assert set(result) == {item.name for item in baselines() if not item.estimator}
+    assert result["irm"]["full"] == 2000
+    assert result["irm"]["reference"].startswith("5,001 steps")
+    assert all(0 < item["quick"] <= item["full"] for item in result.values())
+
+
+def test_what_a_recipe_says_of_the_papers_training_is_no_part_of_its_result():
+    known = find_recipe("irm")
+    assert known.full is not None
+    other = known.model_copy(update={"full": known.full.model_copy(update={"reference": "something else"})})
+    longer = known.model_copy(update={"full": known.full.model_copy(update={"steps": 1})})
+    assert compute_code_digest(other) == compute_code_digest(known) != compute_code_digest(longer)

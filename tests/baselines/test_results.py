@@ -1,19 +1,37 @@
-"""Recorded results: small files from which the very scores come again, and errors that say what is wrong."""
+"""Recorded results: small files from which the very scores come again, under both budgets, and what is marked."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
-from farshift.baselines.running.recorded_scores import RecordedScore, read_recorded_scores, rescore_recorded
-from farshift.baselines.running.results import HOME, find_recorded_run, get_result_path, list_results, record_run
+from farshift.baselines.running import results as results_module
+from farshift.baselines.running.recorded_scores import (
+    SMOKE,
+    RecordedScore,
+    find_undertrained,
+    make_trained_check,
+    read_recorded_scores,
+    rescore_recorded,
+    write_recorded_score,
+)
+from farshift.baselines.running.results import (
+    HOME,
+    find_recorded_run,
+    get_result_path,
+    get_results_home,
+    list_results,
+    record_run,
+)
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import KNOWN, SCORER, find_benchmark, load_suite
 from farshift.benchmarks.runs.predictions import ARROW_TYPES
+from farshift.cli.options import parse_run_path
 from farshift.core.errors import BadRun, Unavailable, UnknownName
 
 ON = "modadd97/xi35"
@@ -206,3 +224,127 @@ def test_errors_are_listed_in_their_own_unit(command):
     for item in listed:
         assert f"{item['ood']['value']:.3f} [{item['ood']['low']:.3f}, " in shown
     assert f" {100 * values[0]:.1f} [" not in shown
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """An empty place for recorded results."""
+    monkeypatch.setattr(results_module, "HOME", tmp_path / "results")
+    return tmp_path / "results"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One baseline under both budgets, so short that steps are all they differ in."""
+    position = tmp_path_factory.mktemp("runs")
+    return {
+        budget: run_baseline("mlp", ON, seeds=[0], steps=steps, budget=budget, out=position / budget)
+        for budget, steps in (("quick", 2), ("full", 6))
+    }
+
+
+def test_a_result_is_kept_where_those_of_its_budget_are(home, runs):
+    files = {budget: record_run(run) for budget, run in runs.items()}
+    assert files == {
+        "quick": home / "modadd97__xi35" / "mlp.parquet",
+        "full": home / "full" / "modadd97__xi35" / "mlp.parquet",
+    }
+    assert list_results(get_results_home("quick")) == list_results(get_results_home("full")) == [(ON, "mlp")]
+    for budget, run in runs.items():
+        result = find_recorded_run(ON, "mlp", budget=budget)
+        assert (result.budget, result.steps) == (budget, run.steps)
+        assert fs.score(result).ood == fs.score(run).ood
+
+
+def test_the_command_line_names_a_result_under_the_full_budget(home, runs):
+    for run in runs.values():
+        record_run(run)
+    paths = {parse_run_path(f"baseline:{name}@{ON}") for name in ("mlp", "mlp:quick", "mlp:full")}
+    assert {fs.read_run(path).budget for path in paths} == {"quick", "full"}
+    with pytest.raises(UnknownName, match="no budget named 'ful'"):
+        parse_run_path(f"baseline:mlp:ful@{ON}")
+
+
+def test_results_under_the_full_budget_alone_are_refused_as_such(home, runs):
+    record_run(runs["quick"])
+    with pytest.raises(UnknownName, match="under the budget full"):
+        find_recorded_run(ON, "mlp", budget="full")
+
+
+def test_scores_of_both_budgets_are_kept_apart(home, runs):
+    for budget, run in runs.items():
+        record_run(run)
+        write_recorded_score(rescore_recorded(ON, "mlp", get_results_home(budget)), get_results_home(budget))
+    for budget in runs:
+        assert read_recorded_scores(ON, get_results_home(budget))["mlp"].budget == budget
+
+
+ON_LEARNT = "scan/length"
+
+
+@pytest.fixture(scope="module")
+def kept() -> dict[str, RecordedScore]:
+    return read_recorded_scores(ON_LEARNT)
+
+
+def with_seeds(one: RecordedScore, *scores: float, gap: float = 0.2) -> RecordedScore:
+    mean = sum(scores) / len(scores)
+    there = replace(one.gap, value=gap, low=gap - 0.1, high=gap + 0.1)
+    return replace(one, seeds=tuple(range(len(scores))), id=replace(one.id, value=mean, per_seed=scores), gap=there)
+
+
+def test_what_does_not_fit_short_commands_is_marked_with_its_reason(kept):
+    marked = find_undertrained(ON_LEARNT, kept)
+    assert {"transformer-randomised", "transformer-alibi", "universal-transformer", "most-frequent"} <= set(marked)
+    assert not {"lstm", "transformer", "gru"} & set(marked)
+    assert marked["transformer-randomised"].startswith(
+        "seed 4 scores 0.0112 on ID, less than half way from a constant prediction"
+    )
+
+
+def test_one_seed_that_is_not_past_half_way_and_a_gap_mark_a_result(kept):
+    rule = make_trained_check(
+        ON_LEARNT, {"a": with_seeds(kept["lstm"], 0.9, 0.9), "most-frequent": with_seeds(kept["lstm"], 0.1, 0.1)}
+    )
+    assert (rule.floor, rule.best, rule.least) == pytest.approx((0.1, 0.9, 0.5))
+    assert rule.reason(with_seeds(kept["lstm"], 0.51, 0.9)) == ""
+    assert rule.reason(with_seeds(kept["lstm"], 0.9, 0.49)).startswith("seed 1 scores 0.49 on ID, less than half way")
+    assert rule.reason(with_seeds(kept["lstm"], 0.5, 0.9)).startswith("seed 0 scores 0.5 on ID, less than half way")
+    assert rule.reason(with_seeds(kept["lstm"], 0.49, 0.9, gap=0.05)) == "", "it loses nothing that one could see"
+    assert "no better than a constant prediction" in rule.reason(with_seeds(kept["lstm"], 0.1, 0.9, gap=0.0))
+
+
+def test_an_algorithm_that_gives_up_the_misleading_half_is_not_marked():
+    marked = find_undertrained("colored_mnist_irm/color")
+    assert "irm" not in marked
+    assert {"iga", "most-frequent"} <= set(marked)
+
+
+def test_nothing_is_marked_where_nothing_is_better_than_a_constant_answer(kept):
+    assert make_trained_check(ON_LEARNT, {}) is None
+    constant = {"most-frequent": with_seeds(kept["lstm"], 0.0, 0.0)}
+    assert make_trained_check(ON_LEARNT, constant) is None
+    assert find_undertrained(ON_LEARNT, constant) == {}
+
+
+@pytest.mark.parametrize(("scores", "smoke"), [((0.5, 0.54), True), ((0.5, 0.56), False)])
+def test_results_are_smoke_runs_where_none_is_half_way_to_a_perfect_score(kept, scores, smoke):
+    scores = {f"net {score}": with_seeds(kept["lstm"], score, gap=0.0) for score in scores}
+    marked = find_undertrained(ON_LEARNT, scores | {"most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)})
+    assert set(marked) == ({*scores, "most-frequent"} if smoke else {"most-frequent"})
+    assert all(why.startswith(SMOKE) == smoke for why in marked.values())
+
+
+def test_a_task_is_hard_where_a_model_that_no_budget_shortens_is_as_good_as_the_best(kept):
+    scores = {"net": with_seeds(kept["lstm"], 0.54, gap=0.0), "most-frequent": with_seeds(kept["lstm"], 0.1, gap=0.0)}
+    assert find_undertrained(ON_LEARNT, scores)["net"].startswith(SMOKE)
+    assert set(find_undertrained(ON_LEARNT, scores | {"boosted-trees": scores["net"]})) == {"most-frequent"}
+
+
+def test_smoke_runs_are_left_out_of_tables_and_listed_with_the_mark(command):
+    on = "cifar10_pictures/human_worst"
+    best = command("baselines", "results").stdout
+    assert "scan/length" in best and on not in best and "smoke runs left out" in best
+    assert command("baselines", "results", "--on", on).stdout.count(SMOKE) >= 3
+    (over,) = json.loads(command("splits", "show", on, "--json").stdout)["benchmarks"]
+    assert "best" not in over

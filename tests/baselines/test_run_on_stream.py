@@ -11,13 +11,10 @@ import pytest
 from farshift import FarshiftError, load, score
 from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
-from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.files import get_cache_root
 from farshift.loaders.stream.split import remove_secrets
 from range_server import serving
-
-from .killed_groups import killed_before
 
 NAME = "photos/sketch"
 HELD_OUT = [{"part": "train", "to": "id_test", "share": 0.3}, {"part": "train", "to": "id_val", "share": 0.2}]
@@ -55,18 +52,6 @@ def test_a_run_on_a_stream_has_the_answers_and_scores_of_one_on_the_rows_here(ex
     stored = list(get_cache_root().rglob("*.arrow"))
     assert {path.parent.name for path in stored if "train" in path.name}, "labels of the training rows"
     assert not any(bytes(row["image"][0]) in path.read_bytes() for path in stored), "and none of their pictures"
-
-
-@pytest.mark.slow
-def test_a_run_on_a_stream_that_is_killed_in_an_epoch_goes_on_to_the_same_answers(exported, tmp_path):
-    without_a_copy(tmp_path)
-
-    def run(folder: str) -> Any:
-        return run_baseline("mlp", NAME, out=tmp_path / folder, stream=f"{exported}/{{part}}", **HOW)
-
-    clean = outcome(run("clean"))
-    assert killed_before(Training, "step", 4, lambda: run("killed")) == -9
-    assert outcome(run("killed")) == clean
 
 
 def test_what_cannot_be_trained_on_a_stream_is_refused_before_anything_is_read(exported, tmp_path):

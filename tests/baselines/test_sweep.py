@@ -1,26 +1,34 @@
-"""Sweeps: the engine changes nothing, a kill costs nothing that was done, replica groups serve whatever asks them."""
+"""Sweeps: the engine changes nothing, a kill costs nothing that was done, progress is told by the steps of all."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import farshift as fs
 import numpy as np
 import pytest
 from farshift import FarshiftError
-from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.running.sweep import report_file_progress, run_baseline
+from farshift.baselines.training import fit_progress_reporter
+from farshift.baselines.training.fit_progress_reporter import FitProgressReporter
 from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.run import Run
 from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.core.errors import BadRun, UnknownName
+from farshift.benchmarks.runs.status import FitProgress, Status, get_fit_file, list_statuses, read_fit_progress
+from farshift.core.engines import Needs, open_engine
+from farshift.core.errors import BadRun, MissingExtra, ModelError, UnknownName
+from farshift.core.progress import report_to
 from support import SHARED
 
 from .killed_groups import killed_before
@@ -244,3 +252,227 @@ def test_validation_on_crafted_shifts_works_with_teams(tmp_path: Path, shared: P
     )
     assert run.card.model.candidates == ("low/last", "high/last")
     assert fs.score(run).seeds == (0, 1)
+
+
+DYING = """
+'''Empirical risk whose first replica's process is killed once, after its eighth step.'''
+import os, signal
+from pathlib import Path
+from farshift.baselines.training import replica_group
+from farshift.baselines.algorithms.erm import Algorithm as Base
+
+KIND = "any"
+CITATION = "none"
+TASKS = ("classification",)
+TOUCHES = ("train",)
+SEARCH = {}
+SETTINGS = {"loss": "cross-entropy", "label_smoothing": 0.0, "notes": ""}
+replica_group.CHECKPOINT_SECONDS = 0.0
+
+class Algorithm(Base):
+    def after(self, network, clock):
+        notes = Path(self.hyperparameters["notes"])
+        with open(notes, "a") as file:
+            file.write(f"{','.join(name[-1] for name in self.about.names)} {clock.total}\\n")
+        if clock.total == 7 and self.about.names[0].endswith("0") and not notes.with_suffix(".killed").exists():
+            notes.with_suffix(".killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+"""
+RECIPE = """
+name = "dying"
+title = "Dying"
+citation = "none"
+network = "mlp"
+algorithm = "dying"
+settings = {{ width = 8, notes = {notes!r} }}
+quick = {{ steps = 12 }}
+full = {{ steps = 12 }}
+"""
+
+
+@pytest.fixture
+def dying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The notes of a baseline that kills its worker."""
+    for folder, name, text in (
+        ("algorithms", "dying.py", DYING),
+        ("recipes", "dying.toml", RECIPE.format(notes=str(tmp_path / "notes"))),
+    ):
+        (tmp_path / "own" / "baselines" / folder).mkdir(parents=True)
+        (tmp_path / "own" / "baselines" / folder / name).write_text(text)
+    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path / "own"))
+    return tmp_path / "notes"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+def test_a_worker_that_is_killed_costs_its_team_what_it_did_since_the_last_checkpoint(
+    tmp_path: Path, dying: Path
+) -> None:
+    run = run_baseline("dying", ON, seeds=3, steps=12, out=tmp_path / "ray", engine="ray", stack=1)
+    done = [line.split() for line in dying.read_text().splitlines()]
+    steps = {seed: [int(step) for name, step in done if name == seed] for seed in "012"}
+    assert dying.with_suffix(".killed").exists()
+    assert steps["0"] == [*range(8), *range(7, 12)], "the step whose checkpoint was not written is taken again"
+    assert steps["1"] == steps["2"] == list(range(12))
+    assert sorted(path.name for path in run.path.iterdir()) == ["log.jsonl", "predictions.parquet", "run.toml"]
+    local = run_baseline("dying", ON, seeds=3, steps=12, out=tmp_path / "local", engine="local", stack=1)
+    assert (run.path / "predictions.parquet").read_bytes() == (local.path / "predictions.parquet").read_bytes()
+    assert fs.score(run).json() == fs.score(local).json()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+def test_an_error_of_a_replica_is_the_same_line_as_anywhere(tmp_path: Path) -> None:
+    output = {}
+    for engine in ("local", "ray"):
+        with pytest.raises(ModelError) as caught:
+            run_baseline(
+                "mlp", ON, seeds=2, steps=3, out=tmp_path / engine, engine=engine, settings={"a": {"lr": 1e30}}, stack=1
+            )
+        output[engine] = re.sub(r" \(and .*", "", str(caught.value))
+        assert (tmp_path / engine / "plan.json").exists()
+    assert output["ray"] == output["local"]
+    assert output["ray"].startswith(f"mlp on {ON}, seed 0: mlp/{ON}/0/")
+    assert "the loss is not finite at step 2 of 3: lower the setting lr" in output["ray"]
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("farshift.core.engines.find_spec", lambda name: None)
+    with (
+        pytest.raises(
+            MissingExtra, match=r"^the engine ray needs an optional dependency: pip install 'farshift\[ray\]'$"
+        ),
+        open_engine("ray"),
+    ):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed")
+def test_a_cluster_without_a_gpu_says_so_for_cuda() -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here")
+    with pytest.raises(FarshiftError) as caught, open_engine("ray", Needs("cuda")):
+        pass
+    assert str(caught.value) == "the Ray cluster has no GPU, which --device cuda needs: choose another device"
+
+
+ON_PROGRESS = "vowel/speakers"
+
+
+class Bars:
+    """Listens, and looks at the run folder each time that it hears of steps."""
+
+    def __init__(self, out: Path | None = None) -> None:
+        self.out, self.steps, self.notes, self.lines = out, [], [], []  # type: ignore[var-annotated]
+        self.states: list[Status] = []
+
+    def say(self, text: str) -> None:
+        self.lines.append(text)
+
+    def advance(self, label: str, done: int, total: int | None, note: str = "") -> None:
+        if label == f"mlp on {ON_PROGRESS}, steps":
+            self.steps.append((done, total))
+            self.notes.append(note)
+            if self.out is not None:
+                self.states += list_statuses([self.out])
+
+
+@pytest.fixture
+def each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_progress_reporter, "REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr(fit_progress_reporter, "WRITE_INTERVAL", 0.0)
+
+
+@pytest.mark.usefixtures("each_step")
+@pytest.mark.parametrize("stack", [0, 1])
+def test_a_bar_moves_with_the_steps_of_all_replicas_and_tells_their_loss(tmp_path: Path, stack: int) -> None:
+    heard = Bars()
+    with report_to(heard):
+        run_baseline("mlp", ON_PROGRESS, seeds=2, steps=4, stack=stack, out=tmp_path / "r")
+    done = [done for done, _ in heard.steps]
+    assert {total for _, total in heard.steps} == {8}
+    assert done == sorted(done)
+    assert {2, 4, 6, 8} <= set(done)
+    assert any(note.startswith("loss ") and float(note.removeprefix("loss ")) > 0 for note in heard.notes)
+    assert f"mlp on {ON_PROGRESS}: training 2 replicas, 4 steps each" in heard.lines
+
+
+@pytest.mark.usefixtures("each_step")
+def test_status_says_what_is_trained_of_a_run_and_the_time_left(tmp_path: Path) -> None:
+    heard = Bars(tmp_path / "r")
+    with report_to(heard):
+        run_baseline("mlp", ON_PROGRESS, seeds=2, steps=4, out=tmp_path / "r")
+    halfway = next(item for item in heard.states if item.steps == 4)
+    assert (halfway.state, halfway.of_steps, halfway.answers) == ("running", 8, 0)
+    assert halfway.left is not None
+    assert halfway.left >= 0
+    assert "50%" in halfway.cells()
+    assert not (tmp_path / "r" / "training").exists()
+
+
+def test_losses_are_read_for_a_report_alone() -> None:
+    """A read waits for the device."""
+    read = []
+
+    class Losses:
+        def __len__(self) -> int:
+            return 2
+
+        def mean(self) -> float:
+            read.append(1)
+            return 0.5
+
+    times = iter([0.0, 0.0, 0.1, 0.2, 0.3, 0.9, 0.9, 1.0])
+    output = FitProgressReporter("mlp", 200, clock=lambda: next(times))
+    training: Any = SimpleNamespace(stack=[0, 1], total=0, steps=100, losses=Losses())
+    output.begin(training, 2)
+    for _ in range(3):
+        training.total += 1
+        output.step(training, 2)
+    assert read == []
+    training.total += 1
+    output.step(training, 2)
+    assert read == [1]
+
+
+def test_replicas_that_left_a_stack_are_trained_and_time_left_is_by_the_pace_of_this_process(tmp_path: Path) -> None:
+    now, file = [0.0], get_fit_file(tmp_path, [3, 5])
+    output = FitProgressReporter("mlp", 400, file, clock=lambda: now[0])
+    training: Any = SimpleNamespace(stack=[0, 1, 2, 3], total=50, steps=100, losses=[])
+    output.begin(training, 4)  # taken up at step 50
+    now[0], training.stack, training.total = 10.0, [0, 1], 75
+    output.step(training, 4)
+    result = read_fit_progress(file)
+    assert result is not None
+    assert (result.done, result.steps, result.first) == (350, 400, 200)
+    assert result.remaining_seconds == pytest.approx(10 / 150 * 50)
+    output.close()
+    assert read_fit_progress(file) is None
+
+
+def test_trainings_in_other_processes_are_one_bar(tmp_path: Path) -> None:
+    heard, seen = Bars(), {}  # type: ignore[var-annotated]
+    files = {get_fit_file(tmp_path, [seed]): 100 for seed in (0, 1)}
+    label = f"mlp on {ON_PROGRESS}, steps"
+    with report_to(heard):
+        report_file_progress(label, files, seen)
+        for path, (done, loss) in zip(files, [(40, 1.0), (10, 2.0)], strict=True):
+            FitProgress(done, 100, 0, 1.0, loss).write(path)
+        report_file_progress(label, files, seen)
+        next(iter(files)).unlink()
+        report_file_progress(label, files, seen)
+    assert heard.steps == [(50, 200), (110, 200)]
+    assert heard.notes == ["loss 1.5", "loss 2"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("each_step")
+def test_processes_tell_as_one_does(tmp_path: Path) -> None:
+    heard = Bars()
+    with report_to(heard):
+        run_baseline("mlp", ON_PROGRESS, seeds=2, steps=4, out=tmp_path / "r", engine="processes")
+    assert not (tmp_path / "r" / "training").exists()
+    assert f"mlp on {ON_PROGRESS}: 2 seeds done" in heard.lines

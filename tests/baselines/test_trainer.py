@@ -1,18 +1,37 @@
-"""Training: the same seed the same result, rows by their weights, candidates and early stopping as the recipe says."""
+"""Training: the same seed the same result, its candidates, its seconds, its precision, and how many are stacked."""
 
 from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from farshift.baselines.baseline import Baseline
+from farshift.baselines.layers.linear import Linear
+from farshift.baselines.replicas.stacked import stack_networks
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training.losses import average_over_batch, cross_entropy, squared_error
+from farshift.baselines.training.precision import compute_in
 from farshift.baselines.training.sampler import Batch
+from farshift.baselines.training.trained_group import TrainedGroup
+from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.model import Budget, TrainableModel
+from farshift.benchmarks.model_inputs import streamed
 from farshift.core.errors import ModelError
+from torch import Tensor
 
-from .killed_groups import answers, fitted, made, rows
+from .killed_groups import answers, fitted, killed_before, made, rows
+from .plain_loops import case, settings, stack
 from .toys import ADD, TURN, additions, commands, recipe, trained
 from .toys import Rows as Table
 
@@ -59,8 +78,8 @@ def test_settings_in_a_sweep_are_the_settings_run_one_by_one() -> None:
 
 def test_a_weighted_row_decides_between_two_contradicting_ones() -> None:
     contradicting = Table(a=[3, 3, 0, 6], b=[3, 3, 0, 6], sum=[1, 5, 0, 2], weight=[1, 9, 1, 1])
-    for settings in ({"batch_size": 24}, {"batch_size": 0}, {"batch_size": 0, "chunk": 2}):
-        model = trained(recipe("mlp", 60, lr=0.01, **settings), ADD, contradicting)
+    for own in ({"batch_size": 24}, {"batch_size": 0}, {"batch_size": 0, "chunk": 2}):
+        model = trained(recipe("mlp", 60, lr=0.01, **own), ADD, contradicting)
         assert model.predict({"a": np.array([3]), "b": np.array([3])}).prediction.tolist() == [5]  # type: ignore[union-attr]
 
 
@@ -140,3 +159,226 @@ def test_texts_are_trained_and_asked_in_their_order() -> None:
     turned = model.predict({"command": table.columns["command"][::-1]})
     assert isinstance(output, list) and len(output) == 36
     assert output == turned[::-1]  # type: ignore[index]
+
+
+ON = "modadd97/xi35"
+SEEDS = [Member(seed, {}) for seed in range(3)]
+
+
+@pytest.fixture
+def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """A clock of trainings that stands still until seconds are spent."""
+    clock = [0.0]
+
+    class Watch:
+        def __init__(self) -> None:
+            self.start = clock[0]
+
+        def seconds(self) -> float:
+            return clock[0] - self.start
+
+    for module in ("trained_group", "trainer"):
+        monkeypatch.setattr(f"farshift.baselines.training.{module}.Stopwatch", Watch)
+
+    def spent(seconds: float) -> None:
+        clock[0] += seconds
+
+    return spent
+
+
+def each_step_takes(seconds: float, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Training.step
+    monkeypatch.setattr(Training, "step", lambda self: (spend(seconds), step(self))[1])
+
+
+def shares(fit: TrainedGroup) -> list[float]:
+    seconds = []
+    for member in fit.members:
+        with fit.trained(member.seed, member.settings) as model:
+            seconds.append(model.seconds)
+    return seconds
+
+
+def test_replicas_of_one_stack_have_equal_shares_that_add_up_to_the_training(
+    spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each_step_takes(1.0, spend, monkeypatch)
+    fit = fitted(made(), SEEDS)
+    assert shares(fit) == [4.0, 4.0, 4.0]
+
+
+def test_the_seconds_before_a_kill_are_in_the_checkpoint(
+    tmp_path: Path, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each_step_takes(1.0, spend, monkeypatch)
+    full = Training.step
+    assert killed_before(Training, "step", 8, lambda: fitted(made(), SEEDS, tmp_path)) == -9
+    steps: list[int] = []
+    monkeypatch.setattr(Training, "step", lambda self: (steps.append(1), full(self))[1])
+    fit = fitted(made(), SEEDS, tmp_path)
+    assert len(steps) < 12, "it goes on where it was killed"
+    assert shares(fit) == [4.0, 4.0, 4.0]
+    assert shares(fitted(made(), SEEDS, tmp_path)) == [4.0, 4.0, 4.0]
+
+
+def spent(path: Path, **more: Any) -> list[dict[str, Any]]:
+    run = run_baseline("mlp", ON, seeds=3, steps=10, out=path, **more)
+    return list(run.card.spent.by_seed.values())
+
+
+def test_each_seed_of_a_run_has_its_share_on_the_card(
+    tmp_path: Path, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each_step_takes(3.0, spend, monkeypatch)
+    assert [seed["fit_seconds"] for seed in spent(tmp_path / "run")] == [10.0, 10.0, 10.0]
+
+
+def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
+    tmp_path: Path, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each_step_takes(3.0, spend, monkeypatch)
+    allowed = [10.0]
+
+    def with_ceiling(name: str) -> Benchmark:
+        result = find_benchmark(name)
+        protocol = result.definition.protocol
+        ceiling = protocol.ceiling.model_copy(update={"device_seconds": allowed[0]})
+        protocol = protocol.model_copy(update={"ceiling": ceiling})
+        return Benchmark(result.definition.model_copy(update={"protocol": protocol}), result.path)
+
+    monkeypatch.setattr(streamed, "find_benchmark", with_ceiling)
+    assert len(spent(tmp_path / "run")) == 3, "30 seconds of all are 10 of each"
+    allowed[0] = 9.9
+    with pytest.raises(ModelError, match=r"seed 0: fit used 10 device_seconds, and the protocol allows 9\.9 \(and 2"):
+        spent(tmp_path / "less")
+
+
+def make(network: str, **own: Any) -> Any:
+    """Makes a training of so many replicas, and remembers how many were asked for."""
+    data, sizes = case(network, 16)
+
+    def training(some: Sequence[int]) -> Training:
+        requested.append(len(some))
+        names = [f"replica {number}" for number in some]
+        return Training(stack(network, [settings(network, **own)] * len(some), data, sizes, 5, names=names), data, 5)
+
+    requested: list[int] = []
+    return training, requested
+
+
+@pytest.mark.parametrize("network", ["mlp", "lstm", "transformer"])
+def test_small_steps_are_stacked_all_at_once_on_a_cpu_without_a_clock(
+    network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacking, "measure_step_seconds", None)
+    training, _ = make(network, batch_size=4)
+    assert stacking.choose_stack_size(training, range(20)) == 20
+
+
+def test_a_step_that_keeps_a_core_busy_is_taken_by_each_replica_alone() -> None:
+    training, requested = make("mlp", batch_size=4000, width=512, depth=2)
+    assert stacking.choose_stack_size(training, range(20)) == 1
+    assert requested == [1]
+
+
+def test_one_replica_is_not_measured() -> None:
+    training, requested = make("mlp")
+    assert stacking.choose_stack_size(training, [0]) == 1
+    assert not requested
+
+
+@pytest.mark.parametrize(
+    ("cost", "expected"),
+    [
+        ({1: 1.0, 4: 4.0, 16: 16.0, 64: 64.0}, 1),
+        ({1: 1.0, 4: 1.1, 16: 1.6, 64: 9.0}, 16),
+        ({1: 1.0, 4: 1.1, 16: 1.6, 64: 2.0}, 64),
+    ],
+)
+def test_elsewhere_the_count_of_the_least_time_for_each_is_taken(
+    monkeypatch: pytest.MonkeyPatch, cost: dict[int, float], expected: int
+) -> None:
+    monkeypatch.setattr(stacking, "measure_step_seconds", lambda count: cost[count])
+    assert stacking.measure_stack_size(lambda count: count, 64) == expected  # type: ignore[arg-type, return-value]
+
+
+def test_a_count_for_which_memory_does_not_suffice_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step_seconds(count: int) -> float:
+        if count == 64:
+            raise RuntimeError("out of memory")
+        return 1.0
+
+    monkeypatch.setattr(stacking, "measure_step_seconds", step_seconds)
+    assert stacking.measure_stack_size(lambda count: count, 64) == 16  # type: ignore[arg-type, return-value]
+
+
+def test_another_error_while_measuring_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step_seconds(count: int) -> float:
+        raise RuntimeError("shapes differ")
+
+    monkeypatch.setattr(stacking, "measure_step_seconds", step_seconds)
+    with pytest.raises(RuntimeError, match="shapes differ"):
+        stacking.measure_stack_size(lambda count: count, 4)  # type: ignore[arg-type, return-value]
+
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("network", ["mlp", "cnn", "resnet", "transformer", "decoder_transformer"])
+def test_in_bfloat16_weights_and_gradients_stay_in_single_precision_and_come_near(network: str) -> None:
+    data, sizes = case(network, 16)
+    built = stack(network, [settings(network)] * 2, data, sizes, 1, torch.float32).network
+    inputs = tuple(x.float() if x.is_floating_point() else x for x in data.inputs)
+    result: list[list[Tensor]] = []
+    for dtype in (torch.float32, torch.bfloat16):
+        with compute_in(dtype, "cpu"):
+            logits = built(*(x.expand(2, *x.shape) for x in inputs))
+        assert logits.dtype == dtype
+        result.append([*torch.autograd.grad(logits.float().square().mean(), [*built.parameters()])])
+    exact, rough = (torch.cat([x.flatten() for x in gradients]) for gradients in result)
+    assert rough.dtype == torch.float32
+    assert 0 < (rough - exact).norm() < 0.1 * exact.norm()
+
+
+@pytest.mark.parametrize(
+    ("choice", "why"), [("float8", "use auto, float32 or bfloat16"), ("bfloat16", "it is for training on a GPU")]
+)
+def test_a_precision_that_there_is_not_is_refused(choice: str, why: str) -> None:
+    data, sizes = case("mlp", 16)
+    replicas = stack("mlp", [settings("mlp", precision=choice)], data, sizes, 1)
+    with pytest.raises(ModelError, match=f"setting precision = '{choice}': {why}"):
+        Training(replicas, data, 1)
+
+
+@pytest.mark.parametrize(("rows", "inputs", "outputs"), [(4, 10, 8), (7, 3, 5), (49, 14, 32), (64, 160, 10)])
+def test_one_replica_alone_multiplies_as_it_does_among_others_to_the_bit(rows: int, inputs: int, outputs: int) -> None:
+    torch.manual_seed(0)
+    layers = [Linear(inputs, outputs) for _ in range(3)]
+    x, slope = torch.randn(3, rows, inputs), torch.randn(3, rows, outputs)
+    alone = []
+    for position, layer in enumerate(layers):
+        y = layer(x[position : position + 1])
+        alone.append([y, *torch.autograd.grad(y, [*layer.parameters()], slope[position : position + 1])])
+    together: Any = stack_networks(layers)
+    y = together(x)
+    for ours, each in zip(
+        [y, *torch.autograd.grad(y, [*together.parameters()], slope)], zip(*alone, strict=True), strict=True
+    ):
+        assert torch.equal(ours, torch.cat(each))
+
+
+@pytest.mark.slow
+def test_the_script_for_a_gpu_runs_in_small(tmp_path: Path) -> None:
+    for name in (*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"):
+        image = np.arange(64 * 3073).reshape(64, 3073) % 251
+        image[:, 0] = np.arange(64) % 10
+        image.astype(np.uint8).tofile(tmp_path / f"{name}.bin")
+    environment = os.environ | {"OUT": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "tests/bench/training_gpu.py", "--tiny", "--cifar", str(tmp_path)]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = {row["what"]: row for row in json.loads((tmp_path / "training_gpu.json").read_text())["rows"]}
+    assert rows["phase diagram"]["runs"] == 4
+    assert rows["all domain algorithms"]["recipes"] >= 34
+    assert rows["CIFAR-10 to 94 %"]["steps"] == 20
+    assert rows["Part.on_device"]["rows_a_second"] > 0

@@ -1,17 +1,28 @@
-"""Methods in weight space: averages of weights, and weights between early and last ones."""
+"""Methods in weight space: averages of weights, weights between early and last ones, heads fitted again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from farshift.baselines.algorithms._norms import recompute_running_moments, use_batch_moments
+from farshift.baselines.algorithms.dfr import fit_heads
+from farshift.baselines.algorithms.erm_plus_plus import Plateau
+from farshift.baselines.algorithms.lff import generalised_cross_entropy
 from farshift.baselines.algorithms.lines import find_parameter_depths
+from farshift.baselines.algorithms.useful import cluster_in_two, find_harder_rows
 from farshift.baselines.layers.norm import BatchNorm
+from farshift.baselines.training.sampler import Sampler
 from farshift.baselines.training.trainer import Training
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 
-from .shifted_stacks import IMAGES, RESNET, asked, finished, near, steps_of, wide_rows
-from .small_stacks import ADAM, begun
+from .small_stacks import ADAM, IMAGES, RESNET, asked, begun, encode, finished, head, near, steps_of, weights, wide_rows
 
 
 def history(training: Training) -> list[list[Tensor]]:
@@ -110,3 +121,302 @@ def test_normalising_by_the_batch_leaves_the_running_moments_and_the_layers_as_t
     assert all(torch.equal(before[name], value) for name, value in stack.network.state_dict().items())
     assert torch.equal(asked(stack, data), as_trained)
     assert not near(by_their_own, as_trained)
+
+
+Found = tuple[int, int]
+
+
+def stretch(losses: Sequence[float], converge: int, tolerance: int, ratio: float) -> Found | None:
+    """Algorithm 1 of the paper over the losses of all looks: the first and the last look, from 1."""
+    start, level = 0, 0.0
+    for i in range(1, len(losses) + 1):
+        if not start:
+            last = losses[max(0, i - converge) : i]
+            if len(last) == converge and last[0] == min(last):
+                start, level = i - converge + 1, (1 + ratio) * float(np.mean(last))
+        elif i - tolerance >= start and min(losses[i - tolerance : i]) > level:
+            return start, i - tolerance
+    low = [i for i in range(start, len(losses) + 1) if start and losses[i - 1] <= level]
+    return (start, max(low)) if low else None
+
+
+def held_losses(training: Training, passed: list[list[Tensor]], replica: int) -> list[float]:
+    """The validation loss after each step of a plain run."""
+    val = training.data.held_out["id_val"]
+    result = []
+    for step in passed:
+        hidden, bias, head, offset = (tensor[replica] for tensor in step)
+        logits = torch.relu(val.inputs[1] @ hidden.T + bias) @ head.T + offset
+        result.append(torch.nn.functional.cross_entropy(logits, val.target[0]).item())
+    return result
+
+
+@pytest.mark.parametrize("looks", [40, 10])
+def test_weights_are_averaged_over_every_step_of_that_stretch(looks: int) -> None:
+    settings = {"looks": looks, "converge": 2, "tolerance": 2, "ratio": 0.001}
+    each = ({"lr": 0.05}, {"lr": 0.1}, {"lr": 0.02})
+
+    def made(algorithm: str, **own: Any) -> Training:
+        return begun(algorithm, *each, common=ADAM | own, data=wide_rows(), steps=40)
+
+    passed, trained = history(made("erm")), made("swad", **settings)
+    result = parameters(trained)
+    every = 40 // looks
+    ended = []
+    for replica in range(3):
+        losses = held_losses(trained, passed, replica)[every - 1 :: every]
+        ends = stretch(losses, 2, 2, 0.001)
+        ended.append(ends)
+        steps = passed[-every:] if ends is None else passed[(ends[0] - 1) * every : ends[1] * every]
+        for position, parameter in enumerate(result):
+            assert near(parameter[replica], torch.stack([step[position][replica] for step in steps]).mean(0))
+    assert any(ends is not None and ends[1] < looks for ends in ended), "one ends before training does"
+
+
+def test_a_training_shorter_than_a_window_answers_with_its_last_weights_averaged() -> None:
+    training = begun("swad", {}, {}, common=ADAM | {"looks": 2}, data=wide_rows(), steps=4)
+    passed = history(begun("erm", {}, {}, common=ADAM, data=wide_rows(), steps=4))
+    expected = [torch.stack(tensors).mean(0) for tensors in zip(*passed[2:], strict=True)]
+    assert all(near(item, other) for item, other in zip(parameters(training), expected, strict=True))
+    assert finished(begun("swad", {}, {}, common=ADAM, data=wide_rows(), steps=1))
+
+
+STEPS = 24
+OWN = {"warm_percent": 25, "start_percent": 50, "looks": 12, "lr_head": 0.3, "lr": 0.4}
+
+
+def training(*each: dict[str, Any], **own: Any) -> Training:
+    return begun("erm_plus_plus", *each, common=ADAM | {"optimiser": "sgd"} | OWN | own, data=wide_rows(), steps=STEPS)
+
+
+def test_the_rate_is_cut_as_by_torchs_reduction_on_a_plateau_until_the_third_time() -> None:
+    losses = np.random.default_rng(1).uniform(0.9, 1, (40, 60)) * np.linspace(1, 0.8, 60)
+    plateau = Plateau(torch.ones(40, dtype=torch.float64))
+    parameter = torch.nn.Parameter(torch.zeros(()))
+    optimisers = [torch.optim.SGD([parameter], lr=1.0) for _ in losses]
+    schedules = [torch.optim.lr_scheduler.ReduceLROnPlateau(item, "min", patience=1, eps=0) for item in optimisers]
+    stopped = 0
+    for position in range(60):
+        plateau.look(torch.from_numpy(losses[:, position]))
+        for schedule, loss in zip(schedules, losses[:, position], strict=True):
+            schedule.step(loss)
+        expected = [rate if (rate := item.param_groups[0]["lr"]) > 0.005 else 0.0 for item in optimisers]
+        assert plateau.factor.tolist() == pytest.approx(expected)
+        stopped = expected.count(0.0)
+    assert stopped > 0
+
+
+def plainly(made: Training, replica: int, lr: float) -> tuple[dict[str, Tensor], list[float]]:
+    """The answer of one replica by a plain loop over its batches, and its rate after each step."""
+    w = weights(made, replica)
+    parameter = torch.nn.Parameter(torch.zeros(()))
+    schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(
+        stand_in := torch.optim.SGD([parameter], lr=1.0), "min", patience=1, eps=0
+    )
+    moments = {part: {name: torch.zeros_like(value) for name, value in w.items()} for part in ("head", "all")}
+    stored: list[dict[str, Tensor]] = []
+    rates = []
+    for step in range(STEPS):
+        [(batch, _)] = made.sampler.batches(step)
+        loss = F.cross_entropy(head(w, encode(w, batch.inputs[1][replica])), batch.target[replica])
+        slopes = dict(zip(w, torch.autograd.grad(loss, list(w.values())), strict=True))
+        alone = step < 6
+        rate = 0.3 if alone else lr * stand_in.param_groups[0]["lr"]
+        if not alone and stand_in.param_groups[0]["lr"] < 0.005:
+            rate = 0.0
+        moment = moments["head" if alone else "all"]
+        with torch.no_grad():
+            for name, value in w.items():
+                if alone and not name.startswith("head"):
+                    continue
+                moment[name] = 0.9 * moment[name] + slopes[name]
+                w[name] = (value - rate * moment[name]).requires_grad_()
+            if step + 1 >= 12 and rate > 0:
+                stored.append({name: value.detach() for name, value in w.items()})
+            mean = {name: torch.stack([item[name] for item in stored]).mean(0) for name in w} if stored else w
+            if step + 1 > 6 and (step + 1) % 2 == 0:
+                val = made.data.held_out["id_val"]
+                schedule.step(F.cross_entropy(head(mean, encode(mean, val.inputs[1])), val.target[0]).item())
+        rates.append(rate)
+    return mean, rates
+
+
+def test_the_answer_is_that_of_a_plain_loop_for_each_replica() -> None:
+    built = training({"lr": 0.4}, {"lr": 2.0}, {"lr": 0.01}, momentum=0.9)
+    expected = [plainly(built, replica, lr) for replica, lr in enumerate((0.4, 2.0, 0.01))]
+    assert len({rates[-1] for _, rates in expected}) > 1
+    assert any(rates[-1] < 0.9 * lr for (_, rates), lr in zip(expected, (0.4, 2.0, 0.01), strict=True))
+    result = dict(finished(built).network.named_parameters())
+    for replica, (mean, _) in enumerate(expected):
+        for name, value in mean.items():
+            assert near(result[name][replica], value), name
+
+
+def test_an_epoch_of_the_second_stage_holds_each_wrong_row_as_often_as_it_counts() -> None:
+    data = wide_rows()
+    training = begun("jtt", {}, common=ADAM | {"first_percent": 30, "upweight": 3}, data=data, steps=10)
+    for _ in range(3):
+        training.step()
+    total = int(training.data.weight.sum())
+    assert len(data) < total < 3 * len(data)
+    epoch = Sampler(training.data, training.stack.keys, training.stack.hyperparameters, False).orders[0].draw(0, total)
+    assert torch.bincount(epoch[0]).tolist() == training.data.weight[0].long().tolist()
+
+
+def test_two_means_of_each_class_are_those_of_scikit_learn_where_classes_have_two_clumps() -> None:
+    built = np.random.default_rng(3)
+    target = np.arange(60) % 3
+    clump = built.integers(0, 2, 60)
+    points = built.normal(size=(60, 3)) + 8 * clump[:, None] * np.eye(3)[target] + 5 * target[:, None]
+    result = cluster_in_two(torch.from_numpy(points)[None], torch.from_numpy(target)[None])[0].numpy()
+    for item in range(3):
+        oracle = KMeans(2, n_init=10, random_state=0).fit(points[target == item]).labels_
+        own = result[target == item]
+        assert (own == (oracle == oracle[0])).all() or (own != (oracle == oracle[0])).all()
+
+
+def test_two_means_end_where_every_point_is_nearest_to_the_mean_of_its_own_cluster() -> None:
+    built = torch.Generator().manual_seed(2)
+    points = torch.randn(2, 50, 4, generator=built, dtype=torch.float64)
+    target = torch.randint(4, (2, 50), generator=built)
+    side = cluster_in_two(points, target)
+    checked = 0
+    for replica in range(2):
+        for item in range(4):
+            own = points[replica][target[replica] == item]
+            ours = side[replica][target[replica] == item]
+            centres = torch.stack([own[~ours].mean(0), own[ours].mean(0)])
+            assert torch.equal(torch.cdist(own, centres).argmin(1).bool(), ours)
+            checked += len(own)
+    assert checked == 100
+
+
+def test_a_class_of_equal_points_is_one_cluster_and_none_of_its_rows_counts_more() -> None:
+    points = torch.tensor([[[1.0, 2], [1, 2], [1, 2], [0, 5], [9, 0]]], dtype=torch.float64)
+    target = torch.tensor([[0, 0, 0, 1, 1]])
+    side = cluster_in_two(points, target)
+    assert len(set(side[0, :3].tolist())) == 1
+    assert side[0, 3] != side[0, 4]
+    losses = torch.tensor([[3.0, 3, 3, 1, 2]], dtype=torch.float64)
+    assert find_harder_rows(losses, side, target, 2).tolist() == [[False, False, False, False, True]]
+
+
+def test_the_harder_cluster_of_each_class_is_the_one_with_the_higher_mean_loss() -> None:
+    built = torch.Generator().manual_seed(4)
+    losses = torch.rand(2, 40, generator=built, dtype=torch.float64)
+    side, target = torch.rand(2, 40, generator=built) > 0.5, torch.randint(3, (2, 40), generator=built)
+    result = find_harder_rows(losses, side, target, 3)
+    for replica in range(2):
+        for item in range(3):
+            own = target[replica] == item
+            means = [losses[replica][own & (side[replica] == half)].mean() for half in (False, True)]
+            assert torch.equal(result[replica][own], side[replica][own] == bool(means[1] > means[0]))
+
+
+def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
+    data = wide_rows()
+    training = begun("useful", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 40}, data=data, steps=10)
+    for _ in range(4):
+        training.step()
+    assert training.stages == (4, 6)
+    accepted = training.data.weight
+    assert set(accepted.flatten().tolist()) == {1.0, 2.0}
+    assert not torch.equal(accepted[0], accepted[1])
+    again = begun("useful", {}, {"lr": 0.3}, common=ADAM | {"first_percent": 80}, data=data, steps=10)
+    for _ in range(4):
+        again.step()
+    logits = again.stack.answer(*data.inputs)
+    target = data.target.expand(2, -1)
+    losses = F.cross_entropy(logits.flatten(0, 1), target.flatten(), reduction="none").view(2, -1)
+    late = find_harder_rows(losses, cluster_in_two(logits, target), target, 3)
+    assert torch.equal(accepted == 2, late)
+
+
+def test_the_generalised_cross_entropy_is_the_absolute_error_at_one_and_the_cross_entropy_near_nought() -> None:
+    p = torch.tensor([[0.1, 0.5, 0.9]] * 3, dtype=torch.float64)
+    result = generalised_cross_entropy(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
+    assert near(result[0], 1 - p[0])
+    assert near(result[1], 2 * (1 - p[1].sqrt()))
+    assert near(result[2], -p[2].log(), 1e-7)
+
+
+def biased_and_debiased(w: dict[str, Tensor], x: Tensor) -> tuple[Tensor, Tensor]:
+    """The logits of both plain networks, the debiased one first."""
+    pair = []
+    for member in ("first", "second"):
+        own = {name.removeprefix(f"{member}."): value for name, value in w.items() if name.startswith(f"{member}.")}
+        pair.append(head(own, encode(own, x)))
+    return pair[0], pair[1]
+
+
+def test_what_is_predicted_is_the_debiased_networks() -> None:
+    data = wide_rows()
+    training = begun("lff", {}, data=data, steps=3)
+    stack = finished(training)
+    debiased, biased = biased_and_debiased(weights(training, 0), data.inputs[1])
+    assert near(stack.answer(*data.inputs)[0], debiased)
+    assert not near(biased, debiased)
+
+
+def test_the_heads_are_those_of_scikit_learn_on_each_subset_and_their_mean() -> None:
+    built = torch.Generator().manual_seed(8)
+    x = torch.randn(2, 60, 4, generator=built, dtype=torch.float64)
+    label = torch.randint(3, (60,), generator=built)
+    x[..., 0] += label
+    x = (x - x.mean(1, keepdim=True)) / x.std(1, correction=0, keepdim=True)
+    rows = (torch.rand(2, 60, 2, generator=built) < 0.7).double()
+    rows[:, :, 1] = 1
+    strength = torch.tensor([0.02, 0.1], dtype=torch.float64)
+    weight, bias = fit_heads(x, F.one_hot(label, 3).double(), rows, strength)
+    for replica in range(2):
+        coefficients, intercepts = [], []
+        for draw in range(2):
+            some = rows[replica, :, draw].bool().numpy()
+            c = 1 / (float(strength[replica]) * some.sum())
+            oracle = LogisticRegression(l1_ratio=1.0, solver="saga", C=c, tol=1e-9, max_iter=20000)
+            oracle.fit(x[replica].numpy()[some], label.numpy()[some])
+            coefficients.append(oracle.coef_)
+            intercepts.append(oracle.intercept_ - oracle.intercept_.mean())
+        own = bias[replica] - bias[replica].mean()
+        assert np.allclose(weight[replica].numpy(), np.mean(coefficients, axis=0), atol=1e-4)
+        assert np.allclose(own.numpy(), np.mean(intercepts, axis=0), atol=1e-3)
+    assert (weight[1] == 0).any(), "the penalty leaves weights out"
+
+
+def test_the_subsets_hold_as_many_rows_of_every_group_as_the_smallest_has() -> None:
+    training = begun("dfr", {}, {}, data=wide_rows())
+    group = torch.tensor([0] * 7 + [3] * 4 + [5] * 9)
+    rows = training.stack.algorithm.balanced(group)
+    assert rows.shape == (2, 20, 10)
+    for name in (0, 3, 5):
+        assert (rows[:, group == name].sum(1) == 4).all()
+    assert not torch.equal(rows[0], rows[1])
+    assert not torch.equal(rows[..., 0], rows[..., 1])
+
+
+def test_the_last_layer_alone_is_fitted_again_to_standardised_features_of_balanced_validation_rows() -> None:
+    data = wide_rows(40)
+    before = begun("erm", {}, {"lr": 0.05}, common=ADAM, data=data, steps=20)
+    finished(before)
+    training = begun(
+        "dfr",
+        {"inverse_strength": 3.0},
+        {"inverse_strength": 0.3, "lr": 0.05},
+        common=ADAM | {"draws": 2},
+        data=data,
+        steps=20,
+    )
+    stack = finished(training)
+    val = data.held_out["id_val"]
+    assert val.group is not None
+    rows = stack.algorithm.balanced(val.group * 3 + val.target[0])
+    for replica, c in enumerate((3.0, 0.3)):
+        w, trained = weights(training, replica), weights(before, replica)
+        assert all(torch.equal(w[name], trained[name]) for name in w if name.startswith("hidden"))
+        z = encode(w, val.inputs[1]).detach()
+        deviation = z.std(0, correction=0)
+        scaled = (z - z.mean(0)) / torch.where(deviation > 0, deviation, 1.0)
+        strength = torch.tensor([1 / (c * float(rows[replica, :, 0].sum()))], dtype=torch.float64)
+        weight, bias = fit_heads(scaled[None], F.one_hot(val.target[0], 3).double(), rows[replica, None], strength)
+        assert near(head(w, z), scaled @ weight[0].T + bias[0], 1e-8)
+        assert not near(w["head.weight"], trained["head.weight"], 1e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,12 +16,15 @@ from farshift.baselines.training.algorithm import StepState
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
+from farshift.benchmarks.model import Task
 from torch import Tensor, nn
 
-from .toys import recipe
+from .toys import Rows, recipe
 
 ENVIRONMENTS, ROWS, WIDTH, CLASSES = 3, 6, 5, 3
 STEPS = 5
+
+NUMBER = Task("regression", ("x",), "y")
 
 Environments = list[tuple[Tensor, Tensor]]
 """Inputs (n, WIDTH) and labels (n,) of each environment."""
@@ -29,17 +33,29 @@ Objective = Callable[[nn.Sequential, Environments, dict[str, Any]], Tensor]
 """A paper's formula: of a plain model, a batch by environment, and the settings of one replica."""
 
 
-def data(seed: int = 0, weight: Tensor | None = None) -> Data:
-    """Four batches' worth of rows of each environment, shifted a little from one to the next."""
+def data(seed: int = 0, weight: Tensor | None = None, regression: bool = False) -> Data:
+    """Four batches' worth of rows of each environment, shifted a little from one to the next, with classes, or with numbers
+    and a few validation rows."""
     drawn = torch.Generator().manual_seed(seed)
     group = torch.arange(ENVIRONMENTS).repeat_interleave(4 * ROWS)
     numbers = torch.randn(len(group), WIDTH, generator=drawn, dtype=torch.float64) + 0.5 * group[:, None]
-    label = torch.randint(CLASSES, (1, len(group)), generator=drawn)
     even = torch.ones(1, len(group), dtype=torch.float64)
-    nothing = torch.zeros(len(group), 0, dtype=torch.int64)
-    return Data(
-        (nothing, numbers), label, torch.ones(len(group), dtype=torch.int64), even if weight is None else weight, group
-    )
+    nothing, ones = torch.zeros(len(group), 0, dtype=torch.int64), torch.ones(len(group), dtype=torch.int64)
+    if not regression:
+        label = torch.randint(CLASSES, (1, len(group)), generator=drawn)
+        return Data((nothing, numbers), label, ones, even if weight is None else weight, group)
+    target = numbers[:, 0] - numbers[:, 1] + torch.randn(len(group), generator=drawn, dtype=torch.float64)
+    few = Data((nothing[:5], numbers[:5]), target[None, :5], ones[:5], even[:, :5], group[:5])
+    return Data((nothing, numbers), target[None], ones, even, group, held_out={"id_val": few})
+
+
+def measured(rows: int = 60, seed: int = 0) -> Rows:
+    """y = 100 + 30 x_0 - 20 x_1 and noise, in three environments of inputs that lie apart."""
+    drawn = np.random.default_rng(seed)
+    group = np.arange(rows) % ENVIRONMENTS
+    x = drawn.normal(size=(rows, WIDTH)) + 0.5 * group[:, None]
+    y = 100 + 30 * x[:, 0] - 20 * x[:, 1] + drawn.normal(size=rows)
+    return Rows(x=x.astype(np.float32), y=y, group=group.astype(str))
 
 
 def training(
@@ -52,9 +68,16 @@ def training(
     given = data() if given is None else given
     settings = [resolve_settings(built, "toy/toy", item) for item in each]
     names = [f"case/{position}" for position in range(len(each))]
-    sizes = Sizes(CLASSES, numbers=WIDTH)
-    stack = ReplicaStack("mlp", algorithm, settings, names, sizes, "classification", given, steps, torch.float64)
+    regression = given.target.is_floating_point()
+    sizes, task = Sizes(1 if regression else CLASSES, numbers=WIDTH), "regression" if regression else "classification"
+    stack = ReplicaStack("mlp", algorithm, settings, names, sizes, task, given, steps, torch.float64)
     return Training(stack, given, steps)
+
+
+def training_on_numbers(algorithm: str, *each: dict[str, Any], steps: int = 12, **common: Any) -> Training:
+    """The same where labels are numbers, by AdamW."""
+    basis = {"optimiser": "adamw", "lr": 0.01} | common
+    return training(algorithm, *each, given=data(regression=True), steps=steps, **basis)
 
 
 def plain(network: Any, replica: int) -> nn.Sequential:

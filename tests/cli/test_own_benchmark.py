@@ -6,13 +6,13 @@ import csv
 import json
 from pathlib import Path
 
+import picture_split
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from encoded_files import folder, picture
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.core.errors import BadDefinition
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find_manifest
 from hub_rows import send_clients_to
@@ -32,17 +32,6 @@ data = { files = ["reviews.csv"], inputs = ["text"], labels = ["stars"] }
 benchmark = {}
 """
 
-PICTURES = """
-name = "photos/sketch"
-version = 1
-kind = "domain"
-title = "Tested on sketches"
-label = "kind"
-rule = "domain/hold_out"
-parameters = { field = "domain", ood = ["sketch"] }
-data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
-benchmark = {}
-"""
 
 HUB = f"""
 name = "digits/far"
@@ -102,7 +91,7 @@ def test_a_csv_is_a_benchmark(command, home):
 
 
 def test_a_folder_of_pictures_is_a_benchmark(command, home):
-    built(command, home, PICTURES)
+    built(command, home, picture_split.DRAFT)
     assert "First on photos/sketch (accuracy, domain)" in evaluated(command, "photos/sketch")
     benchmark = find_benchmark("photos/sketch")
     assert benchmark.task.names == ("cat", "dog")
@@ -158,32 +147,3 @@ def test_what_is_no_benchmark_is_refused(command, home, said, complaint):
     with pytest.raises(FarshiftError, match=complaint):
         write_benchmark(find_manifest("reviews/long"), said, home)
     assert not (home / "benchmarks").exists()
-
-
-def test_a_benchmark_that_is_there_stays_as_it_is(command, home):
-    built(command, home, CSV)
-    built(command, home, CSV)
-    path = home / "benchmarks" / "definitions" / "reviews-long.toml"
-    path.write_text(path.read_text().replace("Stars of", "My stars of"))
-    with pytest.raises(
-        FarshiftError, match=r"reviews-long\.toml differs from the draft, and was written or edited by hand: delete it"
-    ):
-        write_benchmark(find_manifest("reviews/long"), {}, home)
-    assert "My stars of" in path.read_text()
-
-
-def test_text_is_a_sequence_and_other_numbers_are_a_regression(command, home):
-    rows = [("text", "turned", "size")] + [(f"{'w ' * (row % 20)}{row}", f"{row} w", row + 0.5) for row in range(200)]
-    with (home / "reviews.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    for label, task in (("turned", "sequence"), ("size", "regression")):
-        built(command, home, CSV.replace("stars", label).replace("reviews/long", f"{label}/long"))
-        assert find_benchmark(f"{label}/long").task.type == task
-
-
-def test_classes_are_whole_numbers_from_zero(command, home):
-    text = (home / "reviews.csv").read_text().replace(",0\n", ",-1\n").replace(",0\r\n", ",-1\r\n")
-    (home / "reviews.csv").write_text(text)
-    built(command, home, CSV.replace("benchmark = {}", ""))
-    with pytest.raises(BadDefinition, match="the label 'stars' has the class -1"):
-        write_benchmark(find_manifest("reviews/long"), {}, home)

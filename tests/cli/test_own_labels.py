@@ -30,6 +30,8 @@ benchmark = {}
 NAMES = ["bird", "cat", "dog"]
 ROWS = [(f"{'w ' * (row % 20)}{row}", NAMES[2 - row % 3]) for row in range(200)]
 
+IDENTITY = "1ec977a26a1418771c2be4e054ec95a4da0c2cbb55c89442b5c2a730789fc1e9"
+"""Of the split, whatever the format of its files."""
 FORMATS = ("pets.csv", "pets.tsv", "pets.jsonl", "pets.parquet", "wide.parquet", "coded.parquet")
 
 
@@ -86,28 +88,19 @@ class Misspelt:
 
 
 @pytest.mark.parametrize("file", FORMATS)
-def test_texts_that_several_rows_share_are_classes_in_the_texts_order(command, home, file):
+def test_texts_that_several_rows_share_are_classes_in_the_texts_order_in_every_format(command, home, file):
     written(home / file)
     done = built(command, home, file)
     assert done.returncode == 0, done.stderr
     assert "animal 3 classes: bird, cat, dog (label)" in done.stderr
-    assert find_manifest("pets/long").definition.label_names == NAMES
+    manifest = find_manifest("pets/long")
+    assert manifest.definition.label_names == NAMES
+    assert manifest.identity == IDENTITY, "the same in every format"
     task = find_benchmark("pets/long").task
     assert (task.type, task.classes, task.names) == ("classification", 3, tuple(NAMES))
     part = load("pets/long", part="train").numpy()
     named = {text: NAMES[label] for text, label in zip(part["text"], part["animal"], strict=True)}
     assert named.items() <= dict(ROWS).items()
-
-
-def test_every_format_gives_the_same_identity(command, home):
-    identities = set()
-    for position, file in enumerate(FORMATS):
-        written(home / file)
-        out = home / f"home{position}" / "splits" / "manifests"
-        (home / "draft.toml").write_text(DRAFT.replace("FILE", file))
-        done = command("splits", "build", "draft.toml", "--out", out, "--json")
-        identities.add(json.loads(done.stdout)["identity"])
-    assert len(identities) == 1
 
 
 def test_show_says_what_the_classes_are_called(command, command_json, pets):
@@ -169,15 +162,3 @@ views = { id = { part = "id_test" }, ood = { part = "ood_test" } }
     (home / "benchmarks" / "definitions" / "pets-long.toml").write_text(written_by_hand)
     with pytest.raises(BadDefinition, match="the label 'animal' is text, not a class"):
         evaluate(Named, on="pets/long", budget="quick", seeds=1, out=home / "run")
-
-
-def test_numbers_that_stand_for_classes_may_be_given_names(command, home):
-    written(home / "pets.csv", [(text, str(NAMES.index(animal))) for text, animal in ROWS])
-    done = built(command, home, draft=DRAFT.replace("benchmark", 'label_names = ["bird", "cat", "dog"]\nbenchmark'))
-    assert done.returncode == 0, done.stderr
-    assert find_benchmark("pets/long").task.names == tuple(NAMES)
-
-
-def test_a_baseline_trains_on_classes_by_name(command, pets):
-    done = command("run", "most-frequent", "--on", "pets/long", "--seeds", "1", "--budget", "quick", "--out", "run")
-    assert done.returncode == 0, done.stderr

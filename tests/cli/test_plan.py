@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import picture_split
 import pytest
 from encoded_files import folder, picture
 from farshift import read_run
@@ -88,17 +89,6 @@ severity = { name = "length", unit = "words" }
 data = { files = ["reviews.csv"], inputs = ["text"], labels = ["stars"] }
 benchmark = {}
 """
-PICTURES = """
-name = "photos/sketch"
-version = 1
-kind = "domain"
-title = "Tested on sketches"
-label = "kind"
-rule = "domain/hold_out"
-parameters = { field = "domain", ood = ["sketch"] }
-data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
-benchmark = {}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +111,7 @@ def home(tmp_path_factory, python):
     folder(here / "photos", {name: picture(number, side=12) for number, name in enumerate(names)})
     import os
 
-    for text in (REVIEWS, PICTURES):
+    for text in (REVIEWS, picture_split.DRAFT):
         (here / "draft.toml").write_text(text)
         done = python.run(
             *COMMAND,
@@ -148,13 +138,6 @@ def refused(farshift, home, tmp_path, *arguments, **more) -> str:
         assert not (tmp_path / "out").exists()
     assert output[0] == output[1]
     return output[0]
-
-
-@pytest.mark.slow
-def test_texts_as_more_numbers_than_a_network_reads_are_refused(farshift, home, tmp_path):
-    (tmp_path / "wide.toml").write_text("[wide]\nbuckets = 1_000_000_000_000\n")
-    line = refused(farshift, home, tmp_path, "mlp", "--on", "reviews/long", "--settings", tmp_path / "wide.toml")
-    assert line.endswith("recipe mlp on reviews/long: buckets = 1000000000000: use a number from 1 to 1048576")
 
 
 @pytest.mark.slow

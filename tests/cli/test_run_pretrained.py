@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import picture_split
 import pytest
 import tiny_vision
 from encoded_files import folder, picture
@@ -17,17 +18,6 @@ from typer.testing import CliRunner
 
 pytest.importorskip("transformers")
 
-SPLIT = """
-name = "photos/sketch"
-version = 1
-kind = "domain"
-title = "Tested on sketches"
-label = "kind"
-rule = "domain/hold_out"
-parameters = { field = "domain", ood = ["sketch"] }
-data = { images = "photos/{domain}/{kind}/{file}", inputs = ["image"], labels = ["kind"], meta = ["domain"] }
-benchmark = {}
-"""
 FAST = ("--on", "photos/sketch", "--budget", "quick", "--seeds", "1", "--steps", "4")
 
 
@@ -42,7 +32,7 @@ def home(tmp_path_factory) -> Path:
         for n in range(8)
     ]
     folder(here / "photos", {name: picture(number, side=8) for number, name in enumerate(names)})
-    (here / "draft.toml").write_text(SPLIT)
+    (here / "draft.toml").write_text(picture_split.DRAFT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FARSHIFT_PATH", str(here))
         command("splits", "build", here / "draft.toml", "--out", here / "splits/manifests")
@@ -84,7 +74,7 @@ def test_published_methods_run_on_one_pretrained_transformer(go):
     out = go(*names, "--fine-tune", "./vit")
     for name in names:
         run = read_run(out / name)
-        assert run.model == f"{name} (vit)"
+        assert run.model == f"{name} (vit, fine-tuned)"
         ((weights,), changed) = more(run)["pretrained"], more(run)["recipe"]
         assert weights["name"] == "vit"
         assert (changed["network"], changed["settings"]["weights"]) == ("pretrained", "vit")
@@ -113,7 +103,7 @@ def test_wise_ft_starts_from_clip_s_zero_shot_head(go):
 def test_weights_that_settings_name_are_on_the_card_with_those_of_a_teacher(go):
     both = '[other]\nweights = "./resnet"\n[taught]\nteacher_weights = "./resnet"\n'
     run = read_run(go("weak-to-strong", "--fine-tune", "./vit", settings=both))
-    assert run.model == "weak-to-strong (resnet, vit)"
+    assert run.model == "weak-to-strong (resnet, vit, fine-tuned)"
     assert [item["name"] for item in more(run)["pretrained"]] == ["resnet", "vit"]
     assert len({item["digest"] for item in more(run)["pretrained"]}) == 2
     assert more(run)["settings"] == {"other": {"weights": "resnet"}, "taught": {"teacher_weights": "resnet"}}

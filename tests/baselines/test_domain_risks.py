@@ -1,4 +1,4 @@
-"""Algorithms that weight environments, mix rows or perturb parameters: the papers' formulas, replica by replica."""
+"""Algorithms that weight, penalise or align the risks of environments: plain loops, for every replica with its own settings."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+from farshift.baselines.algorithms import and_mask, causirl, hutchinson, sand_mask
+from farshift.baselines.algorithms._environment_risks import compute_environment_risks as of_environments
+from farshift.baselines.algorithms._head import SoftmaxCurvature
 from farshift.baselines.algorithms.domain_mixup import draw_successors
 from farshift.baselines.algorithms.eqrm import kernel_quantile
 from farshift.baselines.algorithms.mixup import draw_shares
+from farshift.baselines.encoding.encoding import EOS, PAD
 from farshift.baselines.replicas.rng import draw_permutations, make_keys
 from farshift.baselines.training.algorithm import StepState
+from farshift.baselines.training.sampler import Batch
 from scipy.optimize import brentq
 from scipy.stats import norm
 from torch import Tensor, nn
@@ -29,6 +34,54 @@ from .three_environments import (
     risks,
     training,
 )
+
+TWO: tuple[dict[str, Any], dict[str, Any]] = ({"penalty": 0.5}, {"penalty": 7.0})
+
+
+def vrex(model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
+    each = risks(model, given)
+    return each.mean() + settings["penalty"] * ((each - each.mean()) ** 2).mean()
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_an_annealed_penalty_waits_for_its_share_of_the_steps_and_may_forget_the_momentum(restart: bool) -> None:
+    class Annealed:
+        step = 0
+
+        def __call__(self, model: nn.Sequential, given: Environments, settings: dict[str, Any]) -> Tensor:
+            weight = settings["penalty"] if self.step >= 2 else settings["penalty_before"]
+            self.step += 1
+            return vrex(model, given, {"penalty": weight})
+
+    train = training("vrex", *TWO, anneal_percent=40, restart=restart, penalty_before=0.25)
+    assert_trains_as(train, Annealed, restarts=(2,) if restart else ())
+
+
+def test_causirl_aligns_two_mixtures_of_the_environments() -> None:
+    features = torch.randn(2, 12, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    first = torch.zeros(2, 12, dtype=torch.bool)
+    first[0, [0, 1, 4, 8, 9]] = True
+    first[1, 3] = True
+    result = causirl.compute_discrepancy(features, first)
+    item, other = features[0][first[0]], features[0][~first[0]]
+    expected = (item.mean(0) - other.mean(0)).pow(2).mean() + (item.T.cov() - other.T.cov()).pow(2).mean()
+    assert result[0].item() == pytest.approx(expected.item())
+    assert result[1] == 0, "a single row has no covariance"
+
+
+def test_the_risk_of_an_environment_of_texts_is_the_mean_over_texts_of_the_mean_over_their_tokens() -> None:
+    logits = torch.randn(2, 4, 3, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    target = torch.tensor([[[4, 5, EOS], [EOS, PAD, PAD], [5, EOS, PAD], [4, 4, EOS]]]).expand(2, 4, 3)
+    batch = Batch((), target, torch.zeros(2, 4, dtype=torch.int64), environments=2)
+    texts = torch.stack(
+        [
+            torch.stack(
+                [F.cross_entropy(z[:length], y[:length]) for z, y, length in zip(item, own, (3, 1, 2, 3), strict=True)]
+            )
+            for item, own in zip(logits, target, strict=True)
+        ]
+    )
+    torch.testing.assert_close(of_environments(lambda: logits, batch), texts.view(2, 2, 2).mean(-1))
 
 
 class GroupDRO:
@@ -158,3 +211,36 @@ def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> Non
     errors = errors + (1 - share) * F.cross_entropy(logits, y[partner], reduction="none")
     both = weight[0] * weight[0][partner]
     assert losses(train).item() == pytest.approx(((both * errors).sum() / both.sum()).item())
+
+
+def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
+    """The mean over all 2^6 signs of a 3 x 2 matrix is the estimate's expectation."""
+    drawn = torch.Generator().manual_seed(0)
+    features = torch.randn(1, 2, 5, 2, dtype=torch.float64, generator=drawn)
+    curvature = SoftmaxCurvature(torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1))
+    signs = 2.0 * (torch.arange(64)[:, None] >> torch.arange(6) & 1).double().view(1, 64, 3, 2) - 1
+    exact = hutchinson.compute_exact_diagonal(curvature, features)
+    torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)
+    assert not torch.allclose(hutchinson.estimate_diagonal(curvature, features, signs[:, :3]), exact)
+
+
+def test_an_agreement_of_a_fraction_is_met_by_that_fraction_of_signs() -> None:
+    signs = torch.tensor([1.0] * 8 + [-1.0] * 2)[None, :, None]
+    assert and_mask.mask_gradients(signs, torch.tensor([0.6])).item() == pytest.approx(0.6)
+    assert and_mask.mask_gradients(signs, torch.tensor([0.61])).item() == 0
+
+
+def test_in_the_form_of_the_unit_tests_every_environment_counts_alike() -> None:
+    weight = torch.tensor([[[3.0, 4.0]], [[30.0, -40.0]]])[None]
+    assert and_mask.mask_unit_gradients(weight, torch.tensor([1.0])).flatten().tolist() == pytest.approx([0.6, 0.0])
+    bias = torch.tensor([[[2.0], [4.0]]])
+    assert and_mask.mask_unit_gradients(bias, torch.tensor([1.0])).tolist() == [[3.0]]
+    nothing = torch.zeros(1, 2, 1, 2)
+    assert and_mask.mask_unit_gradients(nothing, torch.tensor([0.5])).flatten().tolist() == [0, 0]
+
+
+def test_nothing_moves_where_no_sign_agrees_more_than_is_asked() -> None:
+    each = torch.tensor([[[1.0, 1.0, -2.0], [3.0, -1.0, -4.0]]])
+    result = sand_mask.mask_gradients(each, torch.tensor([1.0]), torch.tensor([10.0]))
+    assert result.tolist() == [[0.0, 0.0, 0.0]], "an agreement of 1, DomainBed's default, is exceeded by none"
+    assert sand_mask.mask_gradients(each, torch.tensor([0.5]), torch.tensor([10.0]))[0, 1] == 0
