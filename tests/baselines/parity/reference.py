@@ -21,7 +21,7 @@ class Reference:
     """What one algorithm is held to.
 
     name: of the algorithm, and after a dot of the form. repository, commit, code: whose code made the numbers, and the file and name in it. driver: the file of `drivers/`
-    that called it. problem: the file of `problems/` that computes ours. settings: ours. within: the largest difference
+    that called it. problem: the function of `problems/`, `run_` before it, that computes ours. settings: ours. within: the largest difference
     that passes. difference: the largest that was seen when the numbers were made. remark: what was set so that both
     compute the same, and where the released code is followed otherwise.
     """

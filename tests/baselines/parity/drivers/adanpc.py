@@ -12,7 +12,7 @@ from torch import nn
 from .. import toy
 from ..make import Made
 from ..plain import on_cpu
-from ..problems.answers import asked, shares
+from ..problems.predictions import asked, shares
 from ..reference import Numbers
 from .domainbed import Hidden, library, made_of, trained
 

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from .. import toy
 from ..make import Made
 from ..plain import descent, network, on_cpu, taken
-from ..problems.viewed import view
+from ..problems.predictions import view
 from ..reference import Numbers
 
 REPOSITORY = "google-research/augmix"

@@ -11,7 +11,7 @@ from torch import nn
 from .. import toy
 from ..make import Made
 from ..plain import descended, descent, network, on_cpu
-from ..problems.rebalanced import uneven_rows
+from ..problems.steps import uneven_rows
 from ..reference import Numbers
 
 REPOSITORY = "facebookresearch/BalancingGroups"

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..make import Made
 from ..plain import replaced
-from ..problems.confident import labels, probabilities
+from ..problems.values import labels, probabilities
 from ..reference import Numbers
 
 REPOSITORY = "cleanlab/cleanlab"

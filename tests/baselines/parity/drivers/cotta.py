@@ -17,7 +17,7 @@ from torch import Tensor
 
 from .. import pictures
 from ..make import Made
-from ..problems.adapting import made
+from ..problems.predictions import make_adapting as made
 from ..reference import Numbers
 
 REPOSITORY = "qinenergy/cotta"

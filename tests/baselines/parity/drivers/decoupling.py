@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import torch
 
 from ..make import Made
-from ..problems.rebalanced import uneven_labels
+from ..problems.steps import uneven_labels
 from ..reference import Numbers
 
 REPOSITORY = "facebookresearch/classifier-balancing"

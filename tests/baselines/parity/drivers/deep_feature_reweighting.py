@@ -16,7 +16,8 @@ from torch import nn
 from .. import draws
 from ..make import Made
 from ..plain import network, on_cpu, taken
-from ..problems.refitted import CLASSES, asked, held
+from ..problems.predictions import CLASSES, held
+from ..problems.predictions import list_refitted as asked
 from ..reference import Numbers
 
 REPOSITORY = "PolinaKirichenko/deep_feature_reweighting"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from .. import draws, toy
 from ..make import Made
 from ..plain import on_cpu, taken
-from ..problems.thinking import MOST, STEP, Thinker, tokens
+from ..problems.values import MOST, STEP, Thinker, tokens
 from ..reference import Numbers
 
 REPOSITORY = "aks2203/deep-thinking"

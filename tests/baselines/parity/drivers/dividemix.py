@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from .. import draws, toy
 from ..make import Made
 from ..plain import descent, network, on_cpu, replaced, taken
-from ..problems.divided import clean
+from ..problems.steps import clean
 from ..reference import Numbers
 
 REPOSITORY = "LiJunnan1992/DivideMix"

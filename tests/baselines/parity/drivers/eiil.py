@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..make import Made
-from ..problems.estimates import scores
+from ..problems.values import scores
 from ..reference import Numbers
 
 REPOSITORY = "ecreager/eiil"

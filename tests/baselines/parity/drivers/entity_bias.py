@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from .. import toy
 from ..make import Made
 from ..plain import descent, on_cpu, taken
-from ..problems.entities import CLASSES, VALUES, WIDTH, entities
+from ..problems.steps import CLASSES, VALUES, WIDTH
+from ..problems.steps import list_entities as entities
 from ..reference import Numbers
 
 REPOSITORY = "ICTMCG/ENDEF-SIGIR2022"

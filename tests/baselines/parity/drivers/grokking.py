@@ -6,7 +6,7 @@ import numpy as np
 
 from ..make import Made
 from ..plain import taken
-from ..problems.participation import weights
+from ..problems.values import weights_participation as weights
 from ..reference import Numbers
 
 REPOSITORY = "d-doshi/Grokking"

@@ -16,7 +16,7 @@ from sklearn.utils import check_array
 from .. import toy
 from ..make import Made
 from ..plain import taken
-from ..problems.adapted import shifted
+from ..problems.steps import shifted_inputs as shifted
 from ..reference import Numbers
 
 REPOSITORY = "adapt-python/adapt"

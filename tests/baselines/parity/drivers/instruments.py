@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from .. import toy
 from ..make import Made
 from ..plain import on_cpu
-from ..problems.least import inputs, numbers
+from ..problems.predictions import inputs, numbers
 from ..reference import Numbers
 
 REPOSITORY = "mlondschien/ivmodels"

@@ -9,7 +9,7 @@ from torch import Tensor, autograd, nn
 from .. import toy
 from ..make import Made
 from ..plain import descended, network, on_cpu, taken
-from ..problems.binary import CLASSES
+from ..problems.steps import BINARY_CLASSES as CLASSES
 from ..reference import Numbers
 
 REPOSITORY = "facebookresearch/InvariantRiskMinimization"

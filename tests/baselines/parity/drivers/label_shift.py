@@ -8,7 +8,7 @@ from types import ModuleType
 from unittest.mock import patch
 
 from ..make import Made
-from ..problems.estimates import predictions
+from ..problems.values import predictions
 from ..reference import Numbers
 
 REPOSITORY = "zackchase/label_shift"

@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import toy
 from ..make import Made
 from ..plain import on_cpu, with_loss
-from ..problems.corrected import TRANSITION
+from ..problems.steps import TRANSITION
 from ..reference import Numbers
 
 REPOSITORY = "giorgiop/loss-correction"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from .. import toy
 from ..make import Made
-from ..problems.adapted import shifted
+from ..problems.steps import shifted_inputs as shifted
 from ..reference import Numbers
 
 REPOSITORY = "mil-tokyo/MCD_DA"

@@ -12,7 +12,8 @@ from torch import nn
 from .. import toy
 from ..make import Made
 from ..plain import on_cpu, taken
-from ..problems.overlapping import RANK, SIDE, updates, weights
+from ..problems.values import RANK, SIDE, updates
+from ..problems.values import weights_overlapping as weights
 from ..reference import Numbers
 
 REPOSITORY = "JudgingH/PEGO"

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from .. import toy
 from ..make import Made
 from ..plain import descent, network, on_cpu
-from ..problems.sop import noise
+from ..problems.steps import noise
 from ..reference import Numbers
 
 REPOSITORY = "shengliu66/SOP"

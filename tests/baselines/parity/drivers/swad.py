@@ -9,7 +9,7 @@ from unittest.mock import patch
 from torch import nn
 
 from ..make import Made
-from ..problems.valleys import losses
+from ..problems.values import losses
 from ..reference import Numbers
 
 REPOSITORY = "khanrc/swad"

@@ -9,7 +9,7 @@ from torch import nn
 
 from .. import toy
 from ..make import Made
-from ..problems.answers import asked, shares
+from ..problems.predictions import asked, shares
 from ..reference import Numbers
 from .domainbed import Hidden, library
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from .. import toy
 from ..make import Made
 from ..plain import network, on_cpu
-from ..problems.weak import CLASSES, taught
+from ..problems.steps import WEAK_CLASSES as CLASSES
+from ..problems.steps import taught
 from ..reference import Numbers
 
 REPOSITORY = "openai/weak-to-strong"

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from .. import toy
 from ..make import Made
 from ..plain import descended, network, on_cpu, taken
-from ..problems.adapted import shifted
-from ..problems.viewed import view
+from ..problems.predictions import view
+from ..problems.steps import shifted_inputs as shifted
 from ..reference import Numbers
 
 REPOSITORY = "p-lambda/wilds"

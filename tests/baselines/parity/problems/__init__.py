@@ -1,15 +1,20 @@
-"""How our algorithms are run on the toy: a file for each way, with `ours(algorithm, settings)`, which gives numbers by
-the names that the reference has."""
+"""How our algorithms are run on the toy: a function `run_<problem>(algorithm, settings)` for each way, which gives numbers
+by the names that the reference has."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from ..reference import Numbers, Reference
+from . import predictions, steps, values
+
+RUNS = {
+    name.removeprefix("run_"): run
+    for module in (steps, values, predictions)
+    for name, run in vars(module).items()
+    if name.startswith("run_")
+}
 
 
 def of(reference: Reference) -> Numbers:
     """Our numbers for what a reference has."""
-    problem = import_module(f".{reference.problem}", __package__)
-    result: Numbers = problem.ours(reference.algorithm, dict(reference.settings))
+    result: Numbers = RUNS[reference.problem](reference.algorithm, dict(reference.settings))
     return result
