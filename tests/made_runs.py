@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import farshift as fs
-
-sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 import models
 
 ON = "modadd97/xi35"

@@ -342,7 +342,7 @@ def test_a_task_is_hard_where_a_model_that_no_budget_shortens_is_as_good_as_the_
 
 
 def test_smoke_runs_are_left_out_of_tables_and_listed_with_the_mark(command):
-    on = "cifar10_pictures/human_worst"
+    on = "texture_shape/no_texture"
     best = command("baselines", "results").stdout
     assert "scan/length" in best and on not in best and "smoke runs left out" in best
     assert command("baselines", "results", "--on", on).stdout.count(SMOKE) >= 3

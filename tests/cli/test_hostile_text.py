@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tomllib
 import unicodedata
 from pathlib import Path
 
 import farshift as fs
+import models
 import pytest
 import tomli_w
 from farshift.benchmarks.runs.run import compute_card_digest
@@ -17,9 +17,6 @@ from farshift.cli.output import print_error, print_line, print_note, print_table
 from farshift.cli.progress import show_progress
 from farshift.core.listings import render_table as html_table
 from farshift.core.progress import log_message, report_progress
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-import models
 
 pytestmark = pytest.mark.attack("visitor", "escape sequences and bidirectional text in names and messages of others")
 
