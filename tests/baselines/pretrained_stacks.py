@@ -61,15 +61,9 @@ def sound(number: int, rate: int = RATE) -> bytes:
     return out.getvalue()
 
 
-def column(values: list[Any]) -> np.ndarray:
-    result = np.empty(len(values), object)
-    result[:] = values
-    return result
-
-
 def inputs_of(kind: str) -> np.ndarray:
     """The texts or the sounds of twenty rows."""
-    return words(COMMANDS) if kind in TEXTS else column([sound(number) for number in range(20)])
+    return words(COMMANDS) if kind in TEXTS else words([sound(number) for number in range(20)])
 
 
 def settled(kind: str, weights: str, recipe: str = "erm", **own: Any) -> dict[str, Any]:

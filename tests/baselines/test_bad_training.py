@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,23 +22,12 @@ from farshift.benchmarks.model_inputs.rows import ModelInputs
 from farshift.benchmarks.selection import Fold, leave_one_group_out
 from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
+from support import Heard
 
 from .killed_groups import answers, fitted, made
 
 ON = "modadd97/xi35"
 SEEDS = [Member(seed, {}) for seed in range(4)]
-
-
-@contextmanager
-def heard() -> Iterator[list[str]]:
-    result: list[str] = []
-
-    class Listener:
-        say = staticmethod(result.append)
-        advance = staticmethod(lambda *_: None)
-
-    with report_to(Listener()):  # type: ignore[arg-type]
-        yield result
 
 
 def test_a_loss_that_is_no_number_names_the_replica_and_the_step_and_the_others_go_on(
@@ -109,10 +97,10 @@ def test_half_as_many_are_stacked_where_memory_does_not_suffice(
 
     monkeypatch.setattr(teams.gc, "collect", lambda: 0)  # of all that the tests have loaded
     monkeypatch.setattr(Training, "step", narrow)
-    with heard() as output:
+    with report_to(output := Heard()):
         fit = fitted(made(), SEEDS)
     assert sizes == [4, 2, 1, 1, 1, 1]
-    assert output == [
+    assert output.lines == [
         "there is not enough memory for 4 replicas at once: continuing with 2",
         "there is not enough memory for 2 replicas at once: continuing with 1",
     ]

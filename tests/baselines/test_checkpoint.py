@@ -14,6 +14,7 @@ from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
+from support import Heard
 
 from .killed_groups import ADD, answers, fitted, killed_before, made, rows
 
@@ -76,15 +77,9 @@ def test_a_finished_training_is_taken_up_without_a_step(tmp_path: Path, monkeypa
 
 def test_a_resumed_training_says_where_it_goes_on(tmp_path: Path) -> None:
     assert killed_before(Training, "step", 6, lambda: fitted(made(), SEEDS, tmp_path)) == -9
-    heard: list[str] = []
-
-    class Listener:
-        say = staticmethod(heard.append)
-        advance = staticmethod(lambda *_: None)
-
-    with report_to(Listener()):  # type: ignore[arg-type]
+    with report_to(heard := Heard()):
         fitted(made(), SEEDS, tmp_path)
-    assert heard == ["toy on toy/toy: resumes at step 5 of 12"]
+    assert heard.lines == ["toy on toy/toy: resumes at step 5 of 12"]
 
 
 OTHERS: dict[str, dict[str, Any]] = {

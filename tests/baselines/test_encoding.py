@@ -376,14 +376,8 @@ def tone(hertz: float, seconds: float, rate: int = RATE) -> np.ndarray:
     return np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate)
 
 
-def column(*files: bytes) -> np.ndarray:
-    result = np.empty(len(files), object)
-    result[:] = files
-    return result
-
-
 def batch(*files: bytes) -> dict[str, np.ndarray]:
-    return {"audio": column(*files), "digit": np.zeros(len(files), np.int64)}
+    return {"audio": words(list(files)), "digit": np.zeros(len(files), np.int64)}
 
 
 def test_a_spectrogram_is_that_of_scipys_short_time_fourier_transform_through_the_mel_filters():
@@ -462,6 +456,6 @@ def test_a_broken_sound_is_named_by_its_row_in_training_and_counts_as_wrong_in_a
     def ask(some: dict[str, np.ndarray]) -> list[Answers]:
         return [Answers.all_given(np.ones(len(coding.inputs(some)[1]), np.int64))]
 
-    (result,) = answer_readable_rows(coding, {"audio": column(good, b"cut", good)}, ask)
-    assert coding.readable({"audio": column(good, b"cut", good)}).tolist() == [True, False, True]
+    (result,) = answer_readable_rows(coding, {"audio": words([good, b"cut", good])}, ask)
+    assert coding.readable({"audio": words([good, b"cut", good])}).tolist() == [True, False, True]
     assert result.answered.tolist() == [True, False, True]

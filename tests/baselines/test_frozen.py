@@ -290,14 +290,8 @@ SEEN_FILES = Task("classification", ("image",), "kind", classes=2)
 HEARD = Task("classification", ("audio",), "kind", classes=2)
 
 
-def column(files: list[bytes]) -> Any:
-    result = np.empty(len(files), object)
-    result[:] = files
-    return result
-
-
 def rows(files: list[bytes], name: str = "image") -> dict[str, Any]:
-    return {name: column(files), "kind": np.arange(len(files)) % 2}
+    return {name: words(files), "kind": np.arange(len(files)) % 2}
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from farshift.loaders.decoders import load_decoder
 from farshift.loaders.part import Part
 from farshift.splits.schema import Field, Schema
 
-from .toys import Rows, recipe
+from .toys import Rows, recipe, words
 
 TASK = Task("classification", ("image",), "kind", classes=2)
 
@@ -39,15 +39,9 @@ def tree() -> Recipe:
     return Recipe(name="tree", title="Tree", citation="none", estimator="sklearn.tree.DecisionTreeClassifier")
 
 
-def column(files: list[bytes]) -> np.ndarray:
-    result = np.empty(len(files), object)
-    result[:] = files
-    return result
-
-
 def test_encoded_pictures_are_numbers_of_one_image_shape():
     files = [picture(number) for number in range(6)]
-    train = {"image": column(files), "kind": np.arange(6) % 2}
+    train = {"image": words(files), "kind": np.arange(6) % 2}
     encoding = RowEncoding(TASK, train, side=8)
     assert encoding.sizes.shape == (8, 8, 3)
     assert encoding.sizes.numbers == 8 * 8 * 3
@@ -55,13 +49,13 @@ def test_encoded_pictures_are_numbers_of_one_image_shape():
     assert categories.shape == (6, 0)
     scale = decode_images(files, 8).max()
     np.testing.assert_allclose(numbers.numpy(), decode_images(files, 8).reshape(6, -1) / scale, rtol=1e-6)
-    again = encoding.inputs({"image": column(files[:2])})[1]
+    again = encoding.inputs({"image": words(files[:2])})[1]
     assert torch.equal(again, numbers[:2])
 
 
 def test_the_decoder_stands_among_what_a_seed_spent_and_a_second_run_decodes_nothing(cache, monkeypatch):
-    train = Rows(image=column([picture(number) for number in range(6)]), kind=np.arange(6) % 2)
-    batch = {"image": column([picture(number) for number in range(9)])}
+    train = Rows(image=words([picture(number) for number in range(6)]), kind=np.arange(6) % 2)
+    batch = {"image": words([picture(number) for number in range(9)])}
 
     def run() -> tuple[dict, np.ndarray]:
         model = Baseline(recipe("cnn", 3, batch_size=2), TASK, 0, "toy/toy", {"side": 8})
@@ -96,10 +90,10 @@ def test_a_broken_training_picture_is_named_by_its_row_before_anything_is_traine
     """Whether pictures fit the cache or not."""
     monkeypatch.setenv("FARSHIFT_CACHE_LIMIT", limit)
     monkeypatch.setattr(Training, "step", None)
-    rows = Numbered(image=column(BROKEN), kind=np.arange(8) % 2)
+    rows = Numbered(image=words(BROKEN), kind=np.arange(8) % 2)
     with pytest.raises(BadData, match=r"^row 00000000000000a5: its image cannot be decoded: "):
         Baseline(made, TASK, 0, "toy/toy").fit(rows, None, Budget())
-    full = Numbered(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    full = Numbered(image=words([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
     if made.network:
         with pytest.raises(BadData, match="row 00000000000000a5: "):
             Baseline(made, TASK, 0, "toy/toy").fit(full, rows, Budget())
@@ -107,16 +101,16 @@ def test_a_broken_training_picture_is_named_by_its_row_before_anything_is_traine
 
 @pytest.mark.parametrize("made", [recipe("cnn", 3, batch_size=2, side=8), tree()])
 def test_a_broken_picture_that_is_asked_about_has_no_answer_and_the_others_have_theirs(cache, made):
-    full = Rows(image=column([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
+    full = Rows(image=words([picture(number) for number in range(8)]), kind=np.arange(8) % 2)
     model = Baseline(made, TASK, 0, "toy/toy")
     model.fit(full, None, Budget())
-    clean, result = model.predict(full.only("image")), model.predict({"image": column(BROKEN)})
+    clean, result = model.predict(full.only("image")), model.predict({"image": words(BROKEN)})
     here = np.arange(8) != 5
     assert result.status.tolist() == [ANSWERED] * 5 + [FAILED] + [ANSWERED] * 2
     np.testing.assert_array_equal(result.prediction[here], clean.prediction[here])
     np.testing.assert_allclose(result.scores[here], clean.scores[here], atol=1e-6)
     np.testing.assert_allclose(result.scores.sum(axis=1), 1, atol=1e-6)
-    nothing = model.predict({"image": column([b"none", b""])})
+    nothing = model.predict({"image": words([b"none", b""])})
     assert nothing.status.tolist() == [FAILED, FAILED]
 
 
@@ -129,12 +123,12 @@ def entries(cache: Path) -> list[str]:
 
 def fitted() -> Baseline:
     model = Baseline(recipe("mlp", 3, batch_size=2), TASK, 0, "toy/toy", {"side": 8})
-    model.fit(Rows(image=column(FILES[:6]), kind=np.arange(6) % 2), None, Budget())
+    model.fit(Rows(image=words(FILES[:6]), kind=np.arange(6) % 2), None, Budget())
     return model
 
 
 def in_threes(model: Baseline, files: list[bytes]) -> np.ndarray:
-    batches = [{"image": column(files[start : start + 3])} for start in range(0, len(files), 3)]
+    batches = [{"image": words(files[start : start + 3])} for start in range(0, len(files), 3)]
     return np.concatenate([model.predict(batch).scores for batch in batches])
 
 
@@ -178,9 +172,7 @@ def chunked() -> EncodedFiles:
 
 
 def plain() -> np.ndarray:
-    result = np.empty(len(FILES_UNREAD), object)
-    result[:] = FILES_UNREAD
-    return result
+    return words(FILES_UNREAD)
 
 
 def test_places_slices_and_masks_give_what_an_array_of_bytes_gives() -> None:

@@ -35,7 +35,6 @@ from .pretrained_stacks import (
     SOUNDS,
     STEPS,
     TURN,
-    column,
     encoded,
     end,
     inputs_of,
@@ -119,9 +118,9 @@ def test_a_sound_is_the_mean_over_its_frames(kind, folders):
 def test_sounds_are_read_at_the_models_rate_and_cut_off_after_some_seconds(folders):
     coding, data = encoded("layer", settled("layer", folders["layer"], seconds=0.02))
     assert data.inputs[1].shape == (20, 80)
-    twice = coding.inputs({"x": column([sound(0, 2 * RATE)])})[1]
+    twice = coding.inputs({"x": words([sound(0, 2 * RATE)])})[1]
     assert int((twice != 0).sum()) in range(58, 61)
-    assert coding.inputs({"x": column([])})[1].shape == (0, 80)
+    assert coding.inputs({"x": words([])})[1].shape == (0, 80)
     assert coding.decoder.startswith("SciPy ")
     with pytest.raises(ModelError, match="setting seconds = 0"):
         encoded("layer", settled("layer", folders["layer"], seconds=0.0))
