@@ -1,4 +1,4 @@
-"""The package as others install it, and the rules of its house."""
+"""The package as others install it, the rules of its house, and what it says of itself to GitHub and to those who cite it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from farshift.cli import machine
 from support import ROOT, parse_file
 
@@ -174,3 +175,40 @@ def test_wheel_and_sdist_build_and_install_in_a_clean_environment(tmp_path):
         )
         assert refused.returncode == 2
         assert "pip install 'farshift[quickstart]'" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", ".pre-commit-config.yaml"])
+def test_the_files_for_other_tools_are_there_and_readable(name):
+    assert yaml.safe_load((ROOT / name).read_text())
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda path: path.name)
+def test_what_github_reads_is_readable(path):
+    assert yaml.safe_load(path.read_text())
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == PROJECT["project"]["version"]
+    assert citation["repository-code"] == PROJECT["project"]["urls"]["Source"]
+
+
+def test_continuous_integration_runs_what_a_contributor_runs():
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+    commands = [step["run"] for job in workflow["jobs"].values() for step in job["steps"] if "run" in step]
+    assert ".ci/run" in commands
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    called = re.findall(r"^make ([a-z-]+)", (ROOT / ".ci/run").read_text(), re.MULTILINE)
+    matrix = [item["target"] for item in workflow["jobs"]["tests"]["strategy"]["matrix"]["include"]]
+    assert called
+    assert {*called, *matrix} <= targets
+
+
+def test_hooks_use_the_tools_of_the_environment():
+    hooks = [
+        hook
+        for repo in yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+        for hook in repo["hooks"]
+    ]
+    assert {hook["id"] for hook in hooks} == {"ruff", "ruff-format", "codespell", "end-of-file"}
+    assert all(hook["entry"].startswith(".venv/bin/") for hook in hooks if hook["language"] == "system")

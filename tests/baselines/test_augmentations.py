@@ -1,18 +1,39 @@
-"""Augmentations: rows made from training rows, with the weight and the group of the row that they were made from."""
+"""Augmented rows: those made from texts, with their weights and groups; and training on them, alone or among many."""
 
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.augmentations import augment_rows
+import torch
+from farshift.baselines.augmentations import augment_rows, mixup
 from farshift.baselines.augmentations.primitives import find_primitives
 from farshift.baselines.encoding.encoding import make_encoding
-from farshift.baselines.recipe import find_plugin_files, read_settings
-from farshift.benchmarks.model import Task
-from farshift.core.errors import ModelError
+from farshift.baselines.recipe import (
+    Recipe,
+    find_plugin_files,
+    find_recipe,
+    read_settings,
+    replace_augmentation,
+    resolve_settings,
+)
+from farshift.baselines.running.sweep import run_baseline
+from farshift.baselines.training.augmentation import Augmentation
+from farshift.baselines.training.feed import move_to_device
+from farshift.baselines.training.losses import cross_entropy, label_smoothing_loss, squared_error
+from farshift.baselines.training.replica_group import ReplicaGroup
+from farshift.baselines.training.replica_stack import ReplicaStack
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trained_group import TrainedGroup
+from farshift.baselines.training.trainer import Training
+from farshift.baselines.training.training_rows import FitInput, Member
+from farshift.benchmarks.model import Budget, Task
+from farshift.core.errors import BadDefinition, ModelError, UnknownName
+from farshift.core.plugins import load_module
+from farshift.core.world import SINGLE_PROCESS, World
 
 from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words
@@ -168,3 +189,213 @@ def test_a_network_is_trained_on_the_rows_that_were_added() -> None:
     model = trained(built, TURN, rows)
     requested = Rows(command=words(["a_1 b_1", "c_1"]), actions=words(["A_1 B_1", "C_1"]))
     assert accuracy(model, TURN, requested) == 1
+
+
+TASK = Task("classification", ("image",), "kind", classes=3)
+SPECTROGRAM = Task("classification", ("sound",), "kind", classes=3)
+STEPS = 6
+OF_PICTURES = sorted(
+    name
+    for name in find_plugin_files("augmentations")
+    if getattr(load_module("baselines/augmentations", name, "augmentation"), "READS", "")
+    in ("colours", "images", "numbers")
+)
+
+
+def images(count: int = 24, seed: int = 0) -> Rows:
+    draw = np.random.default_rng(seed)
+    kind = np.arange(count) % 3
+    pixels = draw.integers(0, 180, (count, 8, 8, 3)) + 60 * (kind[:, None, None, None] == np.arange(3))
+    return Rows(image=pixels.astype(np.uint8), kind=kind, group=np.array([f"g{n // 3 % 3}" for n in range(count)]))
+
+
+def fitted(
+    augment: str, members: list[Member], kept: Path | None = None, network: str = "mlp", **settings: Any
+) -> TrainedGroup:
+    chosen = {"batch_size": 8, "lr": 0.01, "augment": augment} | ({"width": 12} if network == "mlp" else {}) | settings
+    built = recipe(network, STEPS, chosen.pop("algorithm", "erm"), **chosen)
+    rows = FitInput(images(), images(9, 1), None, images(12, 2).only("image"))
+    return ReplicaGroup(built, TASK, members, "toy/toy", kept).fit(rows, Budget("quick"))
+
+
+def scores(fit: TrainedGroup, members: list[Member]) -> list[Any]:
+    return [fit.predict(member, images(15, 4).only("image")).scores for member in members]
+
+
+TWO = [Member(0, {}), Member(1, {})]
+
+
+@pytest.mark.parametrize("settings", [{}, {"algorithm": "dann", "batch_size": 4}, {"network": "cnn", "widths": [4]}])
+def test_streamed_rows_are_augmented_as_resident_ones(settings: dict[str, Any]) -> None:
+    result = [scores(fitted("domainbed", TWO, feed=feed, **settings), TWO) for feed in ("resident", "streamed")]
+    for item, other in zip(*result, strict=True):
+        np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
+
+
+def training(
+    augment: str, together: World = SINGLE_PROCESS, task: Task = TASK, rows: Rows | None = None, **settings: Any
+) -> Training:
+    rows, names = rows or images(), settings.pop("names", ["first", "second"])
+    chosen = {"width": 8, "batch_size": 7, "lr": 0.01, "augment": augment} | settings
+    built = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
+    columns = {name: column for name, column in rows.numpy().items() if name not in ("weight", "group")}
+    each = [resolve_settings(built, "toy/toy") for _ in names]
+    coding = make_encoding(task, columns, each[0])
+    data = move_to_device(Data.of(coding.encode(columns), torch.ones(len(rows), dtype=torch.float64)), "auto", "cpu")
+    kind = built.network or "", built.algorithm or ""
+    stack = ReplicaStack(*kind, each, names, coding.sizes, task.type, data, 4)
+    return Training(stack, data, 4, together)
+
+
+def drawn(given: Training, step: int) -> list[Any]:
+    (pair,) = given.batches(step)
+    return list(pair)
+
+
+@pytest.mark.parametrize("augment", OF_PICTURES)
+def test_a_replica_has_the_same_rows_to_the_bit_alone_or_among_many(augment: str) -> None:
+    both, alone = drawn(training(augment), 1)[0], drawn(training(augment, names=["second"]), 1)[0]
+    assert torch.equal(both.inputs[1][1:], alone.inputs[1])
+    assert torch.equal(both.target[1:], alone.target)
+    assert not torch.equal(both.inputs[1][0], both.inputs[1][1])
+    assert not torch.equal(alone.inputs[1], drawn(training("none", names=["second"]), 1)[0].inputs[1])
+
+
+@pytest.mark.parametrize("augment", ["domainbed", "augmix", "wilds_strong", "randaugment+mixup", "flip_crop+cutmix"])
+def test_processes_that_train_together_have_the_rows_that_one_has(augment: str) -> None:
+    """Each has every second row: augmented and mixed as in the whole batch."""
+    full, _ = drawn(training(augment), 2)
+    for rank in range(2):
+        own, share = drawn(training(augment, World(rank, 2, "x")), 2)
+        assert torch.equal(own.rows, full.rows[:, rank::2])
+        assert torch.equal(own.inputs[1], full.inputs[1][:, rank::2])
+        assert torch.equal(own.target, full.target[:, rank::2])
+        assert share.tolist() == pytest.approx([(4 - rank) / 7] * 2)
+
+
+def test_a_row_has_another_look_in_each_step_and_none_in_evaluation() -> None:
+    given = training("domainbed", batch_size=0)
+    first, second = (drawn(given, step)[0].inputs[1] for step in (0, 1))
+    assert torch.equal(first, drawn(given, 0)[0].inputs[1])
+    assert (first - second).abs().mean() > 0.01
+    assert torch.equal(given.data.inputs[1], training("none").data.inputs[1])
+
+
+def test_shifted_rows_are_augmented_beside_the_labelled_ones() -> None:
+    given = training("domainbed")
+    (batch, _), plain = drawn(given, 0), drawn(training("none"), 0)[0]
+    augmentation = given.augmentation
+    assert augmentation is not None
+    both = augmentation.batch(type(plain)(plain.inputs, plain.target, plain.rows, unlabelled=plain.inputs), 0)
+    assert torch.equal(both.inputs[1], batch.inputs[1])
+    assert both.unlabelled is not None
+    assert not torch.equal(both.unlabelled[1], plain.inputs[1])
+    assert not torch.equal(both.unlabelled[1], batch.inputs[1])
+
+
+def test_labels_of_mixed_rows_are_shares_of_two_classes() -> None:
+    batch, _ = drawn(training("mixup", mixup_alpha=1.0), 0)
+    assert batch.target.shape == (2, 7, 3)
+    torch.testing.assert_close(batch.target.sum(-1), torch.ones(2, 7))
+    assert ((batch.target > 0).sum(-1) <= 2).all()
+
+
+def test_losses_of_shares_are_the_mixed_losses_of_classes() -> None:
+    logits, keeps = torch.randn(2, 5, 4), torch.rand(2, 5)
+    first, second = torch.randint(4, (2, 5)), torch.randint(4, (2, 5))
+    hot = torch.nn.functional.one_hot
+    target = keeps[..., None] * hot(first, 4) + (1 - keeps[..., None]) * hot(second, 4)
+    epsilon = torch.tensor([0.1, 0.3])
+    for loss in (cross_entropy, lambda x, y: label_smoothing_loss(x, y, epsilon)):
+        expected = keeps * loss(logits, first) + (1 - keeps) * loss(logits, second)
+        torch.testing.assert_close(loss(logits, target), expected)
+    torch.testing.assert_close(squared_error(logits, hot(first, 4).float()), squared_error(logits, first))
+
+
+def test_augmix_s_views_are_two_of_the_picture_as_it_is_trained() -> None:
+    """At no weight for the divergence it is empirical risk on the same rows; at one, replicas agree alone or not."""
+    risk = training("flip_crop").run().losses
+    none = training("flip_crop", algorithm="augmix", consistency=0.0).run().losses
+    assert [*none.values()] == pytest.approx([*risk.values()], abs=1e-5)
+    both = training("flip_crop", algorithm="augmix").run().losses
+    alone = training("flip_crop", algorithm="augmix", names=["second"]).run().losses
+    assert both[1] == pytest.approx(alone[0], abs=1e-5)
+    assert both[1] > risk[1] + 1e-4
+    with pytest.raises(ModelError, match="augmentation augmix: it is for images of one or three channels"):
+        training("none", algorithm="augmix", task=ADD, rows=additions())
+
+
+def test_spectrograms_are_augmented_along_time_and_frequency() -> None:
+    sounds = np.random.default_rng(0).random((12, 20, 6)).astype(np.float32)
+    rows = Rows(sound=sounds, kind=np.arange(12) % 3)
+    given = training("specaugment", task=SPECTROGRAM, rows=rows, time_width=5, frequency_width=2, time_warp=0)
+    result, plain = (drawn(item, 0)[0].inputs[1] for item in (given, training("none", task=SPECTROGRAM, rows=rows)))
+    changed = (result != plain).view(2, 7, 20, 6)
+    full = changed.all(2)[..., None, :] | changed.all(3)[..., None]
+    assert torch.equal(changed, full & changed)
+    assert changed.any()
+    assert not changed.all()
+
+
+@pytest.mark.parametrize(
+    ("augment", "task", "rows", "settings", "why"),
+    [
+        ("domainbed", ADD, additions(), {}, "augmentation domainbed: it is for images of one or three channels"),
+        ("mixup", ADD, additions(), {}, "augmentation mixup: it is for rows of numbers without categories"),
+        ("specaugment", TASK, images(), {}, "augmentation specaugment: it is for spectrograms, rows of two axes"),
+        (
+            "cutmix",
+            TASK,
+            images(),
+            {"algorithm": "gce"},
+            "it mixes labels, and the algorithm gce needs one class",
+        ),
+    ],
+)
+def test_what_an_augmentation_does_not_suit_is_refused(
+    augment: str, task: Task, rows: Rows, settings: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(ModelError, match=why):
+        training(augment, task=task, rows=rows, **settings)
+
+
+def test_pictures_are_no_texts() -> None:
+    rows = commands().numpy()
+    built = recipe("lstm", 2, width=8, batch_size=4, augment="flip_crop")
+    chosen = resolve_settings(built, "toy/toy")
+    coding = make_encoding(TURN, rows, chosen)
+    data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
+    stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
+    with pytest.raises(ModelError, match="augmentation flip_crop: it is for images, and this task has other inputs"):
+        Augmentation(stack)
+
+
+def test_settings_are_those_of_the_augmentations_that_are_named() -> None:
+    built: Recipe = find_recipe("cnn")
+    assert "jitter" not in resolve_settings(built, "")
+    both = replace_augmentation(built, "domainbed+mixup,jitter=0.4,mixup_alpha=1")
+    assert resolve_settings(both, "")["jitter"] == 0.4
+    assert resolve_settings(both, "")["mixup_alpha"] == 1.0
+    assert resolve_settings(both, "")["grey_chance"] == 0.1
+    assert mixup.SETTINGS["mixup_alpha"] == 0.2
+    with pytest.raises(UnknownName, match="did you mean domainbed"):
+        replace_augmentation(built, "domainbet")
+    with pytest.raises(BadDefinition, match="no setting named 'jiter': did you mean jitter"):
+        replace_augmentation(built, "domainbed,jiter=1")
+    with pytest.raises(BadDefinition, match="magnitude = 11: use a number from 0 to 10"):
+        replace_augmentation(built, "randaugment,magnitude=11")
+    with pytest.raises(BadDefinition, match="--augment domainbed,jitter: give settings as name=value"):
+        replace_augmentation(built, "domainbed,jitter")
+    with pytest.raises(ModelError, match="knn is an estimator, which does not augment rows"):
+        replace_augmentation(find_recipe("knn"), "domainbed")
+
+
+def test_how_a_recipe_is_run_otherwise_stands_on_the_run_card(tmp_path: Path) -> None:
+    spent: dict[str, Any] = {"seeds": 1, "budget": "quick", "steps": 2}
+    run = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "own", augment="domainbed,jitter=0.2", **spent)
+    recipe = run.card.model.extra["recipe"]
+    assert (recipe["network"], recipe["algorithm"]) == ("cnn", "erm")
+    assert {recipe["settings"][name] for name in ("augment", "jitter", "crop_least")} == {"domainbed", 0.2, 0.7}
+    plain = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "plain", **spent)
+    assert "recipe" not in plain.card.model.extra
+    assert plain.card.model.extra["code"] != run.card.model.extra["code"]
