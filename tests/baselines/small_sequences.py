@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from farshift.baselines.encoding.encoding import PAD, SequenceEncoding
+from farshift.baselines.encoding.encoding import PAD
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.replicas.stacked import select_replicas
 from farshift.baselines.training.algorithm import StepState
-from farshift.baselines.training.replica_stack import ReplicaStack
-from farshift.baselines.training.sampler import Batch, Data
+from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from torch import Tensor
 
-from .toys import PARITY, TURN, Rows, bits, commands, recipe, words
+from .toys import PARITY, TURN, Rows, bits, commands, recipe, start_training, words
 
 COPY = Task("sequence", ("input",), "output")
 
@@ -51,22 +50,11 @@ def training(
 ) -> Training:
     """A training of one replica for each of the settings in `each`, on toy commands or running parities."""
     task = PARITY if network == "deep_thinking" else TURN
-    given = (rows or (bits(12, 5) if task is PARITY else commands())).numpy()
-    weight = torch.from_numpy(given.pop("weight")).double()
-    encoding = SequenceEncoding(task, given)
-    data = Data.of(encoding.encode(given), weight)
-    stack = ReplicaStack(
-        network,
-        algorithm,
-        [settings(network, algorithm, **own) for own in each],
-        names or [f"replica {position}" for position in range(len(each))],
-        encoding.sizes,
-        "sequence",
-        data,
-        steps,
-        torch.float64,
-    )
-    return Training(stack, data, steps)
+    names = names or [f"replica {position}" for position in range(len(each))]
+    built = recipe(network, steps, algorithm)
+    each = [PLAIN | TINY.get(network, {}) | own for own in each]
+    rows = rows or (bits(12, 5) if task is PARITY else commands())
+    return start_training(built, task, rows, each, names, dtype=torch.float64)
 
 
 def clock(of: Training, stage: int = 0) -> StepState:
@@ -94,10 +82,3 @@ def check_alike(first: Any, second: Any, tolerance: float = 1e-12) -> None:
     """Two modules have the same weights."""
     for a, b in zip(first.parameters(), second.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=0, atol=tolerance)
-
-
-def check_alone_as_among_many(make: Callable[[Sequence[int]], Training], count: int = 3) -> None:
-    """Replicas trained together end with the weights of those trained one by one. make: of the given replicas."""
-    together = make(range(count)).run().ended[0].network
-    for position in range(count):
-        check_alike(alone(together, position), make([position]).run().ended[0].network)

@@ -123,21 +123,6 @@ def trained(algorithm: str, *each: Mapping[str, Any], steps: int = 6, **more: An
     return [weights(training, replica) for replica in range(len(each))]
 
 
-def farthest_alone(algorithm: str, *each: Mapping[str, Any], **more: Any) -> float:
-    """The largest difference between parameters of replicas trained together and each alone; inf where two replicas
-    came out the same, which would say nothing."""
-    names = [f"replica {position}" for position in range(len(each))]
-    together = trained(algorithm, *each, names=names, **more)
-    alone = [trained(algorithm, item, names=[name], **more)[0] for item, name in zip(each, names, strict=True)]
-    if all(torch.equal(together[0][name], together[1][name]) for name in together[0]):
-        return float("inf")
-    return max(
-        float((ours[name] - own[name]).detach().abs().max())
-        for ours, own in zip(together, alone, strict=True)
-        for name in ours
-    )
-
-
 IMAGES = Sizes(3, numbers=36, shape=(6, 6))
 RESNET: dict[str, Any] = {"widths": [2, 3], "batch_size": 8, "lr": 0.01}
 NAMES = ("first", "second", "third")
@@ -171,23 +156,6 @@ def finished(training: Training) -> ReplicaStack:
 def asked(stack: ReplicaStack, data: Data, size: int = 10) -> Tensor:
     """A replica stack's logits for the training rows, `size` of them at a time, (K, N, classes)."""
     return stack.answer(*data.inputs, rows=size)
-
-
-def farthest_answers(
-    algorithm: str, *each: Mapping[str, Any], names: Sequence[str] = NAMES, steps: int = 12, **more: Any
-) -> float:
-    """The largest difference between answers of replicas trained and asked together, and each alone; inf where two
-    replicas answer the same, which would say nothing."""
-    data = wide_rows(sizes=more.get("sizes"))
-    more = {"common": ADAM, "data": data, "steps": steps} | more
-    together = asked(finished(begun(algorithm, *each, names=names, **more)), data)
-    if torch.equal(together[0], together[1]):
-        return float("inf")
-    alone = [
-        asked(finished(begun(algorithm, item, names=[name], **more)), data)[0]
-        for item, name in zip(each, names, strict=True)
-    ]
-    return float((together - torch.stack(alone)).abs().max())
 
 
 def steps_of(training: Training) -> Iterator[int]:

@@ -21,12 +21,8 @@ from farshift.baselines.recipe import (
     resolve_settings,
 )
 from farshift.baselines.running.sweep import run_baseline
-from farshift.baselines.training.augmentation import Augmentation
-from farshift.baselines.training.feed import move_to_device
 from farshift.baselines.training.losses import cross_entropy, label_smoothing_loss, squared_error
 from farshift.baselines.training.replica_group import ReplicaGroup
-from farshift.baselines.training.replica_stack import ReplicaStack
-from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
@@ -36,7 +32,7 @@ from farshift.core.plugins import load_module
 from farshift.core.world import SINGLE_PROCESS, World
 
 from .small_sequences import COPY, pairs
-from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, trained, words
+from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, start_training, trained, words
 
 SCAN = [
     ("walk left", "L W"),
@@ -235,16 +231,10 @@ def test_streamed_rows_are_augmented_as_resident_ones(settings: dict[str, Any]) 
 def training(
     augment: str, together: World = SINGLE_PROCESS, task: Task = TASK, rows: Rows | None = None, **settings: Any
 ) -> Training:
-    rows, names = rows or images(), settings.pop("names", ["first", "second"])
+    names = settings.pop("names", ["first", "second"])
     chosen = {"width": 8, "batch_size": 7, "lr": 0.01, "augment": augment} | settings
     built = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
-    columns = {name: column for name, column in rows.numpy().items() if name not in ("weight", "group")}
-    each = [resolve_settings(built, "toy/toy") for _ in names]
-    coding = make_encoding(task, columns, each[0])
-    data = move_to_device(Data.of(coding.encode(columns), torch.ones(len(rows), dtype=torch.float64)), "auto", "cpu")
-    kind = built.network or "", built.algorithm or ""
-    stack = ReplicaStack(*kind, each, names, coding.sizes, task.type, data, 4)
-    return Training(stack, data, 4, together)
+    return start_training(built, task, rows or images(), [{}] * len(names), names, feed="auto", world=together)
 
 
 def drawn(given: Training, step: int) -> list[Any]:
@@ -360,14 +350,9 @@ def test_what_an_augmentation_does_not_suit_is_refused(
 
 
 def test_pictures_are_no_texts() -> None:
-    rows = commands().numpy()
     built = recipe("lstm", 2, width=8, batch_size=4, augment="flip_crop")
-    chosen = resolve_settings(built, "toy/toy")
-    coding = make_encoding(TURN, rows, chosen)
-    data = Data.of(coding.encode(rows), torch.ones(36, dtype=torch.float64))
-    stack = ReplicaStack("lstm", "erm", [chosen], ["one"], coding.sizes, "sequence", data, 2)
     with pytest.raises(ModelError, match="augmentation flip_crop: it is for images, and this task has other inputs"):
-        Augmentation(stack)
+        start_training(built, TURN, commands())
 
 
 def test_settings_are_those_of_the_augmentations_that_are_named() -> None:

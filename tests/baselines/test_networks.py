@@ -255,7 +255,6 @@ def test_a_network_for_another_task_says_so() -> None:
 
 
 NETWORKS = ["transformer", "decoder_transformer"]
-POSITIONS = sorted(find_files_by_name("baselines/positions", ".py"))
 SMALL_TRANSFORMERS: dict[str, Any] = {"width": 16, "heads": 2, "layers": 2, "feedforward": 32, "position_range": 64}
 
 TARGET_TRANSFORMERS = torch.tensor([[4, 5, 6, 7], [7, 7, 4, EOS], [5, EOS, PAD, PAD]])

@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import farshift as fs
@@ -15,36 +14,25 @@ import numpy as np
 import pytest
 import torch
 from farshift import FarshiftError
-from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.encoding.pixel_rows import PixelRows
-from farshift.baselines.recipe import Recipe, resolve_settings
+from farshift.baselines.recipe import Recipe
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.distributed import broadcast_from_first, join_processes, share_batches
-from farshift.baselines.training.replica_stack import ReplicaStack
-from farshift.baselines.training.sampler import Batch, Data
+from farshift.baselines.training.sampler import Batch
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 from farshift.core.world import SINGLE_PROCESS, World
 
 from .killed_groups import in_a_child, made
-from .toys import ADD, TURN, Rows, additions, commands, recipe
+from .toys import ADD, TURN, Rows, additions, commands, recipe, start_training
 
-NAMES = ["first", "second"]
+RATES = {"lr": 0.01}, {"lr": 0.003}
 
 
 def training(recipe: Recipe, task: Task, rows: Rows, together: World) -> Training:
     """Two replicas in float64, of different learning rates."""
-    columns = rows.numpy()
-    weight = torch.from_numpy(np.asarray(columns.pop("weight"), np.float64))
-    settings = [resolve_settings(recipe, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
-    coding = make_encoding(task, columns, settings[0])
-    data = Data.of(coding.encode(columns), weight)
-    data = replace(data, inputs=tuple(x.double() if x.is_floating_point() else x for x in data.inputs))
-    kind = recipe.network or "", recipe.algorithm or ""
-    steps = recipe.steps("quick", "toy/toy")
-    stack = ReplicaStack(*kind, settings, NAMES, coding.sizes, task.type, data, steps, torch.float64)
-    return Training(stack, data, steps, together)
+    return start_training(recipe, task, rows, RATES, dtype=torch.float64, world=together)
 
 
 def weights(trained: Training) -> np.ndarray:
@@ -199,15 +187,11 @@ TASK = Task("classification", ("image",), "kind", classes=3)
 
 
 def trained(together: World) -> np.ndarray:
-    built = recipe("mlp", 6, batch_size=9, lr=0.01, width=8)
     pixels = np.random.default_rng(0).integers(0, 256, (40, 4, 4, 3)).astype(np.uint8)
-    columns = {"image": pixels, "kind": np.arange(40) % 3}
-    settings = [resolve_settings(built, "toy/toy", {"lr": rate}) for rate in (0.01, 0.003)]
-    coding = make_encoding(TASK, columns, settings[0])
-    data = Data.of(coding.encode(columns), torch.ones(40, dtype=torch.float64))
-    assert isinstance(data.inputs[1], PixelRows)
-    stack = ReplicaStack("mlp", "erm", settings, NAMES, coding.sizes, TASK.type, data, 6)
-    return weights(Training(stack, data, 6, together))
+    rows = Rows(image=pixels, kind=np.arange(40) % 3)
+    built = start_training(recipe("mlp", 6, batch_size=9, lr=0.01, width=8), TASK, rows, RATES, world=together)
+    assert isinstance(built.data.inputs[1], PixelRows)
+    return weights(built)
 
 
 def test_two_processes_take_the_steps_of_one_on_streamed_pictures(tmp_path: Path) -> None:

@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 import tiny_vision
 import torch
-from farshift.baselines.encoding.encoding import make_encoding
-from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.training.activations import list_blocks
-from farshift.baselines.training.feed import move_to_device
-from farshift.baselines.training.replica_stack import ReplicaStack
-from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
 
-from .toys import TURN, Rows, commands, recipe
+from .toys import TURN, Rows, commands, recipe, start_training
 
 TASK = Task("classification", ("image",), "kind", classes=3)
 STEPS = 4
@@ -33,15 +28,8 @@ def images(count: int = 24) -> Rows:
 
 
 def training(network: str, task: Task = TASK, algorithm: str = "erm", **settings: Any) -> Training:
-    rows = (images() if task is TASK else commands()).numpy()
-    weight, group = torch.from_numpy(rows.pop("weight")), rows.pop("group", None)
     built = recipe(network, STEPS, algorithm, **({"batch_size": 7, "lr": 0.01} | settings))
-    each = [resolve_settings(built, "toy/toy")] * 2
-    coding = make_encoding(task, rows, each[0])
-    data = Data.of(coding.encode(rows), weight, None if group is None else torch.from_numpy(group))
-    data = move_to_device(data, "auto", "cpu")
-    stack = ReplicaStack(network, algorithm, each, ["a", "b"], coding.sizes, task.type, data, STEPS)
-    return Training(stack, data, STEPS)
+    return start_training(built, task, images() if task is TASK else commands(), names=("a", "b"), feed="auto")
 
 
 def history(given: Training) -> tuple[np.ndarray, torch.Tensor]:

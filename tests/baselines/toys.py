@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 from farshift import Answers
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.recipe import Recipe, RecipeBudget
+from farshift.baselines.encoding.encoding import make_encoding
+from farshift.baselines.recipe import Recipe, RecipeBudget, resolve_settings
+from farshift.baselines.training.feed import move_to_device
+from farshift.baselines.training.replica_stack import ReplicaStack
+from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Budget, Task
+from farshift.core.world import SINGLE_PROCESS, World
 from numpy.typing import NDArray
 
 
@@ -86,3 +95,32 @@ def accuracy(model: Baseline, task: Task, rows: Rows) -> float:
     answer = model.predict(rows.only(*task.inputs))
     prediction = answer.prediction if isinstance(answer, Answers) else np.array(answer)
     return float(np.mean(prediction == rows.columns[task.label]))
+
+
+def start_training(
+    made: Recipe,
+    task: Task,
+    rows: Rows,
+    each: Sequence[Mapping[str, Any]] = ({}, {}),
+    names: Sequence[str] = ("first", "second"),
+    *,
+    feed: str = "",
+    dtype: torch.dtype = torch.float32,
+    world: World = SINGLE_PROCESS,
+) -> Training:
+    """A training of one replica for each of the settings in `each`, on rows that are encoded as a harness would.
+
+    feed: how pictures come to the device, where they are not left as they are encoded."""
+    columns = rows.numpy()
+    weight = torch.from_numpy(np.asarray(columns.pop("weight"), np.float64))
+    group = torch.from_numpy(np.unique(columns.pop("group"), return_inverse=True)[1]) if "group" in columns else None
+    settings = [resolve_settings(made, "toy/toy", dict(own)) for own in each]
+    coding = make_encoding(task, columns, settings[0])
+    data = Data.of(coding.encode(columns), weight, group)
+    if feed:
+        data = move_to_device(data, feed, "cpu")
+    if dtype == torch.float64:
+        data = replace(data, inputs=tuple(x.double() if x.is_floating_point() else x for x in data.inputs))
+    kind, steps = (made.network or "", made.algorithm or ""), made.steps("quick", "toy/toy")
+    stack = ReplicaStack(*kind, settings, names, coding.sizes, task.type, data, steps, dtype)
+    return Training(stack, data, steps, world)
