@@ -26,7 +26,7 @@ from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
 from farshift.benchmarks.model import Budget, TrainableModel
-from farshift.benchmarks.model_inputs import streamed
+from farshift.benchmarks.model_inputs import load
 from farshift.core.errors import ModelError
 from torch import Tensor
 
@@ -246,7 +246,7 @@ def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
         protocol = protocol.model_copy(update={"ceiling": ceiling})
         return Benchmark(result.definition.model_copy(update={"protocol": protocol}), result.path)
 
-    monkeypatch.setattr(streamed, "find_benchmark", with_ceiling)
+    monkeypatch.setattr(load, "find_benchmark", with_ceiling)
     assert len(spent(tmp_path / "run")) == 3, "30 seconds of all are 10 of each"
     allowed[0] = 9.9
     with pytest.raises(ModelError, match=r"seed 0: fit used 10 device_seconds, and the protocol allows 9\.9 \(and 2"):
