@@ -26,7 +26,7 @@ from ...core.text import format_count
 from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
-from .plan import Plan
+from .plan import Plan, split_seeds
 from .published import NOTHING, RecipeOverrides
 from .resources import check_requirements, list_memory_requirements, prepare_data
 
@@ -238,12 +238,6 @@ def _describe_start(plan: Plan) -> str:
     replicas = len(plan.seeds) * len(plan.settings) * plan.number_of_fits()
     text = f"{plan.title}: training {format_count(replicas, 'replica')}"
     return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
-
-
-def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
-    """Split the seeds evenly into as many replica groups as there are workers: each worker stacks its own."""
-    count = min(workers, len(seeds))
-    return [tuple(seeds[offset::count]) for offset in range(count)]
 
 
 def make_budget(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:
