@@ -26,7 +26,6 @@ from .compare import list_pairs, make_pair_path
 from .display import link_papers
 from .figures import make_severity_figure
 from .page import Page
-from .splits import find_benchmark_manifest, make_split_path
 
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 """Kinds of models in a run's card."""
@@ -57,7 +56,6 @@ def list_pages(board: Snapshot, records: Sequence[Record]) -> Iterator[Page]:
 
 def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
-    manifest = None if table_view is None else find_benchmark_manifest(score.benchmark)
     pairs = [] if table_view is None else [pair for pair in list_pairs(table_view) if row in pair]
     return {
         "row": row,
@@ -70,7 +68,6 @@ def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
         **_describe_source(row),
         "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
         "file": get_submission_path(standing.submission),
-        "split": None if manifest is None else (manifest.full_name, make_split_path(manifest)),
         "slug": make_team_slug(identify_team(standing)),
         "beside": [
             ((right if left is row else left).standing.score.model, make_pair_path(left, right))
