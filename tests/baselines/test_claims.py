@@ -229,7 +229,6 @@ def test_claims_of_one_s_own_are_found(tmp_path, monkeypatch):
 
 def test_facts_are_of_the_rows():
     assert compute_fact("noise_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
-    assert compute_fact("replaced_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
     assert compute_fact("overlap", "scan/length", {"part": "ood_test", "fields": "command"}) == 0
     assert compute_fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
     with pytest.raises(UnknownName, match="noise_rate"):
