@@ -11,10 +11,15 @@ from farshift import FarshiftError
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.reproduce.diagnostic_values import DISAGREEMENT, ID, read_diagnostics
-from farshift.baselines.reproduce.experiment import make_run_plan
 from farshift.baselines.reproduce.facts import MEASURES, compute_fact
 from farshift.baselines.reproduce.measured import Evidence
-from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcome, reproduce_claim, rescore_claim
+from farshift.baselines.reproduce.reproduce import (
+    judge_evidence,
+    make_run_plan,
+    record_outcome,
+    reproduce_claim,
+    rescore_claim,
+)
 from farshift.baselines.running.recorded_scores import read_recorded_scores
 from farshift.baselines.running.results import HOME as RESULTS
 from farshift.baselines.running.results import digest_result, get_results_home
