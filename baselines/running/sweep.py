@@ -204,8 +204,10 @@ class _SweepProgress:
         self._done = 0
         for _, job in jobs:
             self.files.setdefault(job.label, {})[job.file] = job.steps
-        for number in dict.fromkeys(number for number, _ in jobs) if tells else ():
-            log_message(_describe_start(plans[number]))
+        for plan in (plans[number] for number in dict.fromkeys(number for number, _ in jobs)) if tells else ():
+            replicas = format_count(len(plan.seeds) * len(plan.settings) * plan.number_of_fits(), "replica")
+            steps = "" if plan.recipe.estimator else f", {format_count(plan.steps, 'step')} each"
+            log_message(f"{plan.title}: training {replicas}{steps}")
 
     def add(self, index: int, error: FarshiftError | None) -> None:
         """A group's job is done, or failed."""
@@ -231,13 +233,6 @@ def raise_first_failure(failures: Sequence[Failure]) -> None:
         first = failures[0]
         more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
         raise replace_error_message(type(first.error), f"{first}{more}")
-
-
-def _describe_start(plan: Plan) -> str:
-    """Describe the training of a plan, for the message at its start."""
-    replicas = len(plan.seeds) * len(plan.settings) * plan.number_of_fits()
-    text = f"{plan.title}: training {format_count(replicas, 'replica')}"
-    return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
 
 
 def make_budget(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:

@@ -11,7 +11,6 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
-from ...benchmarks.scoring.record import Score
 from ...core.documents import parse_toml
 from ...core.plugins import PACKAGE
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
@@ -139,9 +138,10 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
     """Return the facts stated in an entry's cards, as (name, value); empty ones are omitted."""
     card, score = row.card, row.standing.score
     declared = card.get("declared", {})
+    seeds = f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
     lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
-        ("Seeds", "one: the model is declared deterministic" if score.deterministic else _format_seeds(score)),
+        ("Seeds", "one: the model is declared deterministic" if score.deterministic else seeds),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data used besides training", ", ".join(score.touched) or "none"),
         ("Declared training data", _join_names(declared.get("training_data"))),
@@ -158,10 +158,6 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
         ("Contact", declared.get("contact", "")),
     ]
     return [(name, value) for name, value in lines if value]
-
-
-def _format_seeds(score: Score) -> str:
-    return f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
 
 
 def _join_names(names: Sequence[str] | None) -> str:
