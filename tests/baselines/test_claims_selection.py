@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from claim_pages import describe_quantity
 from farshift import Answers, score
-from farshift.baselines.reproduce.experiment import load_recorded_runs, make_run_plan
-from farshift.baselines.reproduce.reproduce import record_outcome, reproduce_claim, rescore_claim
+from farshift.baselines.reproduce.reproduce import (
+    load_recorded_runs,
+    make_run_plan,
+    record_outcome,
+    reproduce_claim,
+    rescore_claim,
+)
 from farshift.baselines.running.search import draw_settings
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.claims.claim import Claim

@@ -10,7 +10,6 @@ import torch
 from farshift.baselines.augmentations import (
     _images,
     _levels,
-    _random_crop,
     augmix,
     cutmix,
     domainbed,
@@ -22,7 +21,6 @@ from farshift.baselines.augmentations import (
     wilds_rxrx1,
     wilds_strong,
 )
-from farshift.baselines.augmentations import _jitter as jitter
 from farshift.baselines.augmentations._draws import Draws
 from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.core.errors import ModelError
@@ -42,7 +40,7 @@ def defaults(name: str, **more: Any) -> dict[str, Any]:
 
 def test_jitter_draws_its_factors_uniformly_and_its_order_at_random() -> None:
     given = draws(20000)
-    bright, contrast, saturation, turn = jitter.draw_factors(given, 0.3)
+    bright, contrast, saturation, turn = domainbed.draw_factors(given, 0.3)
     for item in (bright, contrast, saturation):
         assert 0.7 <= item.min() < 0.701
         assert 1.299 < item.max() < 1.3
@@ -59,9 +57,9 @@ def test_domainbed_s_is_its_operations_one_after_the_other() -> None:
     """Each picture alone, by Pillow, with the parameters that were drawn."""
     pictures, given = smooth(side := 24, side, side, seed=3), draws(24, **defaults("domainbed"))
     result = levels(domainbed.changed(tensor(pictures), given))
-    top, left, height, width = (item.tolist() for item in _random_crop.draw_windows(given, (side, side), 0.7))
+    top, left, height, width = (item.tolist() for item in domainbed.draw_windows(given, (side, side), 0.7))
     flips, greys = given.chance("flip", 0.5).tolist(), given.chance("grey", 0.1).tolist()
-    factors = [item.tolist() for item in jitter.draw_factors(given.named("jitter"), 0.3)]
+    factors = [item.tolist() for item in domainbed.draw_factors(given.named("jitter"), 0.3)]
     order = given.named("jitter").order("order", 4).tolist()
 
     def one(picture: Image.Image, n: int) -> Image.Image:

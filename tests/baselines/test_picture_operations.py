@@ -11,7 +11,7 @@ import torch
 from farshift.baselines.augmentations import (
     _images,
     _levels,
-    _random_crop,
+    domainbed,
 )
 from PIL import Image, ImageEnhance, ImageOps
 from torch import Tensor
@@ -134,7 +134,7 @@ def test_hue_is_turned_as_colorsys_does() -> None:
 def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
     pictures = smooth()
     given = draws()
-    top, left, height, width = _random_crop.draw_windows(given, (24, 20), 0.3)
+    top, left, height, width = domainbed.draw_windows(given, (24, 20), 0.3)
     result = levels(_images.crop_images(tensor(pictures), top, left, height, width))
 
     def one(picture: Image.Image, n: int) -> Image.Image:
@@ -145,7 +145,7 @@ def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
 
 
 def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
-    top, left, height, width = _random_crop.draw_windows(draws(20000), (96, 96), 0.7)
+    top, left, height, width = domainbed.draw_windows(draws(20000), (96, 96), 0.7)
     area, ratio = (height * width).double() / 96**2, width.double() / height.double()
     assert 0.69 < area.min() < 0.71
     assert area.max() <= 1
@@ -153,7 +153,7 @@ def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
     assert abs(float(ratio.log().mean())) < 0.005
     assert ((top >= 0) & (left >= 0) & (top + height <= 96) & (left + width <= 96)).all()
     # Of windows that hardly fit, those that do are no longer uniform: of small ones they are.
-    small = _random_crop.draw_windows(draws(20000), (96, 96), 0.1, 0.5)
+    small = domainbed.draw_windows(draws(20000), (96, 96), 0.1, 0.5)
     share = (small[2] * small[3]).double() / 96**2
     assert float(share.mean()) == pytest.approx(0.3, abs=0.005)
     assert float(share.std()) == pytest.approx(0.4 / 12**0.5, abs=0.003)
@@ -161,5 +161,5 @@ def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
 
 def test_where_no_window_fits_the_picture_stays() -> None:
     x = torch.rand(3, 1, 40, 4)
-    window = _random_crop.draw_windows(draws(3), (40, 4), 1.0)
+    window = domainbed.draw_windows(draws(3), (40, 4), 1.0)
     torch.testing.assert_close(_images.crop_images(x, *window), x)

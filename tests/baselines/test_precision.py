@@ -14,7 +14,7 @@ import pytest
 import torch
 from farshift.baselines.layers.linear import Linear
 from farshift.baselines.replicas.stacked import stack_networks
-from farshift.baselines.training.precision import compute_in
+from farshift.baselines.training.step_computation import compute_in
 from farshift.baselines.training.trainer import Training
 from farshift.core.errors import ModelError
 from torch import Tensor

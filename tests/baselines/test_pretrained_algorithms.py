@@ -13,7 +13,7 @@ import tiny_vision
 import torch
 from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.baseline import Baseline
-from farshift.baselines.encoding.shared_inputs import check_shared
+from farshift.baselines.encoding.token_ids import check_shared
 from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.training.replica_stack import ReplicaStack

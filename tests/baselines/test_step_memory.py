@@ -11,10 +11,10 @@ import tiny_vision
 import torch
 from farshift.baselines.encoding.encoding import make_encoding
 from farshift.baselines.recipe import resolve_settings
-from farshift.baselines.training.activations import list_blocks
 from farshift.baselines.training.feed import move_to_device
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
+from farshift.baselines.training.step_computation import list_blocks
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
@@ -133,8 +133,8 @@ def test_fewer_activations_are_kept() -> None:
             return x
 
         own = {value.data_ptr() for value in given.stack.network.parameters()}
-        from farshift.baselines.training.activations import recompute_activations
         from farshift.baselines.training.algorithm import StepState
+        from farshift.baselines.training.step_computation import recompute_activations
 
         clock = StepState(0, STEPS, 0, 0, given.stack.keys)
         ((batch, _),) = given.batches(0)
