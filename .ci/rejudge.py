@@ -15,8 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from farshift.baselines.reproduce.experiment import load_recorded_runs
-from farshift.baselines.reproduce.reproduce import judge_evidence
+from farshift.baselines.reproduce.reproduce import judge_evidence, load_recorded_runs
 from farshift.benchmarks.claims.claim import CLAIMS_FOLDER, load_claim
 from farshift.benchmarks.claims.outcome import HOME, Outcome, get_outcome_path, write_outcome
 from farshift.core.clock import Stopwatch

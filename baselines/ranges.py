@@ -68,7 +68,7 @@ CHOICES = {
     "precision": ("auto", "float32", "bfloat16"),
     "feed": ("auto", "resident", "streamed"),
 }
-"""Permitted values of settings that are words; `training/precision.py` and `training/feed.py` define them."""
+"""Permitted values of settings that are words; `training/step_computation.py` and `training/feed.py` define them."""
 
 
 def explain_out_of_range(name: str, value: Any) -> str:

@@ -272,11 +272,6 @@ def find_recipe(name: str) -> Recipe:
     return read_recipe(known[name])
 
 
-def replace_encoder(recipe: Recipe, encoder: str | None) -> Recipe:
-    """The recipe on features of another frozen encoder; unchanged if none is given."""
-    return recipe if encoder in (None, recipe.encoder) else recipe.model_copy(update={"encoder": encoder})
-
-
 _FINE_TUNED: dict[str, Setting] = {"lr": 5e-5, "batch_size": 32, "weight_decay": 0.0}
 """DomainBed's defaults for its ResNets (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434)."""
 

@@ -164,7 +164,7 @@ def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     """Print the estimated cost of each run; `FarshiftError` if one does not fit, with what to change."""
     from dataclasses import asdict
 
-    from ..baselines.running.dry_run import estimate_cost
+    from ..baselines.running.resources import estimate_cost
 
     with show_progress():
         estimates = [estimate_cost(plan, engine) for plan in plans]

@@ -16,7 +16,7 @@ EXPANDED_BYTES = 256 * MIB
 """Compressed data that are no larger than this when unpacked are read whatever their ratio."""
 EXPANSION = 200
 """The largest ratio of unpacked to packed size of larger ones: archives, compressed files, and columns and arrays of
-Parquet, NumPy, MATLAB and HDF5 files."""
+Parquet, NumPy, MATLAB and HDF5 files, workbooks, and rows of SQLite."""
 MEMBERS = 4_000_000
 """Files in an archive."""
 

@@ -14,7 +14,7 @@ site/           pages
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import RLock
@@ -36,6 +36,8 @@ from .settings import is_open, read_baselines
 from .storage.board_files import (
     INCOMING,
     find_path_problem,
+    list_files,
+    list_named_files,
     publish_files,
     recover_staged_files,
     resolve_file,
@@ -49,6 +51,8 @@ FORMAT = 2
 
 class Board(BoardView):
     """A board's folder. Every change ends with an append to the ledger; its files are first written to `incoming/`."""
+
+    has_private_files = True
 
     def __init__(self, path: Path | str) -> None:
         self.path, self.location = Path(path), str(path)
@@ -105,6 +109,19 @@ class Board(BoardView):
 
     def records(self) -> list[Record]:
         return self.ledger.records()
+
+    def read(self) -> tuple[list[Record], list[str]]:
+        # Complete or roll back unfinished commits first, unless the chain is broken.
+        with suppress(FarshiftError):
+            self.committed_records()
+        return self.ledger.store.records(), []
+
+    def strays(self, folders: set[str]) -> list[str]:
+        return self.without_named(list_files(self.path, folders))
+
+    def without_named(self, paths: Sequence[str]) -> list[str]:
+        """The paths that no record names, also none that was appended meanwhile."""
+        return sorted(set(paths) - set(list_named_files(self.ledger.store.records())))
 
     @property
     def derived(self) -> Path:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..benchmarks.scoring.record import Score
 from ..core.documents import parse_json
@@ -20,30 +20,39 @@ from .ledger import Record
 from .storage.board_files import resolve_file
 from .teams import identify_team
 
-if TYPE_CHECKING:
-    from .storage.readers import BoardReader
-
 PUBLIC, EXPERIMENTS = KINDS = ("public", "experiments")
 
 
 class BoardView(ABC):
     """A board for reading. path: the folder of its files; card: the content of board.toml; location: its name in
-    messages."""
+    messages; address: the URL that it was fetched from, if any; has_private_files: whether it must also have files that
+    are not public yet."""
 
     path: Path
     card: dict[str, Any]
     location: str
+    address = ""
+    has_private_files = False
 
     @abstractmethod
     def records(self) -> list[Record]:
         """The board's records; `FarshiftError` names the first problem in them."""
+
+    @abstractmethod
+    def read(self) -> tuple[list[Record], list[str]]:
+        """The unchecked records, and the problems of lines that are not records."""
+
+    @abstractmethod
+    def strays(self, folders: set[str]) -> list[str]:
+        """The files in these folders, if they can be listed."""
 
     def committed_records(self) -> list[Record]:
         """Return the records once every file that they name is in place."""
         return self.records()
 
     def file(self, path: str) -> Path | None:
-        """The local path of a file that a record names; None if it is missing."""
+        """The local path of a file that a record names; None if it is missing. Raises `Unavailable` if a server does
+        not return it, and `BadData` if it is too large."""
         return resolve_file(self.path, path)
 
     @property
@@ -127,22 +136,34 @@ class BoardView(ABC):
         return ScoredEntry(**vars(entry), score=self.read_score(entry.scores[-1]))
 
 
-class ReadOnlyBoard(BoardView):
-    """A board from given records and a reader of its files. derived: as in `BoardView`."""
+class BoardAt(BoardView):
+    """A board at an earlier record: with some of its first records."""
 
-    def __init__(self, reader: BoardReader, records: Sequence[Record], derived: Path | None = None) -> None:
-        self.path, self.card, self.location = reader.folder, reader.card, reader.location
-        self._reader, self._records, self._derived = reader, list(records), derived
+    def __init__(self, board: BoardView, records: Sequence[Record]) -> None:
+        self.path, self.card, self.location = board.path, board.card, board.location
+        self._board, self._records = board, list(records)
 
     def records(self) -> list[Record]:
         return self._records
 
+    def read(self) -> tuple[list[Record], list[str]]:
+        return self._records, []
+
+    def strays(self, folders: set[str]) -> list[str]:
+        return self._board.strays(folders)
+
     def file(self, path: str) -> Path | None:
-        return self._reader.file(path)
+        return self._board.file(path)
 
     @property
     def derived(self) -> Path:
-        return self._derived or get_derived_folder()
+        return self._board.derived
+
+    def is_open(self) -> bool:
+        return self._board.is_open()
+
+    def baselines(self) -> dict[str, str]:
+        return self._board.baselines()
 
 
 def get_derived_folder() -> Path:

@@ -19,7 +19,6 @@ from farshift.benchmarks.claims.claim import (
     RankCorrelation,
     RecoveredShare,
     Score,
-    Slope,
     read_claim,
 )
 from farshift.benchmarks.claims.outcome import (
@@ -204,8 +203,6 @@ def describe_quantity(claim: Claim, quantity: Quantity) -> str:
         return f"the best of {', '.join(quantity.scores)} for each seed, selected on the scored rows"
     if isinstance(quantity, RecoveredShare):
         return f"fraction of the gap between {quantity.floor} and {quantity.ceiling} that {quantity.score} recovers"
-    if isinstance(quantity, Slope):
-        return f"slope of {', '.join(quantity.scores)} over x = {', '.join(f'{x:g}' for x in quantity.x)}"
     if isinstance(quantity, RankCorrelation):
         left, right = (f"the {side.view.upper()} score on {side.on}" for side in (quantity.left, quantity.right))
         return f"Kendall's tau-b between {left} and {right}"

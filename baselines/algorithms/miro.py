@@ -23,12 +23,12 @@ from torch import Tensor, nn
 from ..networks._body import Body
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.activations import list_blocks
 from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import AlgorithmContext, Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
+from ..training.step_computation import list_blocks
 from ._plain import use_evaluation_mode
 
 KIND = "domain"

@@ -91,7 +91,7 @@ class Algorithm(Base):
         if weights:
             if not given.get("weights"):
                 raise ModelError("setting teacher_weights needs a pretrained student: add --fine-tune")
-            from ..encoding.shared_inputs import check_shared
+            from ..encoding.token_ids import check_shared
 
             check_shared(given["weights"], weights, given["inputs"], "teacher_weights")
         if width and "width" not in given:

@@ -58,11 +58,6 @@ def select_replicas(network: N, which: Sequence[int] | Tensor) -> N:
     return selection
 
 
-def count_replicas(network: nn.Module) -> int:
-    """The number of replicas of a network."""
-    return len(next(network.parameters()))
-
-
 def count_parameters(network: nn.Module) -> int:
     """The number of parameters of one replica."""
     return sum(parameter[0].numel() for parameter in network.parameters())

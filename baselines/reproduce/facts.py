@@ -18,7 +18,7 @@ from ...loaders.part import Part
 from ...loaders.split import open_split
 from ...splits.catalogue import find_manifest
 from ...splits.measures.coverage import count_rows_to_cover, find_covered
-from ...splits.measures.divergence import Divergence, measure_divergence
+from ...splits.measures.divergence import measure_divergence
 
 Matrix = NDArray[np.float64]
 Predict = Callable[[Matrix], NDArray[np.float64]]
@@ -78,11 +78,6 @@ def noise_rate(split: str) -> float:
     return float(np.mean(train.true_labels() != train.observed_labels()))
 
 
-def replaced_rate(split: str) -> float:
-    """The share of training rows whose label was drawn at random, even if it is correct by chance."""
-    return float(open_split(split).part("train").corrupted.mean())
-
-
 def rows(split: str, part: str) -> int:
     """The number of rows of a part, duplicates included."""
     return open_split(split).part(part).weighted_rows
@@ -114,19 +109,10 @@ def shortest(split: str, part: str, field: str) -> int:
     return min(len(text.split()) for text in _read_texts(open_split(split).part(part), field)[0])
 
 
-def compound_divergence(split: str, part: str, field: str) -> float:
-    """The divergence of adjacent pairs of words in a part from training (Keysers et al. 2020), 0 to 1."""
-    return _compute_divergence(split, part, field).compounds
-
-
-def atom_divergence(split: str, part: str, field: str) -> float:
-    """The divergence of the words of a part from training (Keysers et al. 2020), 0 to 1."""
-    return _compute_divergence(split, part, field).atoms
-
-
 def unseen_words(split: str, part: str, field: str) -> int:
     """The number of distinct words that occur in a part but not in training."""
-    return _compute_divergence(split, part, field).unseen_atoms
+    train, texts = (_read_texts(open_split(split).part(part_name), field)[0] for part_name in ("train", part))
+    return measure_divergence(train, texts).unseen_atoms
 
 
 def coverage(split: str, part: str, state: str, fragment: str, context: str, evidence: int) -> float:
@@ -136,12 +122,6 @@ def coverage(split: str, part: str, state: str, fragment: str, context: str, evi
         _combine_fields(open_split(split).part(part_name), (state, fragment, context)) for part_name in ("train", part)
     )
     return float(find_covered(train, part_numbers, evidence).mean())
-
-
-def _compute_divergence(split: str, part: str, field: str) -> Divergence:
-    return measure_divergence(
-        *(_read_texts(open_split(split).part(part_name), field)[0] for part_name in ("train", part))
-    )
 
 
 def growth_of_rows_to_cover(split: str, tokens: list[int], evidence: int, share: float) -> float:
@@ -192,8 +172,6 @@ def _read_texts(part: Part, fields: str) -> list[list[str]]:
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
-        atom_divergence,
-        compound_divergence,
         coverage,
         digest,
         growth_of_rows_to_cover,
@@ -202,7 +180,6 @@ MEASURES: dict[str, Callable[..., Value]] = {
         longest,
         noise_rate,
         overlap,
-        replaced_rate,
         rows,
         shortest,
         unseen_words,

@@ -9,6 +9,7 @@ from math import isfinite, nan, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...benchmarks.claims.claim import (
     BestScore,
@@ -19,7 +20,6 @@ from ...benchmarks.claims.claim import (
     RankCorrelation,
     RecoveredShare,
     Score,
-    Slope,
 )
 from ...benchmarks.claims.outcome import Measurement, make_exact
 from ...benchmarks.comparison.compare import Side
@@ -69,6 +69,18 @@ def combine_values(parts: Sequence[Measurement], weights: Sequence[float], inter
         down += (below if weight > 0 else above) ** 2
         up += (above if weight > 0 else below) ** 2
     return Measurement(value, value - sqrt(down), value + sqrt(up), interval)
+
+
+def _measure_tau(x: NDArray[np.float64], y: NDArray[np.float64], what: str, alike: str) -> Measurement:
+    """Kendall's tau-b of two values of some baselines. what: which baselines these are; alike: why it has no value."""
+    if len(x) <= MORE_THAN:
+        return Measurement(nan, why=f"{len(x)} baselines {what}: more than {MORE_THAN} count")
+    tau, low, high = tau_interval(x, y)
+    return (
+        Measurement(tau, low, high, f"{BY_ENTRIES} ({len(x)} of them)")
+        if isfinite(tau)
+        else Measurement(nan, why=alike)
+    )
 
 
 @dataclass(frozen=True)
@@ -196,38 +208,21 @@ class Evidence:
             return Measurement(nan, why=estimate.reason)
         return Measurement(estimate.value, estimate.low, estimate.high, FIELLER)
 
-    def slope(self, quantity: Slope) -> Measurement:
-        x = np.asarray(quantity.x) - np.mean(quantity.x)
-        weights = (x / (x**2).sum()).tolist()
-        return combine_values([self.score(self._score(name)) for name in quantity.scores], weights)
-
     def rank_correlation(self, quantity: RankCorrelation) -> Measurement:
         left, right = (
             {
                 name: getattr(score, side.view).value * (1 if score.better == "higher" else -1)
-                for name, score in scores.items()
+                for name, score in read_recorded_scores(side.on).items()
             }
-            for side, scores in ((side, read_recorded_scores(side.on)) for side in (quantity.left, quantity.right))
+            for side in (quantity.left, quantity.right)
         )
         common = sorted((set(left) & set(right)) - set(quantity.without))
-        if len(common) <= MORE_THAN:
-            return Measurement(nan, why=f"{len(common)} common baselines: it takes more than {MORE_THAN}")
         x, y = (np.array([side[name] for name in common]) for side in (left, right))
-        tau, low, high = tau_interval(x, y)
-        if not isfinite(tau):
-            return Measurement(nan, why="all baselines score alike on one side")
-        return Measurement(tau, low, high, f"{BY_ENTRIES} ({len(common)} of them)")
+        return _measure_tau(x, y, "are in both", "all baselines score alike on one side")
 
     def diagnostic_correlation(self, quantity: DiagnosticCorrelation) -> Measurement:
         values, ood = pair_diagnostic_with_ood(quantity.diagnostic, quantity.on)
-        if len(values) <= MORE_THAN:
-            return Measurement(
-                nan, why=f"{len(values)} baselines have {quantity.diagnostic}: more than {MORE_THAN} count"
-            )
-        tau, low, high = tau_interval(values, ood)
-        if not isfinite(tau):
-            return Measurement(nan, why="all baselines are alike on one side")
-        return Measurement(tau, low, high, f"{BY_ENTRIES} ({len(values)} of them)")
+        return _measure_tau(values, ood, f"have {quantity.diagnostic}", "all baselines are alike on one side")
 
     def fact(self, quantity: Fact) -> Measurement:
         return make_exact(compute_fact(quantity.measure, quantity.split, quantity.arguments))

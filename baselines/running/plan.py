@@ -169,6 +169,12 @@ class Plan:
         return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
 
 
+def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
+    """Split the seeds evenly into as many replica groups as there are workers: each worker stacks its own."""
+    count = min(workers, len(seeds))
+    return [tuple(seeds[offset::count]) for offset in range(count)]
+
+
 def has_image(benchmark: Benchmark) -> bool:
     """Whether a benchmark's only input is an image: encoded, a recording (read as a spectrogram), or an array of two or
     three axes."""

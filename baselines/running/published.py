@@ -28,7 +28,6 @@ from ..recipe import (
     make_fine_tuned,
     read_settings,
     replace_augmentation,
-    replace_encoder,
     replace_network,
 )
 from .resources import prepare_data
@@ -193,7 +192,7 @@ class RecipeOverrides:
                 raise FarshiftError("--fine-tune has a network of its own: leave --network out")
             recipe = replace_network(recipe, self.network)
         if not self.fine_tune:
-            return replace_encoder(recipe, self.encoder or None)
+            return recipe.model_copy(update={"encoder": self.encoder}) if self.encoder else recipe
         if self.encoder:
             raise FarshiftError("--encoder keeps a pretrained model frozen, --fine-tune trains it: give one of them")
         from ..encoding.checkpoint import find_checkpoint

@@ -26,7 +26,7 @@ from ...core.text import format_count
 from ...core.world import check_device, get_world
 from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
-from .plan import Plan
+from .plan import Plan, split_seeds
 from .published import NOTHING, RecipeOverrides
 from .resources import check_requirements, list_memory_requirements, prepare_data
 
@@ -204,8 +204,10 @@ class _SweepProgress:
         self._done = 0
         for _, job in jobs:
             self.files.setdefault(job.label, {})[job.file] = job.steps
-        for number in dict.fromkeys(number for number, _ in jobs) if tells else ():
-            log_message(_describe_start(plans[number]))
+        for plan in (plans[number] for number in dict.fromkeys(number for number, _ in jobs)) if tells else ():
+            replicas = format_count(len(plan.seeds) * len(plan.settings) * plan.number_of_fits(), "replica")
+            steps = "" if plan.recipe.estimator else f", {format_count(plan.steps, 'step')} each"
+            log_message(f"{plan.title}: training {replicas}{steps}")
 
     def add(self, index: int, error: FarshiftError | None) -> None:
         """A group's job is done, or failed."""
@@ -231,19 +233,6 @@ def raise_first_failure(failures: Sequence[Failure]) -> None:
         first = failures[0]
         more = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
         raise replace_error_message(type(first.error), f"{first}{more}")
-
-
-def _describe_start(plan: Plan) -> str:
-    """Describe the training of a plan, for the message at its start."""
-    replicas = len(plan.seeds) * len(plan.settings) * plan.number_of_fits()
-    text = f"{plan.title}: training {format_count(replicas, 'replica')}"
-    return text if plan.recipe.estimator else f"{text}, {format_count(plan.steps, 'step')} each"
-
-
-def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:
-    """Split the seeds evenly into as many replica groups as there are workers: each worker stacks its own."""
-    count = min(workers, len(seeds))
-    return [tuple(seeds[offset::count]) for offset in range(count)]
 
 
 def make_budget(budget: str, steps: int | None = None, device: str = "cpu") -> Budget:

@@ -20,10 +20,10 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ...core.world import World
 from ..replicas.rng import derive_stream
-from .accumulation import count_targets, slice_batch
 from .algorithm import Algorithm
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
+from .step_computation import count_targets, slice_batch
 
 T = TypeVar("T")
 

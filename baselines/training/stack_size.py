@@ -70,6 +70,8 @@ def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
             if each < least:
                 best_count, least = count, each
         count //= 4
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()  # what only larger stacks took is for other processes on the GPU
     return best_count
 
 

@@ -13,16 +13,14 @@ from torch import Tensor
 
 from ...core.clock import Stopwatch
 from ...core.world import SINGLE_PROCESS, World
-from .accumulation import check_chunk, split_into_chunks
-from .activations import recompute_activations
 from .algorithm import StepState
 from .augmentation import make_augmentation
 from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
-from .precision import choose_precision, compute_in
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
+from .step_computation import check_chunk, choose_precision, compute_in, recompute_activations, split_into_chunks
 
 SETTINGS: dict[str, Any] = {
     "batch_size": 128,
@@ -47,12 +45,12 @@ SETTINGS: dict[str, Any] = {
 norm, 0 for none. sharpness: rho of sharpness-aware steps, 0 for plain ones. optimiser and schedule: files of
 `optimisers/` and `schedules/`. warmup_percent: of all steps, in which the rate rises to lr. pool: batches whose rows
 are sorted by length together, so that a batch has rows of similar length. chunk: the most rows of a batch that are
-computed at once, 0 for all; their gradients are summed (`accumulation.py`), and a chunk that fits a cache is faster.
-candidates: the number of checkpoints, evenly spaced, among which the scorer may choose. check_every, patience: if both
-are set, a replica is evaluated on validation rows every `check_every` steps, stops after `patience` evaluations without
-improvement, and keeps its best state. precision: of a step's products (`precision.py`). feed: where images are stored
-(`feed.py`). recompute: whether activations are computed again in the backward pass (`activations.py`).
-each_environment: whether a batch has batch_size rows of each environment under any algorithm, if there are several."""
+computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates: the number
+of checkpoints, evenly spaced, among which the scorer may choose. check_every, patience: if both are set, a replica is
+evaluated on validation rows every `check_every` steps, stops after `patience` evaluations without improvement, and
+keeps its best state. precision: of a step's products. feed: where images are stored (`feed.py`). recompute: whether
+activations are computed again in the backward pass. each_environment: whether a batch has batch_size rows of each
+environment under any algorithm, if there are several. `step_computation.py` explains chunk, recompute and precision."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two checks that losses are finite: each check waits for the device."""

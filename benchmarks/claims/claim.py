@@ -133,20 +133,6 @@ class RecoveredShare(_Strict):
     ceiling: Named
 
 
-class Slope(_Strict):
-    """The least-squares slope of scores along x."""
-
-    sort: Literal["slope"]
-    x: Annotated[list[float], Field(min_length=2)]
-    scores: Annotated[list[Named], Field(min_length=2)]
-
-    @model_validator(mode="after")
-    def _as_many(self) -> Slope:
-        if len(self.x) != len(self.scores) or len(set(self.x)) < 2:
-            raise ValueError("give one x for each score, with at least two different values")
-        return self
-
-
 class ScoreColumn(_Strict):
     """A column of the recorded results: a view of a benchmark."""
 
@@ -185,7 +171,7 @@ class Fact(_Strict):
 
 
 Quantity = Annotated[
-    Score | Difference | BestScore | RecoveredShare | Slope | RankCorrelation | DiagnosticCorrelation | Fact,
+    Score | Difference | BestScore | RecoveredShare | RankCorrelation | DiagnosticCorrelation | Fact,
     Field(discriminator="sort"),
 ]
 
@@ -343,7 +329,7 @@ def iterate_component_scores(quantity: Quantity) -> Iterator[str]:
         yield from (quantity.left, quantity.right)
     elif isinstance(quantity, RecoveredShare):
         yield from (quantity.score, quantity.floor, quantity.ceiling)
-    elif isinstance(quantity, Slope | BestScore):
+    elif isinstance(quantity, BestScore):
         yield from quantity.scores
 
 

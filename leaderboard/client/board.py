@@ -25,7 +25,7 @@ from ...core.text import format_count
 from ..board_view import BoardView
 from ..entries import ScoredEntry, read_valid_entries
 from ..ledger import Record
-from ..operations.locations import open_board_view, read_history, submit_at
+from ..operations.locations import open_board_view, submit_at
 from ..sealed.results import list_window_results
 from ..storage.http import fetch, is_url
 from ..storage.readers import UrlReader
@@ -267,7 +267,7 @@ class Server:
         seq = head["seq"]
         if seq >= len(self._records):
             with TemporaryDirectory(prefix="farshift-board-") as folder:
-                self._records = read_history(UrlReader(self.url, Path(folder)))
+                self._records = UrlReader(self.url, Path(folder)).records()
         if not 0 <= seq < len(self._records) or self._records[seq].hash != head["hash"]:
             raise FarshiftError(f"{self.url}: a response refers to record {seq}, which is not in the server's ledger")
         return answer

@@ -8,22 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...core.documents import read_toml
-from ...core.errors import FarshiftError
 from ..board import Board
-from ..board_view import BoardView, ReadOnlyBoard
-from ..ledger import Record
-from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
-from ..ledger.record import find_chain_problems
+from ..board_view import BoardView
 from ..storage.http import is_url
-from ..storage.readers import CARD, LEDGER, BoardReader, ExportReader, UrlReader
+from ..storage.readers import CARD, LEDGER, BoardCopy, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
 from .submit import submit_runs
 from .verify import Verification, verify_board
 
 
 @contextmanager
-def open_board(location: str) -> Iterator[Board | BoardReader]:
-    """Open the board at a location, or a reader of the copy there, within the context."""
+def open_board(location: str) -> Iterator[BoardView]:
+    """Open the board at a location, or the copy there, within the context."""
     path = Path(location)
     if is_url(location):
         with TemporaryDirectory(prefix="farshift-board-") as folder:
@@ -39,25 +35,9 @@ def open_board_view(location: str) -> Iterator[BoardView]:
     """Open a read-only view of the board at a location, within the context. The history of a copy is checked, compared
     with the one that this user saw last, and stored. `FarshiftError` names the first problem."""
     with open_board(location) as board:
-        if isinstance(board, Board):
-            yield board
-            return
-        yield ReadOnlyBoard(board, read_history(board))
-
-
-def read_history(copy: BoardReader) -> list[Record]:
-    """Read the records of a copy: its chain and signatures are checked, it must extend the history that this user saw,
-    and it is stored. `FarshiftError` names the first problem."""
-    records, problems = copy.read()
-    key = str(copy.card.get("key"))
-    problems += find_chain_problems(records, key)
-    problems = problems or find_history_conflicts(records, key) + (
-        find_address_conflicts(copy.address, key) if copy.address else []
-    )
-    if problems:
-        raise FarshiftError(f"{copy.location}: {problems[0]}")
-    remember_history(records, key, copy.address)
-    return records
+        if isinstance(board, BoardCopy):
+            board.records()
+        yield board
 
 
 def verify_at(location: str, head: str | None = None, key: str | None = None, *, workers: int = 1) -> Verification:

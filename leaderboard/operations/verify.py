@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,7 @@ from ...core.files import compute_file_sha256, write_atomically
 from ...core.progress import report_progress
 from ...core.text import format_count
 from ..board import Board
+from ..board_view import BoardAt, BoardView
 from ..entries import Entry, RescoreRecord, get_submission_path, read_entries
 from ..ledger import Record
 from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
@@ -31,12 +32,10 @@ from ..storage.board_files import (
     find_file_problems,
     find_path_problem,
     find_sealed_answers,
-    list_files,
     list_named_files,
     resolve_file,
 )
 from ..storage.object_store import ObjectStore
-from ..storage.readers import BoardReader
 from ..submission.validate import Submission, ValidRun, validate_submission
 from ..tables.table import explain_outdated
 from ..validation.limits import SUBMISSION_BYTES
@@ -71,7 +70,7 @@ class Verification:
 
 
 def verify_board(
-    board: Board | BoardReader,
+    board: BoardView,
     head: str | None = None,
     key: str | None = None,
     *,
@@ -83,11 +82,11 @@ def verify_board(
     head: the hash of a record, key: the board's public key, both known from an earlier verification; workers: the
     number of processes, 0 for one a core. The history is stored (`ledger/heads.py`) and compared with the one that this
     user saw last."""
-    with _open_reader(board) as copy:
-        return _verify_copy(copy, head, key, workers)
+    with _open_stored(board) as stored:
+        return _verify_copy(stored, head, key, workers)
 
 
-def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: int) -> Verification:
+def _verify_copy(copy: BoardView, head: str | None, key: str | None, workers: int) -> Verification:
     records, unread = copy.read()
     result = Verification(records=len(records), head=records[-1].hash if records else "", key=str(copy.card.get("key")))
     result.differences += _verify_history(copy, records, unread, head, key, result.notes)
@@ -111,7 +110,7 @@ def _verify_copy(copy: BoardReader, head: str | None, key: str | None, workers: 
 
 
 def _verify_history(
-    copy: BoardReader, records: list[Record], unread: list[str], head: str | None, key: str | None, notes: list[str]
+    copy: BoardView, records: list[Record], unread: list[str], head: str | None, key: str | None, notes: list[str]
 ) -> list[str]:
     """Check the ledger itself, and compare it with the history seen before. Returns the differences."""
     board_key = str(copy.card.get("key"))
@@ -138,7 +137,7 @@ def _find_card_problems(card: dict[str, Any], records: list[Record], known_key: 
     return problems
 
 
-def _verify_files(copy: BoardReader, records: list[Record], result: Verification) -> dict[str, Path]:
+def _verify_files(copy: BoardView, records: list[Record], result: Verification) -> dict[str, Path]:
     """Check every named file against its digest. Returns the local paths of those that match the ledger."""
     hidden = set() if copy.has_private_files else find_sealed_answers(records)
     files = {}
@@ -279,56 +278,33 @@ def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:
 
 
 @contextmanager
-def _open_reader(board: Board | BoardReader) -> Iterator[BoardReader]:
-    """Open the reader of a board's files, within the context."""
-    if not isinstance(board, Board):
+def _open_stored(board: BoardView) -> Iterator[BoardView]:
+    """The board, within the context; one with its files in an object store reads them from there."""
+    if not isinstance(board, Board) or board.objects is None:
         yield board
-    elif board.objects is None:
-        yield FolderReader(board)
     else:
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            yield StoreReader(board, board.objects, Path(folder))
+            yield StoredBoard(board, board.objects, Path(folder))
 
 
-class FolderReader:
-    """A board's own folder."""
-
-    has_private_files = True
-    address = ""
-
-    def __init__(self, board: Board) -> None:
-        self.location, self.folder, self._board = board.location, board.path, board
-        self.card: dict[str, Any] = board.card | {"baselines": board.baselines(), "open": board.is_open()}
-
-    def read(self) -> tuple[list[Record], list[str]]:
-        # Complete or roll back unfinished commits first, unless the chain is broken.
-        with suppress(FarshiftError):
-            self._board.committed_records()
-        return self._board.ledger.store.records(), []
-
-    def file(self, path: str) -> Path | None:
-        return self._board.file(path)
-
-    def strays(self, folders: set[str]) -> list[str]:
-        return self._without_named(list_files(self.folder, folders))
-
-    def _without_named(self, paths: list[str]) -> list[str]:
-        return sorted(set(paths) - set(list_named_files(self._board.ledger.store.records())))  # entered meanwhile
-
-
-class StoreReader(FolderReader):
+class StoredBoard(BoardAt):
     """A board with its files in an object store: they are fetched from there, whatever copies its folder has."""
 
+    has_private_files = True
+
     def __init__(self, board: Board, objects: ObjectStore, folder: Path) -> None:
-        super().__init__(board)
-        self.folder, self._objects = folder, objects
+        super().__init__(board, [])
+        self.path, self._folder, self._objects = folder, board, objects
+
+    def read(self) -> tuple[list[Record], list[str]]:
+        return self._folder.read()
 
     def file(self, path: str) -> Path | None:
-        if not find_path_problem(path) and not (self.folder / path).is_file():
+        if not find_path_problem(path) and not (self.path / path).is_file():
             content = self._objects.get(path, SUBMISSION_BYTES)
             if content is not None:
-                write_atomically(self.folder / path, content)
-        return resolve_file(self.folder, path)
+                write_atomically(self.path / path, content)
+        return resolve_file(self.path, path)
 
     def strays(self, folders: set[str]) -> list[str]:
-        return self._without_named(self._objects.paths(folders))
+        return self._folder.without_named(self._objects.paths(folders))

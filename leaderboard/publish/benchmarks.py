@@ -19,7 +19,6 @@ from .entries import is_naive
 from .examples import find_benchmark_source, find_examples, format_credit
 from .figures import make_audit_figure, make_table_figures
 from .page import Page
-from .splits import make_split_path
 
 WHAT = {
     "domain": "Test data come from other domains: places, years, speakers or styles.",
@@ -104,7 +103,7 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     """Return the contents of a benchmark's definition and its split's manifest; empty for an unknown benchmark."""
     if benchmark is None:
         return {
-            **dict.fromkeys(("credit", "split", "split_page", "notes", "summary"), ""),
+            **dict.fromkeys(("credit", "notes", "summary"), ""),
             **dict.fromkeys(("facts", "references", "papers"), ()),
             "examples": None,
             "audit": None,
@@ -114,8 +113,6 @@ def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     definition = manifest.definition
     examples, why = find_examples(benchmark)
     return {
-        "split": manifest.full_name,
-        "split_page": make_split_path(manifest),
         "notes": " ".join(note for note in (benchmark.definition.notes, definition.notes) if note),
         "facts": _list_facts(benchmark),
         "audit": make_audit_figure(manifest.audit()),
@@ -148,6 +145,8 @@ def _list_facts(benchmark: Benchmark) -> list[tuple[str, str]]:
     definition, task = benchmark.manifest.definition, benchmark.definition.task
     protocol = benchmark.definition.protocol
     facts = [
+        ("Split", benchmark.manifest.full_name),
+        ("Identity of the split", benchmark.manifest.identity),
         ("Task", f"{task.type}: {', '.join(task.inputs)} to {task.label}"),
         ("Rule", _describe_rule(definition.rule, definition.parameters)),
         ("Rows", ", ".join(f"{part} {pin.rows:,}" for part, pin in definition.parts.items())),

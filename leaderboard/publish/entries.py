@@ -11,7 +11,6 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
 
-from ...benchmarks.scoring.record import Score
 from ...core.documents import parse_toml
 from ...core.plugins import PACKAGE
 from ..entries import RescoreRecord, ScoredEntry, get_submission_path
@@ -26,7 +25,6 @@ from .compare import list_pairs, make_pair_path
 from .display import link_papers
 from .figures import make_severity_figure
 from .page import Page
-from .splits import find_benchmark_manifest, make_split_path
 
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 """Kinds of models in a run's card."""
@@ -57,7 +55,6 @@ def list_pages(board: Snapshot, records: Sequence[Record]) -> Iterator[Page]:
 
 def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
-    manifest = None if table_view is None else find_benchmark_manifest(score.benchmark)
     pairs = [] if table_view is None else [pair for pair in list_pairs(table_view) if row in pair]
     return {
         "row": row,
@@ -70,7 +67,6 @@ def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
         **_describe_source(row),
         "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
         "file": get_submission_path(standing.submission),
-        "split": None if manifest is None else (manifest.full_name, make_split_path(manifest)),
         "slug": make_team_slug(identify_team(standing)),
         "beside": [
             ((right if left is row else left).standing.score.model, make_pair_path(left, right))
@@ -142,9 +138,10 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
     """Return the facts stated in an entry's cards, as (name, value); empty ones are omitted."""
     card, score = row.card, row.standing.score
     declared = card.get("declared", {})
+    seeds = f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
     lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
-        ("Seeds", "one: the model is declared deterministic" if score.deterministic else _format_seeds(score)),
+        ("Seeds", "one: the model is declared deterministic" if score.deterministic else seeds),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data used besides training", ", ".join(score.touched) or "none"),
         ("Declared training data", _join_names(declared.get("training_data"))),
@@ -161,10 +158,6 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
         ("Contact", declared.get("contact", "")),
     ]
     return [(name, value) for name, value in lines if value]
-
-
-def _format_seeds(score: Score) -> str:
-    return f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
 
 
 def _join_names(names: Sequence[str] | None) -> str:

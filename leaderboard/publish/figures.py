@@ -92,7 +92,8 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figur
     points = [point for _, score in chosen for point in score.severity]
     middles = [point.middle for point in points]
     plot = Plot((min(middles), max(middles)), _find_range([point.estimate for point in points], first))
-    plot.draw_axes((axis, _name_score_axis("score", first)), plot.x.ticks(), plot.y.ticks(5, _get_axis_unit(first)))
+    name, scale = ("score (%)", 100.0) if bounds == SHARE else (drop_version(first.metric), 1.0)
+    plot.draw_axes((axis, name), plot.x.ticks(), plot.y.ticks(5, scale))
     inside = max((point.last for point in points if point.view == "id"), default=None)
     if inside is not None and plot.x.low < inside < plot.x.high:
         plot.draw_line("edge", (inside, plot.y.low), (inside, plot.y.high))
@@ -121,14 +122,6 @@ def _find_range(estimates: Sequence[Estimate], score: Score) -> tuple[float, flo
     if score.bounds == SHARE:
         return SHARE
     return min(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
-
-
-def _name_score_axis(name: str, score: Score) -> str:
-    return f"{name} (%)" if score.bounds == SHARE else drop_version(score.metric)
-
-
-def _get_axis_unit(score: Score) -> float:
-    return 100.0 if score.bounds == SHARE else 1.0
 
 
 _SERIES = dict(zip(PARTS, (0, 6, 2, 4, 1), strict=True))

@@ -24,7 +24,6 @@ INDEX = "index.html"
 LINKS = (
     ("Home", "index.html"),
     ("Benchmarks", "benchmarks/index.html"),
-    ("Splits", "splits/index.html"),
     ("Compare", "compare/index.html"),
     ("Submit", "submit.html"),
     ("Sealed", "windows.html"),

@@ -19,7 +19,7 @@ from ..exports._table import list_rows
 from ..ledger import Record
 from ..tables.snapshot import Snapshot, take_snapshot
 from ..validation.limits import SUBMISSION_BYTES
-from . import benchmarks, compare, entries, home, ledger, splits
+from . import benchmarks, compare, entries, home, ledger
 from .page import INDEX, Asset, Frame, Page, get_environment
 
 SITE = "site"
@@ -74,7 +74,6 @@ class Site:
             *_list_plain_pages(self),
             *home.list_pages(board),
             *benchmarks.list_pages(board),
-            *splits.list_pages(board),
             *entries.list_pages(board, self.records),
             *compare.list_pages(board, self.view),
             *ledger.list_pages(board, self.records, self.key),

@@ -11,13 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...core.errors import FarshiftError, UnknownName
 from ...core.settings import get_version
 from ..client.board import BoardEntry
-from ..exports import make_export_files
 from ..ledger import Record
 from ..publish.compare import make_compare_page
 from ..sealed.results import list_window_results
 from .accounts import HTTPProblem
-from .answers import ResponseBody, detect_media, make_body_response, to_json_body
-from .served_board import Rendered, RenderedBoard, Served, ServedBoard
+from .answers import ResponseBody, make_body_response, to_json_body
+from .served_board import Rendered, Served, ServedBoard
 
 
 class Answer(BaseModel):
@@ -141,31 +140,6 @@ def standings(request: Request, shown: Rendered) -> Response:
     """Return all tables with their rows, aggregates over benchmarks, withdrawn and removed entries, and windows."""
     body = shown.keep("standings.json", lambda: to_json_body(shown.snapshot.record()))
     return make_body_response(request, body)
-
-
-@router.get("/standings.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
-def standings_csv(request: Request, shown: Rendered) -> Response:
-    """Return all tables as CSV (RFC 4180): a line per entry, numbers unrounded."""
-    return _make_export_response(request, shown, "csv")
-
-
-@router.get(
-    "/standings.parquet",
-    response_class=Response,
-    responses={200: {"content": {"application/vnd.apache.parquet": {}}}},
-)
-def standings_parquet(request: Request, shown: Rendered) -> Response:
-    """Return the same rows as an Apache Parquet file."""
-    return _make_export_response(request, shown, "parquet")
-
-
-def _make_export_response(request: Request, shown: RenderedBoard, form: str) -> Response:
-    def make_body() -> ResponseBody:
-        ((name, content),) = make_export_files(shown.snapshot, form).items()
-        return ResponseBody(content, detect_media(name))
-
-    named = {"Content-Disposition": f'attachment; filename="standings.{form}"'}
-    return make_body_response(request, shown.keep(f"standings.{form}", make_body), headers=named)
 
 
 MOST_CHARACTERS = 100

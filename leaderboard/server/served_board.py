@@ -21,13 +21,12 @@ from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import compute_file_sha256
 from ..board import Board
-from ..board_view import BoardView, ReadOnlyBoard
+from ..board_view import BoardAt, BoardView
 from ..client.board import make_board_entry
 from ..entries import Entry, read_valid_entries
 from ..ledger import Record
 from ..operations.export import make_public_card
 from ..operations.locations import open_board_view
-from ..operations.verify import FolderReader
 from ..publish.site import Site
 from ..storage.board_files import find_sealed_answers, list_named_files
 from ..storage.readers import CARD, LEDGER
@@ -135,7 +134,7 @@ class ServedBoard:
         if self.board is None:
             assert self._view is not None
             return self._view
-        return ReadOnlyBoard(FolderReader(self.board), history.records, self.board.derived)
+        return BoardAt(self.board, history.records)
 
     def describe_entry(self, history: History, entry: Entry) -> dict[str, Any] | None:
         """Return an entry of a history with its newest score as JSON; None if the score's file is missing or was

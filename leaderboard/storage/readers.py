@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
 
 from ...core.documents import read_toml
-from ...core.errors import BadData, Unavailable
+from ...core.errors import BadData, FarshiftError, Unavailable
 from ...core.files import write_atomically
 from ...core.progress import log_message
+from ..board_view import BoardView
 from ..ledger import Record
-from ..ledger.record import read_line
+from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
+from ..ledger.record import find_chain_problems, read_line
 from ..validation.limits import SUBMISSION_BYTES
 from .board_files import find_path_problem, list_files, resolve_file
 from .http import fetch
@@ -24,73 +25,62 @@ MAX_FETCHED = 1 << 36
 """Maximum bytes to fetch in total."""
 
 
-class BoardReader(Protocol):
-    """A board, or a copy of one. card: the content of board.toml; folder: the folder of the files that `file` returned;
-    whole: whether it must also have files that are not public yet; address: the URL that it was fetched from, if
-    any."""
+class BoardCopy(BoardView):
+    """A copy of a board, whose history is stored when it is first read."""
 
-    location: str
-    folder: Path
-    card: dict[str, Any]
-    has_private_files: bool
-    address: str
+    _checked: list[Record] | None = None
 
-    def read(self) -> tuple[list[Record], list[str]]:
-        """The unchecked records, and the problems of lines that are not records."""
-        ...
-
-    def file(self, path: str) -> Path | None:
-        """The local path of a file that a record names; None if it is missing. Raises `Unavailable` if a server does
-        not return it, and `BadData` if it is too large."""
-        ...
-
-    def strays(self, folders: set[str]) -> list[str]:
-        """The files in these folders, if they can be listed."""
-        ...
+    def records(self) -> list[Record]:
+        """The records: the chain and signatures are checked, they must extend the history that this user saw, and are
+        stored. `FarshiftError` names the first problem."""
+        if self._checked is None:
+            records, problems = self.read()
+            key = str(self.card.get("key"))
+            problems += find_chain_problems(records, key)
+            problems = problems or find_history_conflicts(records, key) + (
+                find_address_conflicts(self.address, key) if self.address else []
+            )
+            if problems:
+                raise FarshiftError(f"{self.location}: {problems[0]}")
+            remember_history(records, key, self.address)
+            self._checked = records
+        return self._checked
 
 
-class ExportReader:
+class ExportReader(BoardCopy):
     """A folder that `farshift board export` wrote."""
 
-    has_private_files = False
-    address = ""
-
     def __init__(self, path: Path) -> None:
-        self.location, self.folder = str(path), path
+        self.location, self.path = str(path), path
         self.card = read_toml(path / CARD)
 
     def read(self) -> tuple[list[Record], list[str]]:
-        return read_ledger_lines((self.folder / LEDGER).read_bytes())
-
-    def file(self, path: str) -> Path | None:
-        return resolve_file(self.folder, path)
+        return read_ledger_lines((self.path / LEDGER).read_bytes())
 
     def strays(self, folders: set[str]) -> list[str]:
-        return list_files(self.folder, folders)
+        return list_files(self.path, folders)
 
 
-class UrlReader:
+class UrlReader(BoardCopy):
     """An export behind an http(s) URL, whose files are fetched one by one into a temporary folder, each on first
     use."""
 
-    has_private_files = False
-
     def __init__(self, url: str, folder: Path) -> None:
-        self.location, self.address, self.folder = url, url.rstrip("/"), folder
+        self.location, self.address, self.path = url, url.rstrip("/"), folder
         self._fetched = 0
         self._fetch(CARD)
         self.card = read_toml(folder / CARD)
 
     def read(self) -> tuple[list[Record], list[str]]:
-        if not (self.folder / LEDGER).is_file():
+        if not (self.path / LEDGER).is_file():
             log_message(f"fetching {self.address}")
             self._fetch(LEDGER)
-        return read_ledger_lines((self.folder / LEDGER).read_bytes())
+        return read_ledger_lines((self.path / LEDGER).read_bytes())
 
     def file(self, path: str) -> Path | None:
-        if not find_path_problem(path) and not (self.folder / path).is_file():
+        if not find_path_problem(path) and not (self.path / path).is_file():
             self._fetch(path)
-        return resolve_file(self.folder, path)
+        return resolve_file(self.path, path)
 
     def strays(self, folders: set[str]) -> list[str]:
         return []  # the files of a web server cannot be listed
@@ -102,7 +92,7 @@ class UrlReader:
         self._fetched += len(answer.content)
         if self._fetched > MAX_FETCHED:
             raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
-        write_atomically(self.folder / name, answer.content)
+        write_atomically(self.path / name, answer.content)
 
 
 def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:

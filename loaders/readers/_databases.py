@@ -35,15 +35,18 @@ ColumnSelector = Callable[[Sequence[str]], Iterable[int]]
 def read_sqlite(source: Input, options: TableOptions, select_columns: ColumnSelector) -> Iterator[Cells]:
     """Yield the rows of a table of a database: the only one, or that named by the option `records`."""
     with source.opened() as file:
-        name = getattr(file, "name", None)
+        name, size = getattr(file, "name", None), source.size
         try:
             if isinstance(name, str):
-                # Nothing is written beside the file, and no function of the file's own schema is called.
+                # Nothing is written beside the file.
                 database = sqlite3.connect(f"file:{quote(str(Path(name).absolute()))}?mode=ro&immutable=1", uri=True)
             else:
                 database = sqlite3.connect(":memory:")
-                database.deserialize(file.read())
+                size = len(content := file.read())
+                database.deserialize(content)
             with closing(database):
+                # A computed column has values that are not in the file.
+                database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, 1 << 20))
                 database.execute("PRAGMA trusted_schema = OFF")
                 tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite|_%' ESCAPE '|'"
                 table = _choose(
@@ -70,7 +73,8 @@ def read_workbook(source: Input, options: TableOptions, select_columns: ColumnSe
             with zipfile.ZipFile(content) as archive:
                 refuse_bomb(source.size, sum(member.file_size for member in archive.infolist()), source.name)
             with closing(load_workbook(content, read_only=True, data_only=True)) as book:
-                sheet = book[_choose(source, "sheet", book.sheetnames, options)]
+                sheet = book[_choose(source, "sheet", [sheet.title for sheet in book.worksheets], options)]
+                sheet.reset_dimensions()  # some programs write wrong ones
                 rows = (row for row in islice(sheet.iter_rows(values_only=True), options.skip, None))
                 first = next(rows, ())
                 names = [str(cell if cell is not None else index).strip() for index, cell in enumerate(first)]
@@ -79,7 +83,7 @@ def read_workbook(source: Input, options: TableOptions, select_columns: ColumnSe
                     rows = (row for rest in ([first], rows) for row in rest)
                 start = options.skip + (2 if options.header is True else 1)
                 yield from _make_text_cells(source, names, rows, select_columns, start)
-        except (zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
+        except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError) as error:
             raise BadData(f"{source.name}: not a readable .xlsx workbook: {get_first_line(error)}") from error
 
 
@@ -95,9 +99,18 @@ def _choose(source: Input, what: str, names: Sequence[str], options: TableOption
 def _make_text_cells(
     source: Input, names: Sequence[str], rows: Iterable[Sequence[Any]], select_columns: ColumnSelector, start: int
 ) -> Iterator[Cells]:
-    """Yield rows as columns of text. start: the number of the first row in messages."""
-    places, done = sorted(select_columns(names)), 0
-    numbered = ((number, row) for number, row in enumerate(rows, start) if any(cell is not None for cell in row))
+    """Yield rows as columns of text. start: the number of the first row in messages. Raises `BadData` if they are far
+    larger than the file."""
+
+    def number_rows() -> Iterator[tuple[int, Sequence[Any]]]:
+        size = 0
+        for number, row in enumerate(rows, start):
+            size += sum(len(cell) for cell in row if isinstance(cell, str | bytes))
+            refuse_bomb(source.size, size, source.name)
+            if any(cell is not None for cell in row):
+                yield number, row
+
+    places, done, numbered = sorted(select_columns(names)), 0, number_rows()
     while batch := list(islice(numbered, _ROWS)):
         numbers = [number for number, _ in batch]
 

@@ -12,10 +12,15 @@ from farshift import FarshiftError
 from farshift.baselines.compatibility import check_task
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.reproduce.diagnostic_values import DISAGREEMENT, ID, read_diagnostics
-from farshift.baselines.reproduce.experiment import make_run_plan
 from farshift.baselines.reproduce.facts import MEASURES, compute_fact
 from farshift.baselines.reproduce.measured import Evidence
-from farshift.baselines.reproduce.reproduce import judge_evidence, record_outcome, reproduce_claim, rescore_claim
+from farshift.baselines.reproduce.reproduce import (
+    judge_evidence,
+    make_run_plan,
+    record_outcome,
+    reproduce_claim,
+    rescore_claim,
+)
 from farshift.baselines.running.recorded_scores import read_recorded_scores
 from farshift.baselines.running.results import HOME as RESULTS
 from farshift.baselines.running.results import digest_result, get_results_home
@@ -230,7 +235,6 @@ def test_claims_of_one_s_own_are_found(tmp_path, monkeypatch):
 
 def test_facts_are_of_the_rows():
     assert compute_fact("noise_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
-    assert compute_fact("replaced_rate", "xor_clusters/eta10", {}) == pytest.approx(0.1)
     assert compute_fact("overlap", "scan/length", {"part": "ood_test", "fields": "command"}) == 0
     assert compute_fact("unseen_words", "scan/length", {"part": "ood_test", "field": "command"}) == 0
     with pytest.raises(UnknownName, match="noise_rate"):

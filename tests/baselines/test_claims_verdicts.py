@@ -21,11 +21,12 @@ from farshift.baselines.reproduce.diagnostic_values import (
     pair_diagnostic_with_ood,
     read_diagnostics,
 )
-from farshift.baselines.reproduce.experiment import load_recorded_runs, make_run_plan
 from farshift.baselines.reproduce.measured import Evidence, combine_values
 from farshift.baselines.reproduce.reproduce import (
     combine_verdicts,
     judge_rule,
+    load_recorded_runs,
+    make_run_plan,
     record_outcome,
     reproduce_claim,
     rescore_claim,

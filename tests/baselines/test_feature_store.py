@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from farshift.baselines.encoding import feature_store
-from farshift.baselines.encoding.feature_store import FeatureStore
+from farshift.baselines.encoding import frozen
+from farshift.baselines.encoding.frozen import FeatureStore
 from farshift.loaders.cache.entries import clear_cache, list_contents, verify_cache
 from filelock import FileLock
 
@@ -69,7 +69,7 @@ def test_many_small_additions_leave_few_tables(cache: Path) -> None:
 
 
 def test_no_more_than_some_rows_are_lost_by_a_kill(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_store, "ROWS", 4)
+    monkeypatch.setattr(frozen, "ROWS", 4)
     reading = Reading(*range(10))
 
     def killed(places: list[int]) -> np.ndarray:

@@ -12,7 +12,6 @@ import torch
 from farshift.baselines.augmentations import (
     _images,
     _levels,
-    _random_crop,
     augmix,
     cutmix,
     domainbed,
@@ -24,7 +23,6 @@ from farshift.baselines.augmentations import (
     wilds_rxrx1,
     wilds_strong,
 )
-from farshift.baselines.augmentations import _jitter as jitter
 from farshift.baselines.augmentations._draws import Draws
 from farshift.baselines.replicas.hyperparameters import Hyperparameters
 from farshift.core.errors import ModelError
@@ -149,7 +147,7 @@ def test_hue_is_turned_as_colorsys_does() -> None:
 def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
     pictures = smooth()
     given = draws()
-    top, left, height, width = _random_crop.draw_windows(given, (24, 20), 0.3)
+    top, left, height, width = domainbed.draw_windows(given, (24, 20), 0.3)
     result = levels(_images.crop_images(tensor(pictures), top, left, height, width))
 
     def one(picture: Image.Image, n: int) -> Image.Image:
@@ -160,7 +158,7 @@ def test_a_window_is_cut_and_enlarged_as_pillow_does() -> None:
 
 
 def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
-    top, left, height, width = _random_crop.draw_windows(draws(20000), (96, 96), 0.7)
+    top, left, height, width = domainbed.draw_windows(draws(20000), (96, 96), 0.7)
     area, ratio = (height * width).double() / 96**2, width.double() / height.double()
     assert 0.69 < area.min() < 0.71
     assert area.max() <= 1
@@ -168,7 +166,7 @@ def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
     assert abs(float(ratio.log().mean())) < 0.005
     assert ((top >= 0) & (left >= 0) & (top + height <= 96) & (left + width <= 96)).all()
     # Of windows that hardly fit, those that do are no longer uniform: of small ones they are.
-    small = _random_crop.draw_windows(draws(20000), (96, 96), 0.1, 0.5)
+    small = domainbed.draw_windows(draws(20000), (96, 96), 0.1, 0.5)
     share = (small[2] * small[3]).double() / 96**2
     assert float(share.mean()) == pytest.approx(0.3, abs=0.005)
     assert float(share.std()) == pytest.approx(0.4 / 12**0.5, abs=0.003)
@@ -176,7 +174,7 @@ def test_windows_have_the_areas_and_ratios_that_they_should() -> None:
 
 def test_where_no_window_fits_the_picture_stays() -> None:
     x = torch.rand(3, 1, 40, 4)
-    window = _random_crop.draw_windows(draws(3), (40, 4), 1.0)
+    window = domainbed.draw_windows(draws(3), (40, 4), 1.0)
     torch.testing.assert_close(_images.crop_images(x, *window), x)
 
 
@@ -192,7 +190,7 @@ def defaults(name: str, **more: Any) -> dict[str, Any]:
 
 def test_jitter_draws_its_factors_uniformly_and_its_order_at_random() -> None:
     given = draws(20000)
-    bright, contrast, saturation, turn = jitter.draw_factors(given, 0.3)
+    bright, contrast, saturation, turn = domainbed.draw_factors(given, 0.3)
     for item in (bright, contrast, saturation):
         assert 0.7 <= item.min() < 0.701
         assert 1.299 < item.max() < 1.3
@@ -209,9 +207,9 @@ def test_domainbed_s_is_its_operations_one_after_the_other() -> None:
     """Each picture alone, by Pillow, with the parameters that were drawn."""
     pictures, given = smooth(side := 24, side, side, seed=3), draws(24, **defaults("domainbed"))
     result = levels(domainbed.changed(tensor(pictures), given))
-    top, left, height, width = (item.tolist() for item in _random_crop.draw_windows(given, (side, side), 0.7))
+    top, left, height, width = (item.tolist() for item in domainbed.draw_windows(given, (side, side), 0.7))
     flips, greys = given.chance("flip", 0.5).tolist(), given.chance("grey", 0.1).tolist()
-    factors = [item.tolist() for item in jitter.draw_factors(given.named("jitter"), 0.3)]
+    factors = [item.tolist() for item in domainbed.draw_factors(given.named("jitter"), 0.3)]
     order = given.named("jitter").order("order", 4).tolist()
 
     def one(picture: Image.Image, n: int) -> Image.Image:

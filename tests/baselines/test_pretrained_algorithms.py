@@ -15,7 +15,7 @@ from encoded_files import picture
 from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.encoding.encoding import Sizes
-from farshift.baselines.encoding.shared_inputs import check_shared
+from farshift.baselines.encoding.token_ids import check_shared
 from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.recipe import Recipe, find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.training.trainer import Training

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tiny_vision
 import torch
-from farshift.baselines.training.activations import list_blocks
+from farshift.baselines.training.step_computation import list_blocks
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
@@ -121,8 +121,8 @@ def test_fewer_activations_are_kept() -> None:
             return x
 
         own = {value.data_ptr() for value in given.stack.network.parameters()}
-        from farshift.baselines.training.activations import recompute_activations
         from farshift.baselines.training.algorithm import StepState
+        from farshift.baselines.training.step_computation import recompute_activations
 
         clock = StepState(0, STEPS, 0, 0, given.stack.keys)
         ((batch, _),) = given.batches(0)

@@ -19,8 +19,8 @@ from farshift.baselines.replicas.stacked import stack_networks
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training import stack_size as stacking
 from farshift.baselines.training.losses import average_over_batch, cross_entropy, squared_error
-from farshift.baselines.training.precision import compute_in
 from farshift.baselines.training.sampler import Batch
+from farshift.baselines.training.step_computation import compute_in
 from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member

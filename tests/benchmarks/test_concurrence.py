@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from math import pi, sqrt
+
 import numpy as np
 import pytest
+from farshift.benchmarks.statistics.best_of import (
+    compute_common_correlation,
+    compute_expected_maximum,
+    estimate_optimism,
+)
 from farshift.benchmarks.statistics.concurrence import compute_concurrence, compute_concurrences, compute_tau_interval
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,3 +79,63 @@ def test_the_matrix_of_fifteen_benchmarks_and_forty_entries_is_drawn_in_seconds(
     result = compute_concurrences(many)
     assert len(result) == 15 * 14 / 2
     assert np.mean([item.low <= 0 <= item.high for item in result]) > 0.85
+
+
+# Harter, Biometrika 1961, table 1: the expected largest of n standard normal numbers.
+LARGEST = {2: 0.56419, 3: 0.84628, 5: 1.16296, 10: 1.53875, 20: 1.86748, 50: 2.24907, 100: 2.50759}
+
+
+@pytest.mark.parametrize(("attempts", "expected"), LARGEST.items())
+def test_the_largest_of_equal_normal_numbers_is_that_of_the_tables(attempts, expected):
+    assert compute_expected_maximum([1.0] * attempts, 0.0) == pytest.approx(expected, abs=6e-6)
+    assert compute_expected_maximum([0.02] * attempts, 0.36) == pytest.approx(0.02 * 0.8 * expected, abs=1e-6)
+
+
+def test_of_two_it_is_known_for_any_errors_and_correlation():
+    for left, right, r in ((1, 2, 0.5), (0.3, 3, 0.9), (1, 1, 0.2), (0, 1, 0.0), (1, 2, 1.0)):
+        variance = left**2 + right**2 - 2 * r * left * right
+        assert compute_expected_maximum([left, right], r) == pytest.approx(
+            sqrt(variance / (2 * pi)), abs=3e-4 * max(left, right)
+        )
+
+
+@pytest.mark.parametrize(("errors", "correlation"), [((1, 2, 0.5), 0.5), ((1, 2, 3, 3, 3), 0.2), ((0.1, 0.1, 1), 0.95)])
+def test_of_unequal_attempts_it_is_what_simulation_gives(errors, correlation):
+    z = np.random.default_rng(0).standard_normal((400_000, len(errors) + 1))
+    drawn = (np.array(errors) * (sqrt(correlation) * z[:, :1] + sqrt(1 - correlation) * z[:, 1:])).max(axis=1)
+    assert compute_expected_maximum(errors, correlation) == pytest.approx(
+        drawn.mean(), abs=5 * drawn.std() / sqrt(len(drawn))
+    )
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=6), st.floats(0, 0.99), st.randoms(use_true_random=False))
+def test_independent_attempts_are_the_harsher_bound_and_order_is_of_no_matter(errors, correlation, shuffler):
+    result = estimate_optimism(errors, correlation)
+    assert -1e-9 <= result.optimism <= result.independent + 2e-3 * max(errors)
+    shuffled = list(errors)
+    shuffler.shuffle(shuffled)
+    assert estimate_optimism(shuffled, correlation).to_dict() == result.to_dict()
+
+
+def test_more_attempts_are_more_optimistic_and_one_is_not():
+    assert estimate_optimism([0.03], 0.0).to_dict() == {"attempts": 1, "optimism": 0.0, "independent": 0.0}
+    assert estimate_optimism([0.0, 0.0], 0.0).optimism == 0.0
+    grown = [estimate_optimism([0.01] * attempts, 0.5).optimism for attempts in range(1, 12)]
+    assert all(less < more for less, more in pairwise(grown))
+
+
+def test_the_common_correlation_is_the_mean_of_the_pairs():
+    errors, correlations = np.array([1.0, 2.0, 0.5]), np.array([[1, 0.2, 0.6], [0.2, 1, 0.1], [0.6, 0.1, 1]])
+    covariance = correlations * np.outer(errors, errors)
+    assert compute_common_correlation(covariance) == pytest.approx(0.3)
+    assert compute_common_correlation(np.diag([1.0, 1.0])) == 0.0
+    assert compute_common_correlation(np.ones((1, 1))) == 0.0
+    assert compute_common_correlation(np.array([[1.0, -0.9], [-0.9, 1.0]])) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("errors", "correlation"), [([], 0.0), ([-1.0, 1.0], 0.0), ([1.0, np.nan], 0.0), ([1.0, 1.0], 1.5)]
+)
+def test_what_are_no_errors_or_no_correlation_is_refused(errors, correlation):
+    with pytest.raises(ValueError, match="standard errors must be"):
+        compute_expected_maximum(errors, correlation)

@@ -176,7 +176,8 @@ def test_recorded_results_are_one_line_a_benchmark_until_more_is_asked_for():
     short = print_listing("baselines", "results", columns="80")
     known = [item for item in document("baselines", "results") if not item["not_learnt"].startswith(SMOKE)]
     names = {item["benchmark"] for item in known}
-    assert len(short.splitlines()) < len(names) + len([name for name in names if len(name) > 30]) + 8
+    broken = {item["benchmark"] for item in known if len(item["benchmark"]) > 30 or len(item["model"]) > 30}
+    assert len(short.splitlines()) < len(names) + len(broken) + 8
     scores = [row.split()[-2] for row in short.splitlines() if re.search(r"\d+\.\d+\*? +\d+$", row)]
     assert len(scores) == len(names), "each has its score"
     assert f"{len(known):,} results" in short

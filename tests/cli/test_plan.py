@@ -11,8 +11,7 @@ import pytest
 from encoded_files import folder, picture
 from farshift import read_run
 from farshift.baselines.running import resources
-from farshift.baselines.running.dry_run import estimate_cost
-from farshift.baselines.running.resources import Requirement, find_shortages
+from farshift.baselines.running.resources import Requirement, estimate_cost, find_shortages
 from farshift.baselines.running.sweep import make_plan
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.benchmarks.model import Budget
@@ -144,7 +143,7 @@ def refused(farshift, home, tmp_path, *arguments, **more) -> str:
 def test_pictures_that_are_to_lie_in_memory_and_do_not_fit_are_refused_with_what_to_change(farshift, home, tmp_path):
     (tmp_path / "large.toml").write_text('[large]\nside = 1_000_000\nfeed = "resident"\n')
     line = refused(farshift, home, tmp_path, "cnn", "--on", "photos/sketch", "--settings", tmp_path / "large.toml")
-    assert line.endswith("are free: lower the setting side, or leave feed at auto")
+    assert line.endswith("are free: lower the setting side or buckets, or leave feed at auto")
 
 
 def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(farshift, home, tmp_path):

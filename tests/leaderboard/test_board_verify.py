@@ -21,7 +21,7 @@ from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
 from farshift.leaderboard.operations.manage import declare_references, withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.operations.verify import FolderReader, verify_board
+from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.publish.site import build_site
 from farshift.leaderboard.storage.board_files import compute_digests
 from farshift.leaderboard.storage.readers import ExportReader, UrlReader
@@ -367,7 +367,7 @@ def test_a_copy_gives_nothing_from_elsewhere(board, exported, cache, tmp_path, p
     (tmp_path / "outside.txt").write_text("not the board's")
     with servers.web(**served(exported)) as site:
         site.files |= {f"/{path}": b"x", "/outside.txt": b"x"}
-        copies = [FolderReader(board), ExportReader(exported), UrlReader(site.url, tmp_path / "fetched" / "here")]
+        copies = [board, ExportReader(exported), UrlReader(site.url, tmp_path / "fetched" / "here")]
         assert [copy.file(path) for copy in copies] == [None] * 3
     assert (tmp_path / "outside.txt").read_text() == "not the board's"
 

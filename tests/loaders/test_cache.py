@@ -25,7 +25,7 @@ from farshift.splits.schema import Field, Schema
 def test_a_source_is_decoded_once_and_then_mapped(cache, monkeypatch):
     source = find_source("modadd97")
     first = source.table()
-    monkeypatch.setattr(type(source), "build", lambda *_: pytest.fail("built again"))
+    monkeypatch.setattr(type(source), "write", lambda *_: pytest.fail("built again"))
     assert source.table().equals(first)
     ids = first["row_id"].to_pylist()
     assert ids == sorted(ids)

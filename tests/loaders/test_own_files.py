@@ -119,6 +119,17 @@ def test_a_cell_that_cannot_be_used_is_named_by_its_row(home, rows, complaint):
         pin(home, files=["own.db"], types={"stars": "int64"})
 
 
+def test_values_that_are_not_in_the_database_are_bounded(home):
+    database = sqlite3.connect(home / "own.db")
+    made = "text TEXT GENERATED ALWAYS AS (hex(zeroblob(length)))"
+    database.execute(f"CREATE TABLE reviews (length INTEGER, stars INTEGER, site TEXT, {made})")
+    database.execute("INSERT INTO reviews VALUES (5000000, 1, 'a')")
+    database.commit()
+    database.close()
+    with pytest.raises(FarshiftError, match="own.db: not a readable SQLite database: string or blob too big"):
+        pin(home, files=["own.db"])
+
+
 @pytest.mark.parametrize("name", ["own.db", "own.npz", "own.xlsx"])
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0" + bytes(50), b"text,stars,site\na,1,b\n", b"PK\3\4 cut"])
 def test_a_file_of_another_format_is_refused(home, name, content):

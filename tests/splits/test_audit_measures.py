@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from importlib import import_module
 from itertools import combinations, pairwise
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from farshift.splits.audit import is_same_audit, minimum_detectable_difference
 from farshift.splits.audit.probe import auroc, compute_features
 from farshift.splits.audit.texts import count_duplicate_inputs
 from farshift.splits.manifest import add_given_labels
+from farshift.splits.measures.words import count_occurrences, count_words
 from farshift.splits.rows import mark_repeated_inputs, read_repeated_inputs
 from hypothesis import given
 from hypothesis import strategies as st
@@ -226,3 +228,20 @@ def test_equal_inputs_are_counted_alike_whether_the_source_names_them_or_not(dra
     assert count_duplicate_inputs(rows)["across"] == {
         f"{a}/{b}": len(set(locked[a]) & set(locked[b])) for a, b in combinations(locked, 2)
     }
+
+
+TEXTS = st.lists(st.text(st.sampled_from("ab \t"), max_size=8), max_size=9)
+
+
+@given(TEXTS, st.integers(1, 4))
+def test_words_are_those_of_python_whatever_the_pieces(texts, piece):
+    table = pa.table({"text": pa.array(texts, pa.string())})
+    with patch("farshift.splits.measures.words._PIECE", piece):
+        assert count_words(table, "text").tolist() == [len(text.split()) for text in texts]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "ab", "b"]), max_size=5), max_size=6), st.integers(1, 4))
+def test_a_word_is_counted_where_it_stands_alone(rows, piece):
+    table = pa.table({"text": pa.array([" ".join(row) for row in rows], pa.string())})
+    with patch("farshift.splits.measures.words._PIECE", piece):
+        assert count_occurrences(table, "text", "a").tolist() == [row.count("a") for row in rows]

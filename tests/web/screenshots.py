@@ -26,8 +26,6 @@ SHOWN = {
     "benchmarks": ("benchmarks/index.html", 1280, 900),
     "entry": ("benchmarks/scan/length.html entries/", 1280, 1500),
     "compare": ("entries/ compare/", 1280, 1100),
-    "split": ("splits/scan/length/v1.html", 1280, 1200),
-    "splits": ("splits/index.html", 1280, 700),
     "team": ("entries/ teams/", 1280, 800),
     "submit": ("submit.html", 1280, 1200),
     "windows": ("windows.html", 1280, 700),

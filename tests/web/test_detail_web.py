@@ -29,11 +29,11 @@ def there(real):
         yield address + "site/"
 
 
-KINDS = ("entries/", "models/", "compare/", "splits/", "teams/", "submit", "windows", "ledger")
+KINDS = ("entries/", "models/", "compare/", "teams/", "submit", "windows", "ledger")
 
 
 def unlike(site: Site) -> list[str]:
-    """Pages of each kind; of entries, comparisons and splits the lists, and the first page of each template."""
+    """Pages of each kind; of entries and comparisons the lists, and the first page of each template."""
     paths = [path for path in site.pages if path.endswith(".html") and path.startswith(KINDS)]
     chosen: dict[tuple[str, ...], str] = {}
     for path in paths:

@@ -130,9 +130,7 @@ def test_a_page_fits_a_small_screen_and_axe_finds_nothing_serious(opened, path):
 def unlike(folder: Path) -> list[str]:
     """Pages of each kind: those at the top, lists, and of each folder the first; two benchmarks, one with a curve."""
     paths = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.html"))]
-    first = [
-        next(path for path in paths if path.startswith(kind)) for kind in ("entries/", "models/", "teams/", "splits/")
-    ]
+    first = [next(path for path in paths if path.startswith(kind)) for kind in ("entries/", "models/", "teams/")]
     compared = [path for path in paths if path.startswith("compare/")]
     pairs = [path for path in compared if re.fullmatch(r"compare/[0-9a-f]{16}-[0-9a-f]{16}\.html", path)]
     chosen = {

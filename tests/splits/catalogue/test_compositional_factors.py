@@ -33,19 +33,6 @@ def test_one_combination_is_held_out_and_nothing_else():
     assert set(built.group[built.part == "ood_test"]) == {"a0 b1", "a2 b2"}
 
 
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ([["a0"]], "1 values for the 2 factors"),
-        ([["a0", "b9"]], "no row has"),
-        ([["a0", f"b{i}"] for i in range(3)], "a = a0"),
-    ],
-)
-def test_combinations_that_cannot_be_held_out_are_refused(values, told):
-    with pytest.raises(BadDefinition, match=told):
-        factors.combination(grid(3, 3), factors=["a", "b"], values=values)
-
-
 @given(size=st.integers(3, 7), width=st.integers(1, 6))
 def test_a_diagonal_holds_out_width_partners_of_every_value(size, width):
     table = grid(size, size)
@@ -64,12 +51,6 @@ def test_a_checkerboard_holds_out_the_dark_squares():
     assert tuples(table, built, "ood_test", "ab") == {
         (f"a{i}", f"b{j}") for i in range(4) for j in range(3) if (i + j) % 2
     }
-
-
-def test_patterns_of_two_factors_refuse_three():
-    for rule in (factors.diagonal, factors.checkerboard):
-        with pytest.raises(BadDefinition, match="two factors"):
-            rule(grid(2, 2, 2), factors=["a", "b", "c"])
 
 
 @given(sizes=st.lists(st.integers(3, 5), min_size=2, max_size=3), seed=st.text("ab", min_size=1, max_size=4))
@@ -103,16 +84,6 @@ def test_combinations_of_which_some_row_has_less_always_train():
     assert not {row for row in locked if row[0] == "a0" or row[2] == "c1"}
 
 
-def test_a_share_that_would_lose_a_part_is_refused():
-    with pytest.raises(BadDefinition, match="share = 0.9"):
-        factors.drawn(grid(3, 3), factors=["a", "b"], share=0.9, seed="s")
-
-
-def test_an_unknown_factor_is_named():
-    with pytest.raises(UnknownName, match="colour"):
-        factors.checkerboard(grid(2, 2), factors=["a", "colour"])
-
-
 def skills(names: str = "pqrs", longest: int = 3) -> pa.Table:
     rows = [" ".join(row) for size in range(1, longest + 1) for row in product(names, repeat=size)]
     return pa.table({"skills": rows, "row_id": np.arange(len(rows), dtype=np.uint64)})
@@ -134,17 +105,6 @@ def test_sequences_hold_out_a_share_of_those_of_one_size(size):
     assert set(built.severity[built.part == "ood_test"]) == {size}
 
 
-def test_sequences_whose_parts_training_lacks_are_refused():
-    table = pa.table({"skills": ["p", "q", "p q", "q p", "p p", "q z"], "row_id": np.arange(6, dtype=np.uint64)})
-    with pytest.raises(BadDefinition, match="no training row has 'z'"):
-        factors.sequences(table, field="skills", size=2, share=1.0, id_test=0, seed="s")
-
-
-def test_a_share_that_holds_nothing_out_is_refused():
-    with pytest.raises(BadDefinition, match="none would be held out"):
-        factors.sequences(skills(), field="skills", size=2, share=0.01, id_test=0, seed="s")
-
-
 def test_the_id_test_of_sequences_has_trained_ones_of_the_tested_size():
     table = pa.concat_tables([skills(longest=2)] * 3).drop_columns("row_id")
     table = table.append_column("row_id", pa.array(np.arange(table.num_rows, dtype=np.uint64)))
@@ -155,3 +115,27 @@ def test_the_id_test_of_sequences_has_trained_ones_of_the_tested_size():
     assert set(text[built.part == "id_test"]) <= set(text[built.part == "train"])
     with pytest.raises(BadDefinition, match="training can spare 24 rows of 2 words"):
         factors.sequences(table, field="skills", size=2, share=0.25, id_test=25, seed="s")
+
+
+LACKING = pa.table({"skills": ["p", "q", "p q", "q p", "p p", "q z"], "row_id": np.arange(6, dtype=np.uint64)})
+PAIR, THREE = ["a", "b"], ["a", "b", "c"]
+SEQUENCES = {"field": "skills", "size": 2, "id_test": 0, "seed": "s"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "table", "options", "told"),
+    [
+        (factors.combination, grid(3, 3), {"factors": PAIR, "values": [["a0"]]}, "1 values for the 2 factors"),
+        (factors.combination, grid(3, 3), {"factors": PAIR, "values": [["a0", "b9"]]}, "no row has"),
+        (factors.combination, grid(3, 3), {"factors": PAIR, "values": [["a0", f"b{i}"] for i in range(3)]}, "a = a0"),
+        (factors.diagonal, grid(2, 2, 2), {"factors": THREE}, "two factors"),
+        (factors.checkerboard, grid(2, 2, 2), {"factors": THREE}, "two factors"),
+        (factors.checkerboard, grid(2, 2), {"factors": ["a", "colour"]}, "colour"),
+        (factors.drawn, grid(3, 3), {"factors": PAIR, "share": 0.9, "seed": "s"}, "share = 0.9"),
+        (factors.sequences, LACKING, SEQUENCES | {"share": 1.0}, "no training row has 'z'"),
+        (factors.sequences, skills(), SEQUENCES | {"share": 0.01}, "none would be held out"),
+    ],
+)
+def test_what_cannot_be_held_out_is_refused(rule, table, options, told):
+    with pytest.raises((BadDefinition, UnknownName), match=told):
+        rule(table, **options)

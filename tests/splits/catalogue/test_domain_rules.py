@@ -1,17 +1,23 @@
-"""Rules of domain splits: held-out domains, time, published lists, languages of unequal size."""
+"""Rules of held-out domains, time, published lists, languages of unequal size, scaffolds and cells."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.errors import BadData, BadDefinition, UnknownName
+from farshift.core.errors import BadData, BadDefinition, MissingExtra, UnknownName
+from farshift.splits.catalogue import list_manifests
+from farshift.splits.rules import scaffold
 from farshift.splits.rules.domain import hold_out
 from farshift.splits.rules.language_imbalance import imbalance
 from farshift.splits.rules.published_list import of_numbers
-from farshift.splits.rules.time import cutoff
+from farshift.splits.rules.subpopulation import cells
+from farshift.splits.rules.time import cutoff, periods
+from hypothesis import given
+from hypothesis import strategies as st
 
 COUNTRIES = pa.table({"row_id": np.arange(5, dtype=np.uint64), "country": ["us", "cuba", "?", "us", "iran"]})
 
@@ -180,3 +186,127 @@ def test_an_imbalance_that_cannot_be_is_refused(changes, complaint):
 def test_a_meaning_that_is_not_said_in_the_language_it_is_drawn_for_is_refused():
     with pytest.raises(BadDefinition, match=r"of 4 meanings drawn for train exist in low"):
         said(sentences().slice(0, 41), id_test=5, ood_test=6)
+
+
+def test_the_largest_scaffolds_train_and_one_that_does_not_fit_goes_on():
+    # 100 rows: at most 80 train, at most 90 train or validate
+    assert scaffold.filled([50, 29, 8, 3, 1, 1, 1, 7], 0.8, 0.1).tolist() == [
+        "train", "train", "ood_val", "ood_val", "train", "ood_test", "ood_test", "ood_test",
+    ]  # fmt: skip
+
+
+def test_molecules_of_one_scaffold_stay_together_in_any_order(monkeypatch):
+    monkeypatch.setattr(scaffold, "_compute_scaffold", lambda smiles: smiles[0])
+    smiles = [letter + str(number) for letter, count in (("A", 8), ("B", 1), ("C", 1)) for number in range(count)]
+    result = scaffold.murcko(pa.table({"smiles": smiles}), field="smiles")
+    assert dict(zip(smiles, zip(result.part.tolist(), result.group.tolist(), strict=True), strict=True)) == {
+        **{f"A{number}": ("train", "0") for number in range(8)},
+        "B0": ("ood_val", "1"),
+        "C0": ("ood_test", "2"),
+    }
+    back = scaffold.murcko(pa.table({"smiles": smiles[::-1]}), field="smiles")
+    assert back.part.tolist() == result.part.tolist()[::-1]
+
+
+def test_scaffolds_need_rdkit_and_the_shipped_splits_do_not(monkeypatch):
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    with pytest.raises(MissingExtra, match=r"scaffolds of molecules .* 'farshift\[molecules\]'"):
+        scaffold.murcko(pa.table({"smiles": ["C"]}), field="smiles")
+    shipped = [item for item in list_manifests() if item.definition.rule == "scaffold/murcko"]
+    assert shipped
+    assert all(item.definition.ships_rows and (item.folder / "rows.parquet").exists() for item in shipped)
+    with pytest.raises(BadDefinition, match="shares of the rows, below 1 together"):
+        scaffold.murcko(pa.table({"smiles": ["C"]}), field="smiles", train=0.9, ood_val=0.1)
+
+
+def hours(count=1000):
+    return pa.table({"row_id": np.arange(count, dtype=np.uint64), "hour": np.arange(count)})
+
+
+def test_whole_periods_are_tested_and_later_ones_are_the_shift():
+    result = periods(hours(), field="hour", per=24, first=2, last=29, gap=1, id_test=0.25, id_val=0.1, seed="s")
+    period = np.arange(1000) // 24
+    parts = {number: set(result.part[period == number].tolist()) for number in range(42)}
+    assert all(len(names) == 1 for names in parts.values())
+    assert parts[0] == parts[1] == parts[30] == {""}
+    assert all(parts[number] == {"ood_test"} for number in range(31, 42))
+    named = [next(iter(parts[number])) for number in range(2, 30)]
+    assert (named.count("id_test"), named.count("id_val"), named.count("train")) == (7, 3, 18)
+    assert result.severity[period == 33].tolist() == [4] * 24
+    assert result.severity[period <= 29].max() == 0
+    assert result.group[25] == "1"
+
+
+def test_the_order_of_rows_does_not_matter():
+    table = hours()
+    order = np.random.default_rng(0).permutation(1000)
+    options = {"field": "hour", "per": 10, "last": 50, "id_test": 0.2, "seed": "s"}
+    assert periods(table.take(order), **options).part.tolist() == periods(table, **options).part[order].tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"per": 0, "last": 1}, "a period has at least one step"),
+        ({"per": 1, "last": 1, "id_test": 0.6, "id_val": 0.5}, "below 1 together"),
+        ({"per": 1, "last": 1, "first": 5}, "no row has hour in the periods"),
+    ],
+)
+def test_periods_that_cannot_be_are_refused(options, complaint):
+    with pytest.raises(BadDefinition, match=complaint):
+        periods(hours(), field="hour", **options)
+
+
+def table(count: int = 400) -> pa.Table:
+    number = np.arange(count)
+    colours = np.array(["red", "green"])[number // 2 % 2].tolist()
+    return pa.table({"row_id": number.astype(np.uint64), "label": number % 2, "colour": colours, "x": number // 8})
+
+
+def drawn(rows: pa.Table, train: dict[str, int], ood_test: dict[str, int], **more):
+    return cells(rows, label="label", attribute="colour", train=train, ood_test=ood_test, seed="s", **more)
+
+
+CELLS = ("0/green", "0/red", "1/green", "1/red")
+counts = st.fixed_dictionaries(dict.fromkeys(CELLS, st.integers(0, 50)))
+
+
+@given(counts, counts)
+def test_each_part_has_the_stated_number_of_rows_of_each_cell(train, ood_test):
+    result = drawn(table(), train, ood_test)
+    for part, expected in (("train", train), ("ood_test", ood_test)):
+        got = Counter(result.group[result.part == part].tolist())
+        assert got == {cell: count for cell, count in expected.items() if count}
+    assert set(result.group.tolist()) == set(CELLS)
+
+
+@given(counts, counts)
+def test_the_test_of_a_cell_is_the_same_whatever_trains(train, other):
+    test = dict.fromkeys(CELLS, 20)
+    first, second = drawn(table(), train, test), drawn(table(), other, test)
+    assert ((first.part == "ood_test") == (second.part == "ood_test")).all()
+
+
+def test_of_rows_that_are_alike_only_the_first_is_used():
+    rows = table()
+    result = drawn(rows, dict.fromkeys(CELLS, 30), dict.fromkeys(CELLS, 20), distinct=["label", "colour", "x"])
+    used = rows.filter(result.part != "")
+    alike = list(zip(used["label"].to_pylist(), used["colour"].to_pylist(), used["x"].to_pylist(), strict=True))
+    assert len(alike) == len(set(alike)) == 200
+    first = {}
+    for position, kind in enumerate(zip(*(rows[name].to_pylist() for name in ("label", "colour", "x")), strict=True)):
+        first.setdefault(kind, position)
+    assert set(used["row_id"].to_pylist()) <= set(first.values())
+
+
+@pytest.mark.parametrize(
+    ("train", "more", "error", "complaint"),
+    [
+        ({"0/red": 101}, {}, BadDefinition, "101 rows of the cell 0/red are needed, but there are 100"),
+        ({"0/blue": 1}, {}, UnknownName, "no cell named '0/blue'"),
+        ({"0/red": 1}, {"distinct": ["y"]}, UnknownName, "no field named 'y'"),
+    ],
+)
+def test_cells_that_there_are_not_enough_of_are_refused(train, more, error, complaint):
+    with pytest.raises(error, match=complaint):
+        drawn(table(), train, {}, **more)
