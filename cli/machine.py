@@ -82,6 +82,7 @@ _EXTRAS = {
     "hf": ("torch", "transformers", "tokenizers", "safetensors"),
     "llm": ("openai",),
     "hdf5": ("h5py",),
+    "excel": ("openpyxl",),
     "notebook": ("pandas",),
     "ray": ("ray",),
     "molecules": ("rdkit",),
