@@ -62,17 +62,19 @@ def gscan(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
     """gSCAN: commands in a grid world and the actions that execute them, in one JSON file with a list for each part
     (Ruis et al. 2020, arXiv 2003.05161).
 
-    Fields: `command` and `actions` (words separated by spaces), `situation` (the grid, as JSON) and `published` (one of
-    `parts`).
+    Fields: `command` and `actions` (words separated by spaces), `length` (the number of actions), `situation` (the
+    grid, as JSON) and `published` (one of `parts`).
     """
     archive = get_archive(files)
-    rows: dict[str, list[str]] = {name: [] for name in ("command", "actions", "situation", "published")}
+    rows: dict[str, list[Any]] = {name: [] for name in ("command", "actions", "length", "situation", "published")}
     with refuse_malformed(f"{archive.where}: {member} is not in gSCAN's format"):
         lists = parse_json(archive.read(member))["examples"]
         for part in parts:
             for example in lists[part]:
                 rows["command"].append(example["command"].replace(",", " "))
-                rows["actions"].append(example["target_commands"].replace(",", " "))
+                actions = example["target_commands"].split(",")
+                rows["actions"].append(" ".join(actions))
+                rows["length"].append(len(actions))
                 rows["situation"].append(json.dumps(example["situation"], sort_keys=True, separators=(",", ":")))
                 rows["published"].append(part)
     return pa.table(rows)

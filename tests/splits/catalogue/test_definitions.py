@@ -64,7 +64,7 @@ def test_a_definition_says_what_it_expects_where_its_data_are_and_under_which_li
         assert load_reader(distribution.reader)
 
 
-UNCOUNTED = {"acs_income_states", "acs_income_years", "gscan", "metashift", "nico", "sviro"}
+UNCOUNTED = {"acs_income_states", "acs_income_years", "metashift", "nico", "sviro"}
 UNCOUNTED |= {"terra_incognita", "wilds_py150"}
 """Sources of which docs/real-data.md says that nobody published a count of rows."""
 

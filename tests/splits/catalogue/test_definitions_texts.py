@@ -203,6 +203,7 @@ def test_pcfg_has_pairs_of_functions_that_training_never_shows(place, tmp_path):
     assert "0 of 1 groups of ood_test are in training" in split.manifest.audit()["why"]
 
 
+LONGER = "target_lengths"
 SKILLS = ["visual", "visual_easier", "situational_1", "situational_2", "contextual", "adverb_1", "adverb_2"]
 
 
@@ -224,6 +225,33 @@ def test_gscan_is_one_json_with_a_list_for_each_part(place, tmp_path, name):
     assert parts == {"train": 3, "id_val": 3, "id_test": 3, "ood_test": 3}
     assert values(split, "ood_test", "command")[0] == f"walk to a {name.split('/')[1]} 0"
     assert values(split, "train", "situation")[0] == '{"grid_size":6,"n":0}'
+
+
+def test_gscan_s_longer_sequences_are_longer_than_all_others(place, tmp_path):
+    def examples(part, actions):
+        return [
+            {"command": f"walk,to,{part},{n}", "target_commands": ",".join(["walk"] * actions), "situation": {"n": n}}
+            for n in range(3)
+        ]
+
+    lists = {part: examples(part, 4 if part == LONGER else 3) for part in ("train", "dev", "test", LONGER)}
+    files = {"target_length_split/dataset.txt": json.dumps({"examples": lists}).encode()}
+    data = laid(tmp_path / "data", {"target_length_split.zip": zipped(files)})
+    split, parts = pulled(twin("gscan_length/official", place), data)
+    assert parts == {"train": 3, "id_val": 3, "id_test": 3, "ood_test": 3}
+    assert values(split, "ood_test", "actions") == ["walk walk walk walk"] * 3
+    assert values(split, "ood_test", "length") == [4, 4, 4]
+
+
+def test_sentiment_of_a_later_year_is_lines_of_tweets_and_lines_of_labels(place, tmp_path):
+    files = {}
+    for part in ("train", "val", "test"):
+        files[f"sentiment/{part}_text.txt"] = "".join(f"Tweet {n} of {part} \u2028 day \n" for n in range(6)).encode()
+        files[f"sentiment/{part}_labels.txt"] = "".join(f"{n % 3}\n" for n in range(6)).encode()
+    split, parts = pulled(twin("tweeteval_sentiment/later", place), laid(tmp_path / "data", files))
+    assert parts == {"train": 6, "id_test": 6, "ood_test": 6}
+    assert values(split, "ood_test", "sentiment") == [0, 0, 1, 1, 2, 2]
+    assert "Tweet 0 of test \u2028 day" in values(split, "ood_test", "text")
 
 
 def test_math_has_a_file_for_each_problem(place, tmp_path):

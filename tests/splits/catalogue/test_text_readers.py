@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from farshift.core.errors import BadData, BadDefinition
 from farshift.loaders.acquire.archive_files import FolderFiles
+from farshift.loaders.readers import load_reader
 from farshift.loaders.readers.lines import conll
 from farshift.loaders.readers.table import read_table
 from farshift.splits.rules import noise_published
@@ -194,3 +197,28 @@ def test_lines_of_texts_and_of_labels_belong_together(laid):
     assert rows.to_pydict() == {"text": ["x\u2028y", "z"], "hateful": [1, 0]}
     with pytest.raises(BadData, match=r"a\.txt, line 2: hateful \(column 'label'\) is missing"):
         read_table(laid(**{"a.txt": "x\ny\n", "b.txt": "1\n"}), schema=schema, **options)
+
+
+PERSPECTIVES = {
+    "claims.json": [
+        {"cId": 3, "text": "Ban x", "perspectives": [{"pids": [7, 5], "stance_label_3": "UNDERMINE"}]},
+        {"cId": 1, "text": "Allow x", "perspectives": [{"pids": [5], "stance_label_3": "SUPPORT"}]},
+    ],
+    "pool.json": [{"pId": 5, "text": "x helps"}, {"pId": 7, "text": "x is fun"}],
+    "split.json": {"1": "train", "3": "dev"},
+}
+
+
+def test_each_perspective_of_a_cluster_has_the_cluster_s_stance_to_the_claim(laid):
+    options = {"claims": "claims.json", "pool": "pool.json", "parts": "split.json"}
+    read = load_reader("perspectives")
+    rows = read(laid(**{name: json.dumps(value) for name, value in PERSPECTIVES.items()}), **options)
+    assert rows.to_pydict() == {
+        "claim": ["Ban x", "Ban x", "Allow x"],
+        "perspective": ["x is fun", "x helps", "x helps"],
+        "supports": [0, 0, 1],
+        "origin": ["dev", "dev", "train"],
+    }
+    without = {**PERSPECTIVES, "pool.json": []}
+    with pytest.raises(BadData, match="are not in PERSPECTRUM's format: KeyError: 7"):
+        read(laid(**{name: json.dumps(value) for name, value in without.items()}), **options)
