@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, TrainingRows
 from ...benchmarks.model_inputs.rows import ModelRows
-from ...loaders.batching.encoded import EncodedFiles
+from ...loaders.batching.encoded import digest_contents
 from ..encoding.images import is_encoded
 from ..encoding.pixel_rows import PixelRows
 from ..encoding.token_rows import TokenRows
@@ -76,16 +76,13 @@ def digest_batch(batch: Columns) -> str:
     hasher = blake2b(digest_size=16)
     for name in sorted(batch):
         column: Any = batch[name]
-        if key := getattr(column, "key", ""):  # streamed: the rows are checked against this key when read
-            hasher.update(f"{name}/{key}/".encode())
+        key = getattr(column, "key", "")  # of unread files, by their contents; of streamed ones, by their manifest
+        column = column if key else np.asarray(column)
+        if key or is_encoded(column):
+            hasher.update(f"{name}/{key or digest_contents(iter(column))}/".encode())
             continue
-        column = column if isinstance(column, EncodedFiles) else np.asarray(column)
         hasher.update(f"{name}/{column.dtype}/{column.shape}/".encode())
-        if is_encoded(column):
-            for content in column:
-                hasher.update(len(content).to_bytes(8, "little"))
-                hasher.update(content)
-        elif column.dtype == object:
+        if column.dtype == object:
             hasher.update(json.dumps(column.tolist()).encode())
         else:
             hasher.update(np.ascontiguousarray(column).data)
