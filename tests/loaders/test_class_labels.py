@@ -104,7 +104,7 @@ def make_card(*configurations: object) -> dict:
         (make_card({"0": "world", "2": "sports"}), []),
         (make_card(None), []),
         ({"dataset_info": "none"}, []),
-        ({"license": "mit"}, []),
+        ({"language": "en"}, []),
         (None, []),
     ],
 )
