@@ -42,7 +42,8 @@ def read_sqlite(source: Input, options: TableOptions, select_columns: ColumnSele
                 database = sqlite3.connect(f"file:{quote(str(Path(name).absolute()))}?mode=ro&immutable=1", uri=True)
             else:
                 database = sqlite3.connect(":memory:")
-                size = len(content := file.read())
+                size = len(content := bytearray(file.read()))
+                content[18:20] = b"\1\1"  # no log is written ahead of a database in memory (fileformat2.html)
                 database.deserialize(content)
             with closing(database):
                 # A computed column has values that are not in the file.

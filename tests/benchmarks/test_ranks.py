@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from farshift.benchmarks.scoring.breakdown import compute_group_quantiles
 from farshift.benchmarks.statistics.clusters import estimate_mean_covariance
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
 from farshift.benchmarks.statistics.joint_covariance import (
@@ -27,7 +26,6 @@ from farshift.benchmarks.statistics.worst_group import estimate_worst_group
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
-from scipy.stats.mstats import mquantiles
 from simulation.ranks import report
 
 RNG = np.random.default_rng(7)
@@ -382,15 +380,3 @@ def test_clusters_within_groups_widen_and_groups_that_are_clusters_do_not():
 def test_groups_of_a_single_row_are_refused():
     with pytest.raises(ValueError, match="at least two rows"):
         estimate_worst_group(RowScores(np.ones((1, 3))), np.array([0, 0, 1]))
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.floats(0, 1))
-def test_quantiles_are_scipys_of_type_seven_and_turn_with_the_scale(values, share):
-    (result,) = compute_group_quantiles(values, (share,), "higher").values()
-    assert result == pytest.approx(mquantiles(values, [share], alphap=1, betap=1)[0], abs=2e-6)
-    (turned,) = compute_group_quantiles(-np.array(values), (share,), "lower").values()
-    assert turned == pytest.approx(-result, abs=2e-6)
-
-
-def test_the_worst_decile_of_a_loss_is_its_high_end():
-    assert compute_group_quantiles(np.arange(11.0), (0.1, 0.5), "lower") == {"0.1": 9.0, "0.5": 5.0}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import farshift as fs
 import pytest
 from farshift.core.errors import suggest_names
-from farshift.core.text import format_count
-from made_runs import ON
 from support import one_line_error
 
 KNOWN = ["cogs/depth", "cogs/length", "dominoes/complete", "geoquery/template", "scan/jump", "scan/length", "scan/mcd1"]
@@ -54,13 +51,3 @@ def test_the_name_of_a_source_is_answered_with_all_of_it(command, listed):
     output = one_line_error(command(*listed, "scan"))
     assert "named 'scan': choose from scan/addprim_jump, " in output
     assert f" more (all of them: farshift {listed[0]} list scan)" in output
-
-
-def test_one_is_singular_and_more_or_none_plural():
-    assert [format_count(number, "entry", "entries") for number in (0, 1, 2)] == ["0 entries", "1 entry", "2 entries"]
-    assert format_count(1000, "row") == "1,000 rows"
-
-
-def test_replicates_of_one_seed_are_over_one_seed(tmp_path):
-    run = fs.evaluate(lambda seed: lambda batch: batch["a"], on=ON, seeds=1, out=tmp_path / "run")
-    assert fs.replicates(run)["replicates"] == "1 seed"

@@ -68,6 +68,20 @@ def test_a_compressed_database_is_read_in_memory(home):
     assert read_rows(pin(home, files=["own.db.gz"])) == sorted(ROWS)
 
 
+def test_a_database_whose_last_rows_are_in_a_log_beside_it_is_refused_until_they_are_in_it(home):
+    writer = sqlite3.connect(write_database(home / "own.db", ROWS[:30]))
+    writer.execute("PRAGMA journal_mode = WAL")
+    writer.executemany("INSERT INTO reviews VALUES (?, ?, ?, NULL)", ROWS[30:])
+    writer.commit()
+    with pytest.raises(FarshiftError, match=r"own\.db: changes are still in own\.db-wal beside it, .* wal_checkpoint"):
+        pin(home, files=["own.db"])
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert read_rows(pin(home, files=["own.db"])) == sorted(ROWS)
+    writer.close()
+    (home / "own.db.gz").write_bytes(gzip.compress((home / "own.db").read_bytes()))
+    assert read_rows(pin(home, files=["own.db.gz"])) == sorted(ROWS)
+
+
 def test_a_table_of_several_is_chosen(home):
     write_database(home / "own.sqlite", tables=("reviews", 'odd "name"'))
     with pytest.raises(
