@@ -198,8 +198,13 @@ def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Pat
         paths = {path for pattern in data.files for path in find_files(pattern, beside)}
     except (BadDefinition, Unavailable) as error:
         raise replace_error_message(type(error), f"[data] {error}") from error
-    for path in sorted(paths):
-        _refuse_open_database(path)
+    # SQLite keeps the last rows in a log beside the file while a program writes to it.
+    logs = (Path(f"{path}{ending}") for path in sorted(paths) for ending in ("-wal", "-journal"))
+    if log := next((log for log in logs if log.is_file() and log.stat().st_size), None):
+        raise BadDefinition(
+            f"[data] changes of a database are still in {log.name}, which is not read: close what writes to it, then "
+            f"run sqlite3 {log.name.rpartition('-')[0]} 'PRAGMA wal_checkpoint(TRUNCATE)'"
+        )
     names = [path.name for path in paths]
     if twice := sorted(name for name in set(names) if names.count(name) > 1):
         raise BadDefinition(
@@ -207,16 +212,6 @@ def _pin_local_files(data: Data, beside: Path) -> tuple[list[FilePin], tuple[Pat
             'texts in folders are read by texts = "FOLDER/{topic}/{file}" instead of `files`'
         )
     return _pin_files(paths), tuple(sorted({path.parent for path in paths}))
-
-
-def _refuse_open_database(path: Path) -> None:
-    """Raise `BadDefinition` if rows of an SQLite database are in a log beside its file, which is not read."""
-    for log in (path.with_name(f"{path.name}{ending}") for ending in ("-wal", "-journal")):
-        if log.is_file() and log.stat().st_size:
-            raise BadDefinition(
-                f"[data] {path.name}: changes are still in {log.name} beside it, which is not read: close what writes "
-                f"to the database, then run sqlite3 {path.name} 'PRAGMA wal_checkpoint(TRUNCATE)'"
-            )
 
 
 def _pin_files(paths: Iterable[Path]) -> list[FilePin]:

@@ -81,23 +81,23 @@ def fuzz(cases: int, processes: int, out: Path, name: str = "1", only: int | Non
         preparing.join()
         for start in starts:
             worker = Worker(folder, name, start, stop, step)
-            running[worker.heard] = worker
+            running[worker.receiver] = worker
         try:
             while running:
                 ready = connection.wait(list(running), timeout=1)
-                for heard, worker in list(running.items()):
-                    failure = worker.listen(result, out) if heard in ready else worker.find_hang()
+                for receiver, worker in list(running.items()):
+                    failure = worker.listen(result, out) if receiver in ready else worker.find_hang()
                     if failure is None:
                         continue
                     worker.process.kill()
                     worker.process.join()
-                    del running[heard]
+                    del running[receiver]
                     if failure:
                         result.failures[worker.case] = failure
                         (out / f"failed-{worker.case}.txt").write_text(failure + "\n")
                         if worker.case + step < stop:
                             worker = Worker(folder, name, worker.case + step, stop, step)
-                            running[worker.heard] = worker
+                            running[worker.receiver] = worker
         finally:
             for worker in running.values():
                 worker.process.kill()
@@ -110,15 +110,15 @@ class Worker:
 
     def __init__(self, folder: str, name: str, start: int, stop: int, step: int) -> None:
         self.case, self.since = -1, math.inf
-        self.heard, told = get_context("spawn").Pipe(duplex=False)
-        self.process = get_context("spawn").Process(target=work, args=(told, folder, name, start, stop, step))
+        self.receiver, sender = get_context("spawn").Pipe(duplex=False)
+        self.process = get_context("spawn").Process(target=work, args=(sender, folder, name, start, stop, step))
         self.process.start()
-        told.close()
+        sender.close()
 
     def listen(self, found: Found, out: Path) -> str | None:
         """Take what the process says; if it ended, why it failed, or "" if it is done."""
         try:
-            message = self.heard.recv()
+            message = self.receiver.recv()
         except EOFError:
             self.process.join()
             if self.process.exitcode and self.case < 0:
@@ -153,7 +153,7 @@ def prepare(folder: str) -> None:
     made(Path(folder))
 
 
-def work(told: connection.Connection, folder: str, name: str, start: int, stop: int, step: int) -> None:
+def work(sender: connection.Connection, folder: str, name: str, start: int, stop: int, step: int) -> None:
     """Work through cases in this process, under its limit of memory: tell each before it begins, and how it fared."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     from fuzz.bases import made, opened
@@ -165,7 +165,7 @@ def work(told: connection.Connection, folder: str, name: str, start: int, stop: 
         look(base.packed())  # what is opened once is opened now
     for case in range(start, stop, step):
         layer, content = mutated(case, bases, name)
-        told.send(case)
+        sender.send(case)
         for _ in range(2):  # once more if slow, for a machine that is busy with other things is not a hang
             began = time.monotonic()
             outcome = outcome_of(look, content)
@@ -175,7 +175,7 @@ def work(told: connection.Connection, folder: str, name: str, start: int, stop: 
         else:
             outcome = f"FAILED\nhang: {spent:.1f} s, then {outcome}"
         kept = content if outcome.startswith(("FAILED", "reader-")) else None
-        told.send((layer, outcome, kept, spent, measure_peak_mib()))
+        sender.send((layer, outcome, kept, spent, measure_peak_mib()))
     look.end()
 
 
