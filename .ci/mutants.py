@@ -47,7 +47,10 @@ ROOMS = {
     "metrics": (["benchmarks/metrics"], ["tests/benchmarks/test_metrics_*.py"]),
     "validation": (
         ["leaderboard/validation"],
-        ["tests/leaderboard/test_validate*.py"],
+        [
+            f"tests/leaderboard/test_{name}.py"
+            for name in ("fuzz_submissions", "pack", "protocol_enforced", "submit_attacks", "validate*")
+        ],
     ),
 }
 """What is changed, and the tests that have to notice."""

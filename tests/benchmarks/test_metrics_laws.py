@@ -111,7 +111,9 @@ def test_a_lost_row_is_never_better_than_any_answer_to_it(measure, data):
         answered = giving(case, row, scores.argmax(), scores)
     else:
         answered = giving(case, row, data.draw(TEXTS if case.task.type == "sequence" else NUMBERS))
-    assert np.isnan(lost) or lost >= loss(measure, answered) - 1e-12
+    answered_loss = loss(measure, answered)
+    # A shape bias has no value where no answer decides for shape or texture; a lost row decides for texture.
+    assert np.isnan(lost) or np.isnan(answered_loss) or lost >= answered_loss - 1e-12
 
 
 def giving(case: Case, row: int, answer: object, scores: np.ndarray | None = None) -> Case:
