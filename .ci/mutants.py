@@ -122,6 +122,8 @@ def main() -> None:
         folder = copy_tree(room)
         # Makes the errors, finds which test runs which function, and ends since there is no such error to try.
         run_mutmut(folder, ["*.no_such_function"])
+        if "failed to collect stats" in (folder / "mutmut.log").read_text(errors="replace"):
+            sys.exit(f"{room}: a test fails without any error put in: see {folder / 'mutmut.log'}")
         names = sorted(read_results(folder), key=lambda name: hashlib.sha256(name.encode()).digest())[: options.sample]
         if not names:
             sys.exit(f"{room}: no error was made: see {folder / 'mutmut.log'}")
