@@ -80,7 +80,16 @@ def copy_tree(room: str) -> Path:
         "tool.mutmut": {
             "source_paths": ["farshift"],
             "only_mutate": [f"farshift/{name}/*" for name in code],
-            "pytest_add_cli_args": ["-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"],
+            "pytest_add_cli_args": [
+                "-m",
+                "not slow",
+                "-p",
+                "no:cacheprovider",
+                "-p",
+                "no:xdist",
+                "-k",
+                "not other_processes",
+            ],
             "pytest_add_cli_args_test_selection": paths,
             "track_dependencies": False,
             "use_git_change_detection": False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from ...core.errors import FarshiftError
@@ -22,19 +24,37 @@ def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
 
 def list_named_sizes() -> set[tuple[str, int]]:
     """Return name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
-    files = (path for folder in list_folders() for path in folder.rglob("*"))
-    return {(path.name, path.stat().st_size) for path in files if path.is_file()}
+    return {(path.name, size) for folder in list_folders() for path, size in _list_files(folder)}
 
 
 def find_file(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
     """Return the first file with this size and sha256 in the folders (files of the same name first), and the files with
-    this name but other content."""
+    this name but other content, unless it is the first's name too."""
     changed: list[Path] = []
     for folder in where:
-        files = sorted(path for path in folder.rglob("*") if path.is_file())
-        for path in sorted(files, key=lambda path: path.name != name):
-            if path.stat().st_size == size and compute_file_sha256(path) == digest:
-                return path, changed
-            if path.name == name:
-                changed.append(path)
+        # A source may have thousands of files: a folder is listed again only for a file that was not there.
+        for list_files in (_listings.get, _list_files):
+            files = list_files(folder) or []
+            of_name = [path for path, _ in files if path.name == name]
+            of_size = [path for path, length in files if length == size]
+            for path in sorted(of_size, key=lambda path: path.name != name):
+                if path.is_file() and path.stat().st_size == size and compute_file_sha256(path) == digest:
+                    return path, [] if path.name == name else changed + of_name
+        changed += of_name
     return None, changed
+
+
+_listings: dict[Path, list[tuple[Path, int]]] = {}
+"""Path and size of the files below each folder, as last listed by this process."""
+
+
+def _list_files(folder: Path) -> list[tuple[Path, int]]:
+    files = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                path = Path(root, name)
+                if path.is_file():
+                    files.append((path, path.stat().st_size))
+    _listings[folder] = sorted(files)
+    return _listings[folder]
