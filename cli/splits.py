@@ -239,6 +239,7 @@ def splits_audit(
     names: list[str] | None = None,
     all_: bool = False,
     write: bool = False,
+    encoder: str = "",
     mirror: list[Path] | None = None,
     json: bool = False,
 ) -> None:
@@ -249,13 +250,17 @@ def splits_audit(
 
     --all: Audit all frozen splits instead of SPLITs.
     --write: Replace the published audit of each split that has its claimed shift with the measured one.
+    --encoder MODEL: Measure also how well a linear model on the features of a pretrained one tells the domains and the
+        classes: for pictures, texts and sounds. MODEL as for farshift run; one split.
     """
     from ..loaders.freezing.verify import audit_each
     from ..splits.catalogue import find_manifest
 
     split_names = _resolve_names(names, all_)
     if len(split_names) == 1 and not write:
-        return _print_audit(split_names[0], mirror, json)
+        return _print_audit(split_names[0], encoder, mirror, json)
+    if encoder:
+        raise FarshiftError("--encoder measures one split, without --write: name it")
     with show_progress():
         audits = audit_each([find_manifest(name) for name in split_names], _check_folders(mirror), write)
     columns: Columns = {
@@ -268,12 +273,16 @@ def splits_audit(
     exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
 
 
-def _print_audit(name: str, mirror: list[Path] | None, json: bool) -> None:
+def _print_audit(name: str, encoder: str, mirror: list[Path] | None, json: bool) -> None:
     from ..loaders.freezing.verify import audit_again
     from .split_page import print_record
 
     with show_progress():
         audit, agrees = audit_again(name, _check_folders(mirror))
+        if encoder:
+            from ..baselines.encoding.encoder_probe import probe_split
+
+            audit["encoder"] = {"name": encoder} | probe_split(name, encoder, _check_folders(mirror))
     if json:
         emit_json(audit | {"agrees_with_published": agrees})
     else:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 import farshift as fs
 import tomli_w
@@ -16,6 +18,10 @@ from farshift.splits.catalogue import get_family, list_manifests
 from farshift.splits.manifest import Manifest
 from markdown_text import fill_prose, format_table, join_page
 from split_pages import group_grids
+
+
+PROBES = Path(__file__).parent / "encoder_probes.json"
+"""The `encoder` of `farshift splits audit SPLIT --encoder NAME --json` by split, as last measured."""
 
 
 def build_family_pages() -> dict[str, str]:
@@ -64,6 +70,12 @@ def _render_family(
           (("Severity", definition.severity), ("Groups", definition.group)) if axis),
         *(f"- Reference: {reference}" for reference in definition.references),
     ]  # fmt: skip
+    measured = json.loads(PROBES.read_text("utf-8"))
+    probes = [
+        (f"`{split}`", *(str(value) for value in measured[split].values()))
+        for split in (manifest.full_name for manifest in members)
+        if split in measured
+    ]
     parameters = tomli_w.dumps(definition.parameters).strip()
     return join_page(
         f"# {name}",
@@ -76,6 +88,11 @@ def _render_family(
         format_table(("split", "rows", "identity", "audit"), map(_format_split, members)),
         f"```sh\nfarshift splits pull {definition.name}\nfarshift splits show {definition.name}\n```",
         "`show` prints the whole [audit](../../audit.md) and example rows.",
+        "Linear models on the features of a pretrained network, from train to ood_test "
+        "(`farshift splits audit SPLIT --encoder NAME`; 1 is a perfect AUROC of the domain):"
+        if probes
+        else "",
+        format_table(("split", "network", "ID accuracy", "OOD accuracy", "AUROC of the domain"), probes),
         "## Benchmarks" if benchmarks else "",
         format_table(
             ("benchmark", "task", "metric", "best recorded baseline (quick): OOD"),

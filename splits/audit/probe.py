@@ -110,16 +110,25 @@ def fit_probes(rows: PartedRows) -> dict[str, float]:
     train, test = (rows.sample(name, ROWS) for name in ("train", "ood_test"))
     both = np.concatenate([train, test])
     inputs = compute_features(rows, both, _PROBE_COLUMNS)
-    half = draw_bits("probe", rows.row_ids[both]) % np.uint64(2) == 0
-    domain = np.arange(len(both)) >= len(train)
-    if inputs is None or any(not (half & side).any() or not (~half & side).any() for side in (domain, ~domain)):
+    labelled = encode_classes(rows)
+    label = labelled[0][both] if labelled is not None and len(labelled[1]) <= _PROBE_CLASSES else None
+    return (
+        {} if inputs is None else probe_features(inputs, rows.row_ids[both], np.arange(len(both)) >= len(train), label)
+    )
+
+
+def probe_features(
+    inputs: Matrix, row_ids: NDArray[np.uint64], domain: NDArray[np.bool_], label: Places | None
+) -> dict[str, float]:
+    """Return the measures of `fit_probes` for any features (n, d) of rows of train and, where `domain`, of ood_test.
+    `label` has a code for each row, or is None for rows without classes."""
+    half = draw_bits("probe", row_ids) % np.uint64(2) == 0
+    if any(not (half & side).any() or not (~half & side).any() for side in (domain, ~domain)):
         return {}
     tell = fit_ridge(inputs[half], domain[half, None].astype(np.float64))
     results = {"domain_auroc": round(auroc(tell(inputs[~half])[:, 0], domain[~half]), 3)}
-    labelled = encode_classes(rows)
-    if labelled is None or len(labelled[1]) > _PROBE_CLASSES:
+    if label is None:
         return results
-    label = labelled[0][both]
     fit = half & ~domain
     known = np.unique(label[fit])
     scores = fit_ridge(inputs[fit], (label[fit, None] == known).astype(np.float64))
