@@ -72,9 +72,13 @@ def _suggest_alternatives(task: Task) -> str:
 
 
 def find_networks_for(task: Task, images: bool = True) -> list[str]:
-    """The networks that can do a task, sorted; without those that start from pretrained weights. images: whether its
-    inputs are images, or other arrays of two or three axes."""
-    known = {name: path for name, path in find_plugin_files("networks").items() if name != "pretrained"}
+    """The networks that can do a task, sorted; without those that start from pretrained weights or read graphs. images:
+    whether its inputs are images, or other arrays of two or three axes."""
+    known = {
+        name: path
+        for name, path in find_plugin_files("networks").items()
+        if name != "pretrained" and not _reads(name, "graphs")
+    }
     return sorted(
         name
         for name, path in known.items()
@@ -84,8 +88,12 @@ def find_networks_for(task: Task, images: bool = True) -> list[str]:
 
 def reads_images(network: str) -> bool:
     """Whether a network reads images only: its file says `READS = "images"`."""
+    return _reads(network, "images")
+
+
+def _reads(network: str, kind: str) -> bool:
     try:
-        return bool(read_literal(find_named_file("network", "networks", network), "READS") == "images")
+        return bool(read_literal(find_named_file("network", "networks", network), "READS") == kind)
     except BadDefinition:  # no READS: any input
         return False
 

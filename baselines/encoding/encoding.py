@@ -92,13 +92,14 @@ SETTINGS: dict[str, Any] = {
 }
 """inputs: how columns are read. `auto`: an integer column that a classification task or its source declares a category
 is one, audio is read as a spectrogram (`log_mel.py`), anything else as numbers. `categories`, `numbers`: all columns
-so. For pretrained networks: `tokens`, a text by the tokenizer of the setting `weights`, or `sounds`, audio by its
-processor. buckets: the number of hash buckets for the words and pairs of words of a text. side: the side in pixels to
-which encoded images are resized; decoder: the file of `loaders/decoders/` that decodes them. scaled: divide numbers by
-the largest of training rows and standardise numeric targets; false leaves both unchanged, as some published settings
-require. All these apply to tasks whose answers are not texts. stretch: the maximum length of a decoded text, as a
-multiple of the longest in training in tokens, as its format writes it. format: a file of formats/; some read pieces
-and hint_range. augment: files of augmentations/, joined by `+`, each with its own settings."""
+so. `graphs`: the texts of one input are graphs, for networks of graphs. For pretrained networks: `tokens`, a text by
+the tokenizer of the setting `weights`, or `sounds`, audio by its processor. buckets: the number of hash buckets for the
+words and pairs of words of a text. side: the side in pixels to which encoded images are resized; decoder: the file of
+`loaders/decoders/` that decodes them. scaled: divide numbers by the largest of training rows and standardise numeric
+targets; false leaves both unchanged, as some published settings require. All these apply to tasks whose answers are not
+texts. stretch: the maximum length of a decoded text, as a multiple of the longest in training in tokens, as its format
+writes it. format: a file of formats/; some read pieces and hint_range. augment: files of augmentations/, joined by `+`,
+each with its own settings."""
 
 PAD, BOS, EOS, UNKNOWN = range(4)
 """Special token ids; a vocabulary's words follow."""
@@ -159,7 +160,7 @@ class RowEncoding:
     ) -> None:
         """pieces: how texts are split, as options of scikit-learn's `HashingVectorizer`. scaled: as in `SETTINGS`."""
         if how not in ("auto", "categories", "numbers"):
-            raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, tokens or sounds")
+            raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, graphs, tokens or sounds")
         self.task, self.how, self.side, self.by = task, how, side, by
         self.targets = make_targets(task, train, scaled)
         outputs = self.targets.outputs

@@ -25,6 +25,7 @@ from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
 from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
+from .graphs import GraphEncoding
 from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
 from .targets import make_targets
@@ -37,6 +38,8 @@ def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> 
         return TokenEncoding(task, train, str(settings.get("weights", "")))
     if task.type != "sequence" and settings["inputs"] == "sounds":
         return AudioEncoding(task, train, str(settings.get("weights", "")), float(settings.get("seconds", 0)))
+    if task.type != "sequence" and settings["inputs"] == "graphs":
+        return GraphEncoding(task, train)
     if task.type != "sequence" and settings["inputs"] == "auto" and is_audio_task(task, train):
         return SpectrogramEncoding(task, train)
     return make_encoding(task, train, settings)

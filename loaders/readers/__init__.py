@@ -29,7 +29,7 @@ FAMILIES = {
     "mathematics": (
         *("asdiv", "boxed_answers", "gsm8k", "gsm_plus", "gsm_symbolic", "math_problems", "word_problems"),
     ),
-    "networks": ("attributed_networks", "edge_lists", "musae"),
+    "networks": ("attributed_networks", "edge_lists", "labelled_graphs", "musae"),
     "parses": ("cfq", "geoquery", "gscan", "semantic_parses", "text_to_sql"),
     "questions": (
         "arc_annotated",

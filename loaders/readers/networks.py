@@ -1,4 +1,4 @@
-"""Networks as tables of nodes, with summaries of each node's neighbours."""
+"""Networks as tables of nodes, with summaries of each node's neighbours; sets of graphs as tables of graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from ...core.documents import read_json
 from ...core.errors import BadData
+from ..batching.graphs import format_graph, parse_graph
 from ._arrow_types import to_tensor_column
+from ._layout import get_only_file
 from .arrays import load_matlab
 
 Nodes = list[NDArray[np.int64]]
@@ -131,6 +133,34 @@ def edge_lists(files: dict[str, Path], *, graphs: dict[str, list[str]], field: s
         fields = _compute_structure(near) | {label: np.array([known[node] for node in index_of], np.int64)}
         tables.append(pa.table(fields | {field: [name] * len(index_of)}))
     return pa.concat_tables(tables)
+
+
+def labelled_graphs(files: dict[str, Path], *, classes: list[int]) -> pa.Table:
+    """A set of graphs with node labels, in the text format of Xu et al. 2019 (weihua916/powerful-gnns on GitHub).
+
+    A row for each graph of the only file, in its order. The first line has the number of graphs. A graph is a line with
+    its number of nodes and its class, and a line for each node: its label, its number of neighbours, and these.
+
+    Fields: `graph`, as `loaders/batching/graphs.py` writes it; `nodes` and `edges`, their numbers; `label`, the index
+    of the class in `classes`. An edge that one of its ends does not list is one all the same. Raises `BadData` if the
+    file has another format.
+    """
+    name, path = get_only_file("labelled_graphs", files)
+    lines = iter(path.read_text("utf-8").splitlines())
+    graphs, sizes, labels = [], [], []
+    try:
+        for _ in range(int(next(lines))):
+            nodes, label = map(int, next(lines).split())
+            own = [list(map(int, next(lines).split())) for _ in range(nodes)]
+            pairs = [(node, other) for node, row in enumerate(own) for other in row[2 : 2 + row[1]]]
+            graphs.append(format_graph([row[0] for row in own], pairs))
+            parse_graph(graphs[-1])
+            sizes.append(nodes)
+            labels.append(classes.index(label))
+    except (StopIteration, ValueError, IndexError) as error:
+        raise BadData(f"{name}: graph {len(graphs) + 1} is not in the format: {error}") from error
+    edges = np.array([graph.count("-") for graph in graphs], np.int64)
+    return pa.table({"graph": graphs, "nodes": np.array(sizes), "edges": edges, "label": np.array(labels)})
 
 
 def _read_pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:

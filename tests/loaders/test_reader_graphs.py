@@ -7,7 +7,7 @@ from itertools import combinations
 
 import pytest
 from farshift.core.errors import BadData
-from farshift.loaders.readers.networks import edge_lists, musae
+from farshift.loaders.readers.networks import edge_lists, labelled_graphs, musae
 
 SMALL = {
     "XX_edges.csv": "from,to\n0,1\n2,0\n",
@@ -95,3 +95,18 @@ def test_an_edge_of_an_unlabelled_node_and_a_line_of_words_are_refused(tmp_path)
     files = some(tmp_path, {"gondor.edgelist": "10 eleven\n", "labels.txt": "node label\n10 1\n"})
     with pytest.raises(BadData, match=r"gondor\.edgelist, line 1: '10 eleven' is not two whole numbers"):
         edge_lists(files, graphs=GRAPHS, field="network", label="activity")
+
+
+SET = "2\n3 2\n0 2 1 2\n4 0\n1 1 0\n1 0\n7 0\n"
+
+
+def test_a_set_of_graphs_is_a_row_each(tmp_path):
+    result = labelled_graphs(some(tmp_path, {"SET.txt": SET}), classes=[0, 2]).to_pydict()
+    # The second node lists no neighbour, but the first lists it.
+    assert result == {"graph": ["0 4 1;0-1 0-2", "7;"], "nodes": [3, 1], "edges": [2, 0], "label": [1, 0]}
+
+
+@pytest.mark.parametrize("text", [SET[:-4], SET.replace("3 2", "3 1"), SET.replace("2 1 2", "2 1 5"), "x\n"])
+def test_a_set_of_graphs_in_another_format_is_refused(tmp_path, text):
+    with pytest.raises(BadData, match=r"SET\.txt: graph \d is not in the format|is no graph"):
+        labelled_graphs(some(tmp_path, {"SET.txt": text}), classes=[0, 2])

@@ -323,7 +323,75 @@ def check_search(given: str, visited: list[str], answer: str) -> None:
         assert there == (untried[here].pop(0) if untried[here] else parent[here])
 
 
+def read_graph(given: str, directed: bool = False) -> tuple[list[str], str, dict[tuple[str, str], int]]:
+    names, *source, listed = given.split(" | ")
+    edges: dict[tuple[str, str], int] = {}
+    for edge in listed.split(" , ") if listed != "." else []:
+        a, b, *weight = edge.split()
+        edges[a, b] = int(*weight or "1")
+        if not directed:
+            edges[b, a] = edges[a, b]
+    return names.split(), source[0] if source else "", edges
+
+
+def check_shortest_paths(given: str, steps: list[str], answer: str) -> None:
+    """Step t has the length of the shortest walk of at most t edges, from among all walks of t - 1 edges and one."""
+    names, source, edges = read_graph(given)
+    best, before = {source: 0}, {source: source}
+    for step in steps:
+        words = step.split()
+        for name in names:
+            if name not in best:
+                assert words.pop(0) == "."
+            else:
+                assert (words.pop(0), int(words.pop(0))) == (before[name], best[name])
+        walks = [(best[a] + weight, a, b) for (a, b), weight in edges.items() if a in best]
+        last = dict(best)
+        for length, a, b in sorted(walks, key=lambda walk: (walk[0], int(walk[1]))):
+            if length < best.get(b, length + 1):
+                best[b], before[b] = length, a
+    assert best == last
+    assert answer.split() == [before.get(name, name) for name in names]
+
+
+def check_breadth_first(given: str, steps: list[str], answer: str) -> None:
+    names, source, edges = read_graph(given)
+    rounds = {source: 0}
+    for number in range(1, len(names)):
+        near = {b for a, b in edges if rounds.get(a) == number - 1}
+        rounds |= dict.fromkeys(near - rounds.keys(), number)
+    before = {
+        b: min((a for a in names if (a, b) in edges and rounds[a] == at - 1), key=int) for b, at in rounds.items() if at
+    }
+    assert answer.split() == [before.get(name, name) for name in names]
+    for number, step in enumerate(steps):
+        assert step.split() == [before.get(name, name) if rounds.get(name, 99) <= number else "." for name in names]
+    assert len(steps) == 1 + max(rounds.values())
+
+
+def check_depth_first(given: str, steps: list[str], answer: str) -> None:
+    names, _, edges = read_graph(given, directed=True)
+    before: dict[str, str] = {}
+    moves: list[str] = []
+
+    def visit(node: str, above: str) -> None:
+        before[node] = above
+        moves.append(f"down {node}")
+        for other in names:
+            if (node, other) in edges and other not in before:
+                visit(other, node)
+        moves.append(f"up {node}")
+
+    for name in names:
+        if name not in before:
+            visit(name, name)
+    assert (steps, answer.split()) == (moves, [before[name] for name in names])
+
+
 TRACES = {
+    "graph_algorithms/bfs": (check_breadth_first, TRACED),
+    "graph_algorithms/bellman_ford": (check_shortest_paths, TRACED),
+    "graph_algorithms/dfs": (check_depth_first, TRACED),
     "traces_linear/register_machine": (check_register_machine, TRACED),
     "traces_linear/digit_product": (check_product, TRACED),
     "traces_linear/interval_schedule": (check_schedule, (1, 2, 5, 9)),
@@ -525,6 +593,7 @@ REFUSED = [
     ("chomsky_context_sensitive/binary_addition", 2, {}, "at least 3 characters"),
     ("traces_branching/tree_search", 1, {"trace": True}, "the target is not the root"),
     ("traces_branching/inorder_traversal", 101, {"trace": True}, "there are 100 labels"),
+    ("graph_algorithms/bfs", 101, {"trace": True}, "graphs have 2 to 100 nodes"),
     ("strings/copy_distinct", 11, {"symbols": 10}, "there are 1"),
     ("strings/count", 11, {"symbols": 10}, "there are 1"),
     ("arithmetic/addition_hinted", 10, {"hints": 10}, "there are 1"),

@@ -10,6 +10,7 @@ import pytest
 from farshift.core.errors import BadData, BadDefinition, UnknownName
 from farshift.splits.rules import phrases, published
 from farshift.splits.rules.held_out_pairs import corner, words
+from farshift.splits.rules.length import size_shift
 from farshift.splits.rules.severity_buckets import threshold
 from hypothesis import given
 from hypothesis import strategies as st
@@ -203,3 +204,19 @@ def test_a_list_that_does_not_fit_the_rows_is_refused(listed, line, error, compl
 def test_a_list_that_no_file_holds_is_refused(listed):
     with pytest.raises(BadDefinition, match=r"names the file c\.txt, but `files` has a\.txt, b\.txt"):
         published.texts(TABLE, field="text", parts={"c.txt": "train"}, pattern="(?P<row>.+)", files=listed)
+
+
+@given(sizes=st.lists(st.integers(1, 40), min_size=10, max_size=60))
+def test_the_smallest_half_trains_and_the_largest_tenth_is_tested(sizes):
+    ranked = sorted(sizes)
+    small, large = ranked[len(sizes) // 2], ranked[int(0.9 * len(sizes))]
+    options = {"field": "size", "train_share": 0.5, "test_share": 0.1, "id_test": 2, "seed": "s"}
+    if small == large:
+        with pytest.raises(BadDefinition, match="give smaller shares"):
+            size_shift(table(size=sizes), **options)
+        return
+    built = size_shift(table(size=sizes), **options)
+    assert [part in ("train", "id_test") for part in parts(built)] == [size <= small for size in sizes]
+    assert [part == "ood_test" for part in parts(built)] == [size >= large for size in sizes]
+    assert parts(built).count("id_test") == 2
+    assert built.severity.tolist() == sizes

@@ -1,0 +1,64 @@
+"""What graph networks share: a batch of graphs as node vectors and dense adjacency matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelError
+from ..encoding.encoding import PAD, Sizes
+from ..layers.dropout import Dropout
+from ..layers.embedding import Embedding
+from ..layers.linear import Linear
+
+_CELLS = 1 << 24
+"""The most entries of the adjacency matrices of a batch in evaluation."""
+
+
+class GraphNetwork(nn.Module):
+    """A class of graphs, from node vectors after some layers, whose sum or mean is classified. A subclass has
+    `pass_messages`, and says how wide its features are."""
+
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any], features: int) -> None:
+        super().__init__()
+        if not (sizes.source and sizes.numbers):
+            raise ModelError("this network reads graphs: set inputs = 'graphs' (for one input that is a graph)")
+        self.hidden, self.width = settings["width"], features
+        self.read = Embedding(sizes.source, self.hidden, padding=PAD)
+        self.dropout = Dropout(settings["dropout"])
+        self.head = Linear(features, sizes.outputs)
+
+    def pass_messages(self, states: Tensor, adjacency: Tensor, present: Tensor) -> Tensor:
+        """Node vectors (K, n, N, hidden), adjacency matrices with 1 on the diagonal of each node (K, n, N, N), and 1
+        for each node (K, n, N, 1), to features of the graphs (K, n, width)."""
+        raise NotImplementedError
+
+    def embed(self, nodes: Tensor, edges: Tensor) -> Tensor:
+        """Node ids (K, n, N) and edges (K, n, E, 2) to each node's vector and its row of the adjacency matrix, side by
+        side, (K, n, N, hidden + N). The diagonal of the matrix is 1 for nodes and 0 for padding."""
+        states: Tensor = self.read(nodes)
+        adjacency = torch.diag_embed((nodes != PAD).to(states.dtype))
+        ends = edges.long()
+        positions = ends[..., 0] * nodes.shape[-1] + ends[..., 1]
+        # Edges that pad are 0-0, whose entry is 1 in any case.
+        directed = adjacency.flatten(-2).scatter(-1, positions, 1.0).view_as(adjacency)
+        return torch.cat([states, torch.maximum(directed, directed.mT)], dim=-1)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Output of `embed` to features (K, n, width)."""
+        states, adjacency = x[..., : self.hidden], x[..., self.hidden :]
+        present = adjacency.diagonal(dim1=-2, dim2=-1)[..., None]
+        dropped: Tensor = self.dropout(self.pass_messages(states, adjacency, present))
+        return dropped
+
+    def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
+        """Node ids (K, n, N) and edges (K, n, E, 2) to logits (K, n, classes)."""
+        logits: Tensor = self.head(self.encode(self.embed(nodes, edges)))
+        return logits
+
+    def rows_at_once(self, nodes: Tensor, edges: Tensor) -> int:
+        """Rows in a batch in evaluation: fewer for large graphs."""
+        return max(1, _CELLS // nodes.shape[-1] ** 2)
