@@ -97,5 +97,5 @@ def choose_largest(scores: list[Tensor], pruned: Tensor) -> list[Tensor]:
     joint = torch.cat([score.flatten(1) for score in scores], dim=1)
     count = (pruned.reshape(len(joint), -1)[:, :1].double() * joint.shape[1] + 1e-9).long()
     rank = joint.argsort(dim=1, stable=True).argsort(dim=1)
-    masks = (rank >= count).to(joint.dtype).split([score[0].numel() for score in scores], dim=1)
+    masks = torch.split((rank >= count).to(joint.dtype), [score[0].numel() for score in scores], dim=1)
     return [mask.view_as(score) for mask, score in zip(masks, scores, strict=True)]

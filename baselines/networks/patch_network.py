@@ -45,6 +45,7 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Numbers (K, n, patches x length) to outputs (K, n, 2)."""
-        against, towards = self.encode(self.embed(categories, numbers)).unflatten(-1, (2, -1)).mean(-1).unbind(-1)
+        features = self.encode(self.embed(categories, numbers))
+        against, towards = (half.mean(-1) for half in features.chunk(2, dim=-1))
         f = towards - against
         return torch.stack([(1 - f) / 2, (1 + f) / 2], dim=-1)
