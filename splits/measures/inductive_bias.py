@@ -64,4 +64,17 @@ def compute_bits(bias: Reals, covariance: Reals, target: float) -> float:
     scale = (half - np.sqrt(max(half**2 - mean * eighth, 0.0))) / mean
     scale = float(np.clip(scale, half / (2 * mean), half / mean))
     freedom, off = max(2 * mean - half / scale, 1e-9) / scale, max(half / scale - mean, 0.0) / scale
-    return float(-ncx2.logcdf(target, freedom, off, scale=scale) / np.log(2))
+    bits = float(-ncx2.logcdf(target, freedom, off, scale=scale) / np.log(2))
+    return bits if np.isfinite(bits) else _approximate_tail(target / scale, freedom, off)
+
+
+def _approximate_tail(x: float, freedom: float, off: float) -> float:
+    """The bits of a tail too thin for float64: z^2 / 2 nats, z by Sankaran's approximation (Biometrika 1963) of the
+    non-central chi-squared by a power of a normal number, as in the released code."""
+    mean, twice, thrice = freedom + off, freedom + 2 * off, freedom + 3 * off
+    h = 1 - 2 / 3 * mean * thrice / twice**2
+    p = twice / mean**2
+    m = (h - 1) * (1 - 3 * h)
+    centre = 1 + h * p * (h - 1 - (2 - h) * m * p / 2)
+    z = ((x / mean) ** h - centre) / (h * np.sqrt(2 * p) * (1 + m * p / 2))
+    return float(z**2 / 2 / np.log(2))

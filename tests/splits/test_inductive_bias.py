@@ -54,3 +54,11 @@ def test_a_lower_target_error_needs_more_bits():
     bits = [compute_bits(np.full(5, 0.5), 0.2 * np.eye(5), target) for target in (1.0, 0.5, 0.1, 0.01)]
     assert bits == sorted(bits)
     assert bits[0] < 0.1
+
+
+def test_a_tail_too_thin_for_a_float_still_has_finite_bits_that_grow():
+    far = [compute_bits(np.full(50, bias), 0.01 * np.eye(50), 0.1) for bias in (2.0, 3.0, 6.0)]
+    # Of equal rows with a bias the nearest point of the ball decides: about m (bias - sqrt(target))^2 / (2 s^2) nats.
+    assert far == sorted(far)
+    nats = [50 * (bias - 0.1**0.5) ** 2 / 0.02 for bias in (2.0, 3.0, 6.0)]
+    assert np.array(far) * np.log(2) == pytest.approx(nats, rel=0.5)
