@@ -19,6 +19,7 @@ from ...loaders.split import open_split
 from ...splits.catalogue import find_manifest
 from ...splits.measures.coverage import count_rows_to_cover, find_covered
 from ...splits.measures.divergence import measure_divergence
+from ...splits.measures.inductive_bias import compute_bits, condition_process
 
 Matrix = NDArray[np.float64]
 Predict = Callable[[Matrix], NDArray[np.float64]]
@@ -70,6 +71,24 @@ def _fit_logistic(x: Matrix, y: Matrix) -> Predict:
     centre, spread = x.mean(axis=0), x.std(axis=0)
     model = LogisticRegression(C=1e6, max_iter=10_000).fit((x - centre) / spread, y)
     return lambda queries: np.asarray(model.predict((queries - centre) / spread))
+
+
+def inductive_bias(
+    split: str, part: str, field: str, inputs: list[int], beyond: list[int], rows: int, error: float
+) -> float:
+    """The bits of inductive bias that a mean squared error of at most `error` on the first `rows` rows of a part
+    requires of functions that are right on the first `rows` of training (Boopathy et al. 2024): of the numbers of a
+    field at the positions `inputs`, standardised, all if none are given, to classes 0 and 1 as -1 and 1, with an RBF
+    kernel of width 1. With positions in `beyond`, less the bits that these require alone."""
+
+    def compute(positions: list[int]) -> float:
+        (x, y), (queries, truth) = (_load_rows(split, part_name, field, positions) for part_name in ("train", part))
+        x, y, queries, truth = x[:rows], y[:rows], queries[:rows], truth[:rows]
+        centre, spread = x.mean(axis=0), x.std(axis=0)
+        mean, covariance = condition_process((x - centre) / spread, 2 * y - 1, (queries - centre) / spread, width=1.0)
+        return compute_bits(mean - (2 * truth - 1), covariance, error)
+
+    return compute(inputs) - (compute(beyond) if beyond else 0.0)
 
 
 def noise_rate(split: str) -> float:
@@ -175,6 +194,7 @@ MEASURES: dict[str, Callable[..., Value]] = {
         coverage,
         digest,
         growth_of_rows_to_cover,
+        inductive_bias,
         least_squares_error,
         logistic_accuracy,
         longest,

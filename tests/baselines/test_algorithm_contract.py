@@ -39,6 +39,7 @@ MLP = {"width": 6, "batch_size": 8}
 RESNET = {"widths": [2, 3], "batch_size": 8}
 CATEGORIES = Sizes(3, categories=(4, 3), numbers=2)
 PAIRS = Sizes(5, categories=(5, 5))
+WINDOWS = Sizes(1, numbers=6)
 
 NETWORKS: dict[str, tuple[str, Sizes | None, dict[str, Any]]] = {
     **dict.fromkeys(("batch_norm_adaptation", "cotta", "eata", "memo", "sar", "tent"), ("resnet", IMAGES, RESNET)),
@@ -53,6 +54,7 @@ NETWORKS: dict[str, tuple[str, Sizes | None, dict[str, Any]]] = {
         {"width": 6, "blocks": 1, "iterations": 4, "batch_size": 4, "optimiser": "sgd"},
     ),
     "meta_compositional": ("lstm", None, {"width": 8, "batch_size": 4, "optimiser": "sgd"}),
+    "step_by_step": ("mlp", WINDOWS, MLP),
     "re_ranking": ("lstm", None, {"width": 8, "batch_size": 4}),
     "curriculum": ("lstm", None, {"width": 8, "batch_size": 4}),
 }
@@ -87,6 +89,7 @@ SMALL = (
         "skills/pairs",
         "prefix_sums/32_to_64",
         "interventions/held_out",
+        "bayes_nets/pairs",
         "spam_assassin/hard_ham",
     ),
 )
@@ -114,7 +117,7 @@ def data_of(name: str) -> tuple[str, Data, Sizes]:
         return "classification", data, sizes or Sizes(3, numbers=5)
     numbers = data.target.double() - 1
     held_out = {part: replace(some, target=some.target.double() - 1) for part, some in data.held_out.items()}
-    return "regression", replace(data, target=numbers, held_out=held_out), Sizes(1, numbers=5)
+    return "regression", replace(data, target=numbers, held_out=held_out), sizes or Sizes(1, numbers=5)
 
 
 def training_of(name: str, each: list[dict[str, Any]], names: tuple[str, ...] = NAMES, **more: Any) -> Training:
