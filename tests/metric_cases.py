@@ -67,6 +67,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "worst_group_squared_regret": {"by": ["place"], "of": ["one", "two"], "without": ["two, Other"]},
     "demographic_parity_difference": {"by": ["place"], "without": ["Other"]},
     "equalised_odds_difference": {"by": ["place"]},
+    "counterfactual_flip_rate": {"person": "place"},
     "domain_detection_accuracy": {"by": ["place"]},
     "token_type_accuracy": {"types": "types", "count": ["class", "method"]},
     "shape_bias": {"against": "one"},

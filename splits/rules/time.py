@@ -10,7 +10,7 @@ from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import parse_moment, read_numeric_column, read_time_column
-from ._conditions import draw_id_test
+from ._conditions import Conditions, draw_id_test, match_conditions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +46,8 @@ def periods(
     last: int,
     first: int = 0,
     gap: int = 0,
+    tests: int = 0,
+    trains: Conditions | None = None,
     id_test: float = 0.0,
     id_val: float = 0.0,
     seed: str = "",
@@ -53,8 +55,11 @@ def periods(
     """Train on some periods of time, test on later ones. `field` counts steps (integers: hours, rows of a stream), of
     which `per` are a period; period 0 begins at 0. Periods from `first` to `last` train, except the shares `id_test`
     and `id_val` of them, drawn by `seed` as complete periods, so that no test row has neighbours of the same day in
-    training. Periods more than `gap` after `last` are `ood_test`, all others are dropped. Severity counts the periods
-    since `last`, and each period is a group.
+    training. Periods more than `gap` after `last` are `ood_test`, or only the first `tests` of them; all others are
+    dropped. Severity counts the periods since `last`, and each period is a group.
+
+    With `tests` = 1, the splits for `last` = t, t + 1, .. are evolving domain generalisation: train on periods up to t,
+    test on the next.
 
     Parameters:
         field: the integer field with the step.
@@ -62,11 +67,16 @@ def periods(
         last: the last period that trains.
         first: the first period that trains.
         gap: the number of periods after `last` that are dropped.
+        tests: the number of periods that are tested, 0 for all.
+        trains: conditions that rows of `train` and `id_val` must meet (others are dropped).
         id_test: the share of the training periods in `id_test`, from 0 to 1.
         id_val: the share of the training periods in `id_val`.
     """
-    if per < 1 or gap < 0:
-        raise BadDefinition(f"per = {per}, gap = {gap}: a period has at least one step, and a gap is no less than 0")
+    if per < 1 or min(gap, tests) < 0:
+        raise BadDefinition(
+            f"per = {per}, gap = {gap}, tests = {tests}: a period has at least one step, and gap and tests are no less "
+            "than 0"
+        )
     if min(id_val, id_test) < 0 or id_val + id_test >= 1:
         raise BadDefinition(f"id_val = {id_val}, id_test = {id_test}: shares of the training periods, below 1 together")
     period = np.floor_divide(read_numeric_column(table, field), per).astype(np.int64)
@@ -75,13 +85,16 @@ def periods(
         raise BadDefinition(f"no row has {field} in the periods {first}..{last} of {per}")
     order = known[draw_permutation(seed, known.astype(np.uint64))]
     tested, chosen = round(id_test * len(known)), round(id_val * len(known))
-    part = np.where(period > last + gap, "ood_test", "")
+    end = last + gap + tests if tests else period.max()
+    part = np.where((period > last + gap) & (period <= end), "ood_test", "")
     for name, part_periods in {
         "id_test": order[:tested],
         "id_val": order[tested : tested + chosen],
         "train": order[tested + chosen :],
     }.items():
         part[np.isin(period, part_periods)] = name
+    if trains:
+        part[np.isin(part, ["train", "id_val"]) & ~match_conditions(table, trains)] = ""
     return Assignment(part=part, severity=np.maximum(period - last, 0), group=period.astype(np.str_))
 
 

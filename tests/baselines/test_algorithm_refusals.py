@@ -45,6 +45,8 @@ OUT_OF_RANGE: list[tuple[str, Own, str]] = [
     ("batch_norm_adaptation", {"prior": -1.0}, "prior = -1 of batch_norm_adaptation"),
     ("curriculum", {}, "use self-taught"),
     ("curriculum", {"difficulty": "self-taught", "teacher_percent": 0}, "leave the teacher no step"),
+    ("task_stream", {"batch_size": 0}, "task_stream chooses the rows of batches"),
+    ("task_stream", {"rehearsed": 1.0}, "setting rehearsed of task_stream: use 0 or more, below 1"),
     ("weak_to_strong", {"batch_size": 0}, "set batch_size above 0"),
     ("weak_to_strong", {"teacher_weights": "./somewhere"}, "add --fine-tune"),
     ("weak_to_strong", {"teacher_rows_percent": 0}, "both need at least one"),

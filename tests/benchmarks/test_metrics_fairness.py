@@ -77,3 +77,14 @@ def test_a_constant_and_one_group_say_nothing():
 def test_a_class_that_the_task_lacks_is_named():
     with pytest.raises(FarshiftError, match="positive = 2, and the task has the classes 0 to 1"):
         by_hand(positive=2)
+
+
+@given(classified())
+def test_people_whose_predictions_differ_are_counted_one_by_one(case: Case) -> None:
+    given_to: dict[str, list[int]] = {}
+    for person, prediction in zip(case.columns["place"], case.settled.prediction.tolist(), strict=True):
+        given_to.setdefault(str(person), []).append(prediction)
+    several = [given for given in given_to.values() if len(given) > 1]
+    flipped = [len(set(given)) > 1 or -1 in given for given in several]
+    value = case.value(find_metric("counterfactual_flip_rate", options={"person": "place"}))
+    assert value == pytest.approx(np.mean(flipped) if several else np.nan, nan_ok=True)

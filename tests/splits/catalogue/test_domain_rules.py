@@ -237,6 +237,17 @@ def test_whole_periods_are_tested_and_later_ones_are_the_shift():
     assert result.group[25] == "1"
 
 
+def test_a_chain_tests_the_next_period_alone_and_trains_on_observed_rows():
+    table = hours(100).append_column("form", pa.array(["observed", "counterfactual"] * 50))
+    for last in range(1, 9):
+        part = periods(table, field="hour", per=10, last=last, tests=1, trains={"form": ["observed"]}).part
+        hour = np.arange(100)
+        assert (part == np.select([hour < 10 * last + 10, hour < 10 * last + 20], ["train", "ood_test"], "")).sum() == (
+            100 - 5 * (last + 1)
+        )
+        assert set(part[(hour < 10 * last + 10) & (hour % 2 == 1)].tolist()) == {""}
+
+
 def test_the_order_of_rows_does_not_matter():
     table = hours()
     order = np.random.default_rng(0).permutation(1000)
