@@ -53,7 +53,9 @@ def diagnose_stack(
         return [{} for _ in range(len(stack))]
     from ._subject import Subject, sample_rows
 
-    subject = Subject(stack, sample_rows(data, benchmark, ROWS), task)
+    held_out = data.held_out.get("id_val")
+    validation = None if held_out is None else sample_rows(held_out, benchmark, ROWS)
+    subject = Subject(stack, sample_rows(data, benchmark, ROWS), task, validation)
     results: list[dict[str, float | str]] = [{"diagnostic_rows": len(subject)} for _ in range(len(stack))]
     for name in names:
         plugin = load_module(FOLDER, name, "diagnostic")

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..encoding.encoding import PAD
 from ..replicas.rng import draw_permutations, make_keys
@@ -28,12 +28,12 @@ class Subject:
     """K trained replicas and the n rows on which they are diagnosed. Everything runs in evaluation mode (dropout and
     the like are off), on copies of the replicas."""
 
-    def __init__(self, stack: ReplicaStack, data: Data, task: str) -> None:
+    def __init__(self, stack: ReplicaStack, data: Data, task: str, validation: Data | None = None) -> None:
         """data: the rows, whose labels all replicas share; each has the same weight here. task: `classification` or
-        `sequence`."""
+        `sequence`. validation: rows of the training distribution that were not trained on, if there are any."""
         self.stack = stack.only(range(len(stack)))
         self.stack.network.eval()
-        self.data, self.task = data, task
+        self.data, self.task, self.validation = data, task, validation
 
     def __len__(self) -> int:
         """How many rows, n."""
@@ -81,6 +81,47 @@ class Subject:
                 real = (self.target[some] != PAD)[None, ..., None].to(states.dtype)
                 pieces.append((states * real).sum(2) / real.sum(2).clamp(min=1))
         return torch.cat(pieces, dim=1)
+
+    @cached_property
+    def layers(self) -> list[Tensor]:
+        """What each hidden layer passes on, the features last: the input of each layer with weights but the first, each
+        (K, n, width) float64. `NotApplicable` if there is none."""
+        return self.compute_layers(self.data)
+
+    @torch.no_grad()
+    def compute_layers(self, data: Data) -> list[Tensor]:
+        """The same for other rows."""
+        network = self.stack.network
+        if self.task != "classification" or not hasattr(network, "encode"):
+            raise NotApplicable("its networks return no features")
+        inputs = [x.expand(self.replicas, *x.shape) for x in data.inputs]
+        read: dict[nn.Module, Tensor] = {}
+
+        def keep(module: nn.Module, given: tuple[Any, ...]) -> None:
+            if given and isinstance(given[0], Tensor) and given[0].shape[:2] == (self.replicas, len(data)):
+                read[module] = given[0].flatten(2).double()
+
+        weighted = [m for m in network.modules() if any(p.ndim > 2 for p in m.parameters(recurse=False))]
+        hooks = [module.register_forward_pre_hook(keep) for module in weighted]
+        try:
+            network(*inputs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        if len(read) < 2:
+            raise NotApplicable("its networks have no hidden layer")
+        return list(read.values())[1:]
+
+    @torch.no_grad()
+    def logits(self) -> Tensor:
+        """The logits of each row with the current weights, (K, n, classes) float64. `NotApplicable` if predictions
+        are not the logits of a network."""
+        algorithm = self.stack.algorithm
+        if algorithm.adapts or not algorithm.gives_logits:
+            raise NotApplicable("its predictions are not the logits of a network")
+        return algorithm.logits(
+            self.stack.network, *(x.expand(self.replicas, *x.shape) for x in self.data.inputs)
+        ).double()
 
     def losses(self, stack: ReplicaStack, rows: Tensor) -> Tensor:
         """The losses (C, m) of a replica stack of C on rows (C, m), given by index.

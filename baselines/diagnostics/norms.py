@@ -50,12 +50,7 @@ def measure(subject: Subject) -> dict[str, Tensor]:
 
 def _compute_margins(subject: Subject) -> Tensor:
     """The margin of each row, (K, n) float64."""
-    algorithm = subject.stack.algorithm
-    if algorithm.adapts or not algorithm.gives_logits:
-        raise NotApplicable("its predictions are not the logits of a network")
-    with torch.no_grad():
-        inputs = (x.expand(subject.replicas, *x.shape) for x in subject.data.inputs)
-        logits = algorithm.logits(subject.stack.network, *inputs).double()
+    logits = subject.logits()
     own = subject.classes.expand(subject.replicas, -1)[..., None]
     others = logits.scatter(2, own, -torch.inf).amax(2)
     return logits.gather(2, own)[..., 0] - others

@@ -7,6 +7,10 @@ elementwise over all trained parameters, with the mean loss over the rows. Andri
 their normalisation of logits; the worst case is Kwon et al.'s, equation 3. The maximum is not known: `worst` is the
 best that projected gradient ascent finds from the first-order solution, and 0 where it finds none, so it is a lower
 bound.
+
+`layer_1`, .. are the average sharpness if the weights of one layer only are perturbed, and `layer_most` that of the
+sharpest layer. Runs of `wise-ft` with equal seeds and other values of `alpha` are points of one path from early to last
+weights, along which both can be compared.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ..algorithms.lines import find_parameter_depths
 from ..replicas.rng import derive_stream, draw_normal
 from ..training.losses import compute_gradients
 from ._subject import Subject
@@ -21,7 +26,8 @@ from ._subject import Subject
 CITATION = (
     "Andriushchenko, Croce, Müller, Hein and Flammarion, A Modern Look at the Relationship between Sharpness and "
     "Generalization, ICML 2023 (arXiv:2302.07011); Kwon, Kim, Park and Choi, ASAM: Adaptive Sharpness-Aware "
-    "Minimization for Scale-Invariant Learning of Deep Neural Networks, ICML 2021 (arXiv:2102.11600)"
+    "Minimization for Scale-Invariant Learning of Deep Neural Networks, ICML 2021 (arXiv:2102.11600); by layer: In "
+    "Search of the Successful Interpolation: On the Role of Sharpness in CLIP Generalization (arXiv:2410.16476)"
 )
 TASKS = ("classification", "sequence")
 SIGMA, DRAWS = 0.1, 20
@@ -33,12 +39,19 @@ STRIDE = 0.2
 
 
 def measure(subject: Subject) -> dict[str, Tensor]:
-    """average and worst, each (K,), in nats (or squared error)."""
+    """average, worst, layer_1, .. and layer_most, each (K,), in nats (or squared error)."""
     weights = [parameter.detach().clone() for parameter in subject.parameters]
     with torch.no_grad():
         base_loss = subject.mean_loss().double()
+    parameters = zip(find_parameter_depths(subject.stack.network), subject.stack.network.parameters(), strict=True)
+    depths = [depth for depth, parameter in parameters if parameter.requires_grad]
     values = {
-        "average": _compute_average(subject, weights) - base_loss,
+        f"layer_{number}": _compute_average(subject, weights, [depth == own for own in depths]) - base_loss
+        for number, depth in enumerate(sorted(set(depths)), start=1)
+    }
+    values |= {
+        "layer_most": torch.stack(list(values.values())).amax(0),
+        "average": _compute_average(subject, weights, [True] * len(weights)) - base_loss,
         "worst": _compute_worst(subject, weights, base_loss),
     }
     _move_parameters(subject, weights, [torch.zeros_like(weight) for weight in weights])
@@ -53,13 +66,13 @@ def _move_parameters(subject: Subject, weights: list[Tensor], shares: list[Tenso
 
 
 @torch.no_grad()
-def _compute_average(subject: Subject, weights: list[Tensor]) -> Tensor:
-    """The mean loss (K,) over random moves."""
+def _compute_average(subject: Subject, weights: list[Tensor], moved: list[bool]) -> Tensor:
+    """The mean loss (K,) over random moves of those weights that are `moved`."""
     total = torch.zeros(subject.replicas, dtype=torch.float64, device=weights[0].device)
     for draw in range(DRAWS):
         keys = derive_stream(subject.stack.keys, "sharpness", draw)
         shares = [
-            SIGMA * draw_normal(derive_stream(keys, "weight", index), weight.shape[1:], weight.dtype)
+            SIGMA * moved[index] * draw_normal(derive_stream(keys, "weight", index), weight.shape[1:], weight.dtype)
             for index, weight in enumerate(weights)
         ]
         _move_parameters(subject, weights, shares)
