@@ -30,10 +30,7 @@ def iterate_coco_images(document: Any, name: str) -> Iterator[tuple[int, dict[st
                 x, y, width, height = map(float, annotation["bbox"])
                 if not (math.isfinite(x + y + width + height) and min(width, height) >= 0):
                     raise BadData(f"{name}, annotation {index}: {annotation['bbox']} is not x, y, width, height")
-                corners = [
-                    f"{side:.0f}" if side.is_integer() else str(np.float32(side))
-                    for side in (x, y, x + width, y + height)
-                ]
+                corners = format_corners(x, y, width, height)
                 own = [str(number[annotation["category_id"]])] if len(number) > 1 else []
                 boxes[annotation["image_id"]].append(" ".join(corners + own))
         if len(number) > 1:
@@ -42,3 +39,9 @@ def iterate_coco_images(document: Any, name: str) -> Iterator[tuple[int, dict[st
             yield index, {**image, "boxes": ";".join(boxes[image["id"]])}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadData(f"{name}: not a COCO file: {type(error).__name__}: {error}") from error
+
+
+def format_corners(x: float, y: float, width: float, height: float) -> list[str]:
+    """Format a box's corners x0, y0, x1 and y1; whole numbers without decimals."""
+    sides = (x, y, x + width, y + height)
+    return [f"{side:.0f}" if side.is_integer() else str(np.float32(side)) for side in sides]

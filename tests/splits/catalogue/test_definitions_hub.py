@@ -1,0 +1,109 @@
+"""Definitions over data sets of the Hub with nested columns, made small in their layouts and pulled by the real client."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from farshift.core.errors import BadData
+from farshift.core.plugins import PACKAGE
+from farshift.loaders.readers import records
+from hub_rows import send_clients_to
+from hub_server import REPOSITORY
+from hub_server import serving as hub_serving
+from twins import picture, pulled, twin, values
+
+
+def omega(path, number):
+    messages = [{"role": "user", "content": f"{path}: what is half of {number}?"}]
+    return {"id": f"{number}", "setting_key": "s", "messages": messages, "ground_truth": f"\\frac{{{number}}}{{2}}"}
+
+
+def cows(path, number):
+    boxes = [[1.0, 2.0, 3.0, 4.0], [0.5, 0.0, 2.0, 1.0]][: number % 3]
+    return {
+        "image": {"bytes": picture(number + 50 * ("test" in path)), "path": "a.png"},
+        "annotations": {"id": list(range(len(boxes))), "bbox": boxes},
+    }
+
+
+def science(path, number):
+    labels = ["1", "2", "3", "4"] if number % 2 else ["A", "B", "C"]
+    choices = {"label": labels, "text": [f"text {label}" for label in labels]}
+    return {
+        "question": f"question {number}",
+        "choices": choices,
+        "answerKey": labels[number % 3],
+        "rating_quantile": number / 400,
+    }
+
+
+SETS = {
+    "omega_transformative/official": (omega, {"train": 30, "ood_test": 20}, {}),
+    "omega_explorative/official": (omega, {"train": 12, "id_test": 8, "ood_test": 8}, {}),
+    "omega_compositional/official": (omega, {"train": 6, "ood_test": 4}, {}),
+    "colo_a1_t2s/official": (cows, {"train": 6, "ood_test": 4}, {}),
+    "colo_a2_s2t/official": (cows, {"train": 6, "ood_test": 4}, {}),
+    "colo_b_light/official": (cows, {"train": 6, "ood_test": 4}, {}),
+    "easy2hard_arc/easier_half": (science, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+}
+
+
+@pytest.fixture
+def small(place, monkeypatch, tmp_path):
+    """Pull the small twin of a definition from a server that speaks the Hub's protocol."""
+
+    def pull(name):
+        make, parts, parameters = SETS[name]
+        source = tomllib.loads((PACKAGE / f"loaders/sources/{name.split('/')[0]}.toml").read_text("utf-8"))
+        mirrors, files = {}, {}
+        for pin in source["distributions"][0]["files"]:
+            (mirror,) = pin["mirrors"]
+            path = mirror["file"].replace("*", "00000-of-00001")
+            count = 400 if make is science else 6 if "train" in path else 4
+            buffer = io.BytesIO()
+            pq.write_table(pa.Table.from_pylist([make(path, number) for number in range(count)]), buffer)
+            files[path] = buffer.getvalue()
+            mirrors[pin["name"]] = [mirror | {"repo": REPOSITORY}]
+        with hub_serving() as hub:
+            send_clients_to(hub, monkeypatch, tmp_path / "hub")
+            hub.commit(files)
+            split, got = pulled(twin(name, place, mirrors=mirrors, parameters=parameters))
+        assert got == parts
+        return split
+
+    return pull
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_definition_is_pulled_into_its_published_parts(small, name):
+    assert small(name).source.definition.licence
+
+
+def test_omega_has_the_first_message_as_problem_and_names_each_setting(small):
+    split = small("omega_transformative/official")
+    assert len(set(values(split, "ood_test", "setting"))) == 5
+    assert "trans_de_moivre/test-00000-of-00001.parquet: what is half of 3?" in values(split, "ood_test", "problem")
+    assert set(values(split, "ood_test", "answer")) == {f"\\frac{{{number}}}{{2}}" for number in range(4)}
+
+
+def test_boxes_are_corners_and_options_are_lettered(small):
+    split = small("colo_a1_t2s/official")
+    assert values(split, "ood_test", "boxes") == ["", "", "1 2 4 6", "1 2 4 6;0.5 0 2.5 1"]
+    split = small("easy2hard_arc/easier_half")
+    part = split.part("ood_test").numpy(["question", "options", "answer"])
+    rows = dict(zip(part["question"].tolist(), zip(part["options"], part["answer"], strict=True), strict=True))
+    assert rows["question 301"] == ("A. text 1\nB. text 2\nC. text 3\nD. text 4", 1)
+    assert rows["question 302"] == ("A. text A\nB. text B\nC. text C", 2)
+
+
+def test_lists_of_structs_are_read_as_structs_of_lists_and_a_row_without_a_field_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"objects": [[{"bbox": [0.0, 0.0, 2.0, 2.0]}], []], "answer": ["b", "c"]}), path)
+    (table,) = records.read({"a": path}, columns={"answer": "answer"}, boxes={"boxes": "objects.bbox"})
+    assert table["boxes"].to_pylist() == ["0 0 2 2", ""]
+    with pytest.raises(BadData, match=r"a, row 1: no text: KeyError: 'other'"):
+        list(records.read({"a": path}, columns={"text": "other"}))
