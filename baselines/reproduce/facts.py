@@ -19,6 +19,7 @@ from ...loaders.split import open_split
 from ...splits.catalogue import find_manifest
 from ...splits.measures.coverage import count_rows_to_cover, find_covered
 from ...splits.measures.divergence import measure_divergence
+from ...splits.measures.invariance import measure_broken_share
 
 Matrix = NDArray[np.float64]
 Predict = Callable[[Matrix], NDArray[np.float64]]
@@ -70,6 +71,21 @@ def _fit_logistic(x: Matrix, y: Matrix) -> Predict:
     centre, spread = x.mean(axis=0), x.std(axis=0)
     model = LogisticRegression(C=1e6, max_iter=10_000).fit((x - centre) / spread, y)
     return lambda queries: np.asarray(model.predict((queries - centre) / spread))
+
+
+def broken_invariance(split: str, environments: int, part: str, field: str, epsilon: float) -> float:
+    """The share of a part's groups in which a set of inputs is not epsilon-invariant, on average over the sets that are
+    so in the first `environments` training groups, in the order of their names' numbers (Parulekar et al. 2023)."""
+    train, test = (_group_environments(open_split(split).part(name), field) for name in ("train", part))
+    return measure_broken_share(train[:environments], test, epsilon)
+
+
+def _group_environments(part: Part, field: str) -> list[tuple[Matrix, Matrix]]:
+    """A field's numbers and the labels of each group, by the number in which its name ends."""
+    groups = np.asarray(part.arrow(["group"])["group"].to_pylist(), np.str_)
+    x, labels = np.asarray(part.numpy([field])[field], np.float64), np.asarray(part.true_labels(), np.float64)
+    names = sorted(set(groups.tolist()), key=lambda name: int(name.split()[-1]))
+    return [(x[groups == name], labels[groups == name]) for name in names]
 
 
 def noise_rate(split: str) -> float:
@@ -172,6 +188,7 @@ def _read_texts(part: Part, fields: str) -> list[list[str]]:
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
+        broken_invariance,
         coverage,
         digest,
         growth_of_rows_to_cover,
