@@ -71,15 +71,15 @@ def more(task: Task, rows: Columns, settings: Mapping[str, Any]) -> More:
         begin[own[0]] = 0
         for copy in range(copies):
             name = {word: 1 + (begin[word] + copy) % copies for word in own}
-            renamed = {word: _make_name(word, number, known) for word, number in name.items()}
-            answer = {pairs[word]: _make_name(pairs[word], number, known) for word, number in name.items()}
+            renamed = {word: make_name(word, number, known) for word, number in name.items()}
+            answer = {pairs[word]: make_name(pairs[word], number, known) for word, number in name.items()}
             columns[field].append(" ".join(renamed.get(word, word) for word in read))
             columns[task.label].append(" ".join(answer.get(word, word) for word in written))
             parents.append(index)
     return columns, parents
 
 
-def _make_name(word: str, number: int, known: set[str]) -> str:
+def make_name(word: str, number: int, known: set[str]) -> str:
     """A primitive's new name with this number, different from all existing words."""
     name = f"{word}_{number}"
     while name in known:

@@ -20,6 +20,7 @@ from ...splits.catalogue import find_manifest
 from ...splits.measures.coverage import count_rows_to_cover, find_covered
 from ...splits.measures.divergence import measure_divergence
 from ...splits.measures.inductive_bias import compute_bits, condition_process
+from ...splits.measures.invariance import measure_broken_share
 
 Matrix = NDArray[np.float64]
 Predict = Callable[[Matrix], NDArray[np.float64]]
@@ -89,6 +90,21 @@ def inductive_bias(
         return compute_bits(mean - (2 * truth - 1), covariance, error)
 
     return compute(inputs) - (compute(beyond) if beyond else 0.0)
+
+
+def broken_invariance(split: str, environments: int, part: str, field: str, epsilon: float) -> float:
+    """The share of a part's groups in which a set of inputs is not epsilon-invariant, on average over the sets that are
+    so in the first `environments` training groups, in the order of their names' numbers (Parulekar et al. 2023)."""
+    train, test = (_group_environments(open_split(split).part(name), field) for name in ("train", part))
+    return measure_broken_share(train[:environments], test, epsilon)
+
+
+def _group_environments(part: Part, field: str) -> list[tuple[Matrix, Matrix]]:
+    """A field's numbers and the labels of each group, by the number in which its name ends."""
+    groups = np.asarray(part.arrow(["group"])["group"].to_pylist(), np.str_)
+    x, labels = np.asarray(part.numpy([field])[field], np.float64), np.asarray(part.true_labels(), np.float64)
+    names = sorted(set(groups.tolist()), key=lambda name: int(name.split()[-1]))
+    return [(x[groups == name], labels[groups == name]) for name in names]
 
 
 def noise_rate(split: str) -> float:
@@ -191,6 +207,7 @@ def _read_texts(part: Part, fields: str) -> list[list[str]]:
 MEASURES: dict[str, Callable[..., Value]] = {
     function.__name__: function
     for function in (
+        broken_invariance,
         coverage,
         digest,
         growth_of_rows_to_cover,

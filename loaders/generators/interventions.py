@@ -8,6 +8,9 @@ in training. The variables are in causal order, with the target Y in the middle:
 
 An intervention on X_j sets shift_j and scale_j (soft; the equation stays), or also removes its causes (hard). There is
 no intervention on Y, so its regression on its causes is the same in all environments, and that on its effects is not.
+
+A family of interventions has parameters instead of one intervention, and its environments are drawn: which variables,
+how many at once, and the shift and the scale of each environment.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...core.draws import UNIT, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import select_words
+from ._rows import make_counters, select_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,11 +40,16 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
     """`rows` rows of each environment (`environment`, its name; `on`, the inputs X1 .. X8 that it intervenes on, by
     number; `shift` and `scale` of their noise; `hard`: whether their causes are removed).
 
-    Columns: `inputs` (float32[8]: X1 .. X8 without Y), `target` (float64), `environment`.
+    With `draws` and `sites`, an entry is a family of `draws` environments, each on `sites` of the inputs in `on`: these
+    are drawn, and `shift` and `scale` are drawn uniformly between the two numbers given.
+
+    Columns: `inputs` (float32[8]: X1 .. X8 without Y), `target` (float64), `environment` and `family` (the entry).
     """
     import pyarrow as pa
 
     matrix = draw_weights(seed)
+    families = [str(entry["environment"]) for entry in environments for _ in range(entry.get("draws", 1))]
+    environments = [environment for entry in environments for environment in _draw_interventions(seed, entry)]
     blocks = [
         _draw_environment(f"{seed}/{environment.get('environment', '')}", matrix, **environment)
         for environment in environments
@@ -54,8 +62,35 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
             "inputs": pa.FixedSizeListArray.from_arrays(pa.array(inputs.ravel()), CAUSES + EFFECTS),
             "target": every[:, TARGET],
             "environment": select_words([str(environment["environment"]) for environment in environments], which),
+            "family": select_words(families, which),
         }
     )
+
+
+def _draw_interventions(seed: str, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """Draw the environments of a family, named by its name and a number; an entry without `draws` is one itself."""
+    if "draws" not in entry:
+        return [entry]
+    name, draws, on = entry["environment"], entry["draws"], entry["on"]
+    if not 0 < entry["sites"] <= len(on):
+        raise BadDefinition(f"interventions: {name}: sites = {entry['sites']}: use 1 to {len(on)}, the inputs of `on`")
+    rank = draw_uniform(f"{seed}/{name}/sites", make_counters(draws * len(on))).reshape(draws, -1)
+    chosen = np.sort(np.argsort(rank, axis=1, kind="stable")[:, : entry["sites"]], axis=1)
+    between = {
+        key: low + (high - low) * draw_uniform(f"{seed}/{name}/{key}", make_counters(draws))
+        for key, (low, high) in (("shift", entry["shift"]), ("scale", entry["scale"]))
+    }
+    return [
+        {
+            "environment": f"{name} {number + 1}",
+            "rows": entry["rows"],
+            "on": [on[index] for index in chosen[number]],
+            "shift": between["shift"][number],
+            "scale": between["scale"][number],
+            "hard": entry["hard"],
+        }
+        for number in range(draws)
+    ]
 
 
 def draw_weights(seed: str) -> Matrix:

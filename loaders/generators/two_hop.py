@@ -26,7 +26,8 @@ SEED_MAKES = "its facts"
 def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share: float) -> pa.Table:
     """All facts and all compositions. Columns: `question` ("e3 r7", or "e3 r7 r1"), `answer` ("e9"), `hops` (1 or 2),
     `facts` ("id", or "ood" for out-of-distribution facts and their compositions), `bridge` (the entity in between; ""
-    for a fact)."""
+    for a fact), `steps` (bridge and answer, "e4 e9"; the answer for a fact: the chain of thought of Yao et al. 2025,
+    arXiv 2502.04667)."""
     import pyarrow as pa
 
     if not 0 < out_degree <= relations:
@@ -54,14 +55,15 @@ def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share
         ),
     ]
     answers = np.concatenate([tail, tail[second]])
+    bridge = select_words(entity, tail[first])
+    steps = [select_words(entity, tail), join_columns(bridge, select_words(entity, tail[second]))]
     return pa.table(
         {
             "question": pa.chunked_array(question),
             "answer": select_words(entity, answers),
             "hops": np.repeat([1, 2], [facts, len(first)]),
             "facts": select_words(["id", "ood"], np.concatenate([is_ood, is_ood[first]]).astype(np.int64)),
-            "bridge": pa.chunked_array(
-                [select_words([""], np.zeros(facts, np.int64)), select_words(entity, tail[first])]
-            ),
+            "bridge": pa.chunked_array([select_words([""], np.zeros(facts, np.int64)), bridge]),
+            "steps": pa.chunked_array(steps),
         }
     )

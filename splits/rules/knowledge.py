@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import draw_permutation
+from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
 from ..assignment import Assignment
 from ..measures.words import read_numeric_column, read_text_column
@@ -19,7 +19,17 @@ Flags = NDArray[np.bool_]
 
 
 def inferred(
-    table: pa.Table, *, hops: str, facts: str, phi: float, id_test: int, ood_test: int, seed: str
+    table: pa.Table,
+    *,
+    hops: str,
+    facts: str,
+    phi: float,
+    id_test: int,
+    ood_test: int,
+    seed: str,
+    label: str = "",
+    wrong: float = 0.0,
+    wrong_words: list[int] | None = None,
 ) -> Assignment:
     """Train on every fact, and on `phi` inferences for each in-distribution fact; test on inferences from facts that
     occur in no training inference (Wang et al. 2024, arXiv 2405.15071).
@@ -29,12 +39,19 @@ def inferred(
     at most `ood_test` of the out-of-distribution inferences. The group is the type of a row; training inferences may
     use a "fact in use", but never a "fact set apart".
 
+    Wrong steps, as Yao et al. 2025 (arXiv 2502.04667) train on: in a share `wrong` of the training inferences, each of
+    the words `wrong_words` of `label` is another last word of a label, drawn uniformly (there from all, the true one
+    included). Rows that are wrong at one rate are wrong at a higher one too.
+
     Parameters:
         hops: the field that is 1 for a fact and 2 for an inference.
         facts: the field that is `id` or `ood` for a row's facts.
         phi: the number of training inferences for each in-distribution fact.
         id_test: the number of in-distribution inferences in `id_test`.
         ood_test: the largest number of out-of-distribution inferences in `ood_test`.
+        label: the field that has wrong steps; none by default.
+        wrong: the share of training inferences with wrong steps, from 0 to 1.
+        wrong_words: the positions of the words of the label that are wrong in them, counted from 0.
     """
     inference = read_numeric_column(table, hops) > 1
     apart = np.asarray(read_text_column(table, facts).to_pylist(), np.str_) == "ood"
@@ -56,7 +73,34 @@ def inferred(
         np.where(apart, "inference from facts set apart", "inference from facts in use"),
         np.where(apart, "fact set apart", "fact in use"),
     )
-    return Assignment(part=part, group=group)
+    if not label:
+        return Assignment(part=part, group=group)
+    if not (0 <= wrong <= 1 and wrong_words):
+        raise BadDefinition(
+            f"wrong = {wrong}, wrong_words = {wrong_words}: use a share from 0 to 1, and some positions"
+        )
+    changed = inside[id_test : id_test + train_count]
+    changed = changed[draw_permutation(f"{seed}/wrong", ids[changed])[: round(wrong * train_count)]]
+    return Assignment(part=part, group=group, label=_replace_words(table, label, changed, wrong_words, seed))
+
+
+def _replace_words(
+    table: pa.Table, label: str, changed: NDArray[np.int64], words: list[int], seed: str
+) -> np.ma.MaskedArray[Any, Any]:
+    """Return a label override: in the rows `changed`, each of these words is another last word of the labels."""
+    texts = np.array(read_text_column(table, label).to_pylist(), object)
+    choices = sorted({text.split()[-1] for text in texts})
+    numbers = {word: index for index, word in enumerate(choices)}
+    ids = table["row_id"].to_numpy()[changed]
+    moves = [1 + draw_below(f"{seed}/wrong word {word}", ids, len(choices) - 1) for word in words]
+    for row, *offsets in zip(changed.tolist(), *moves, strict=True):
+        steps = texts[row].split()
+        for word, offset in zip(words, offsets, strict=True):
+            steps[word] = choices[(numbers[steps[word]] + int(offset)) % len(choices)]
+        texts[row] = " ".join(steps)
+    unchanged = np.ones(len(texts), bool)
+    unchanged[changed] = False
+    return np.ma.MaskedArray(texts, mask=unchanged)
 
 
 def coverage(

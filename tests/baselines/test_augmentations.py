@@ -384,3 +384,18 @@ def test_how_a_recipe_is_run_otherwise_stands_on_the_run_card(tmp_path: Path) ->
     plain = run_baseline("cnn", "shapes/diagonal", out=tmp_path / "plain", **spent)
     assert "recipe" not in plain.card.model.extra
     assert plain.card.model.extra["code"] != run.card.model.extra["code"]
+
+
+def test_aug_zero_repeats_each_row_in_words_that_no_other_copy_has() -> None:
+    rows = {"command": np.array([a for a, _ in SCAN], object), "actions": np.array([b for _, b in SCAN], object)}
+    task = Task(type="sequence", inputs=("command",), label="actions")
+    added = grown(task, rows, augment="aug_zero", copies=2)
+    originals = [pair for pair in SCAN for _ in range(2)]
+    for copy in (0, 1):
+        renamed: dict[str, str] = {}
+        for old, new in zip(originals[copy::2], added[copy::2], strict=True):
+            for before, after in zip(" ".join(old).split(), " ".join(new).split(), strict=True):
+                assert renamed.setdefault(before, after) == after != before
+        assert len(set(renamed.values())) == len(renamed)
+    first, second = ({word for pair in added[copy::2] for text in pair for word in text.split()} for copy in (0, 1))
+    assert not first & second and not (first | second) & {word for pair in SCAN for t in pair for word in t.split()}

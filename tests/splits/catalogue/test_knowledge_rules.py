@@ -83,3 +83,45 @@ def test_coverage_refuses_more_rows_than_are_covered():
         knowledge.coverage(table, train_rows=1700, **COVER)
     with pytest.raises(BadDefinition, match="test_rows = 400"):
         knowledge.coverage(table, train_rows=500, **COVER | {"test_rows": 400})
+
+
+def build_with_wrong_steps(**parameters):
+    table = with_ids(two_hop.rows(**GRAPH))
+    rule = {"hops": "hops", "facts": "facts", "phi": 3.0, "id_test": 50, "ood_test": 30, "seed": "s"}
+    return table.to_pylist(), knowledge.inferred(table, **rule, label="steps", **parameters)
+
+
+def test_the_steps_of_a_composition_are_the_answers_of_its_two_facts():
+    table = two_hop.rows(**GRAPH)
+    facts = {row["question"]: row["answer"] for row in table.to_pylist() if row["hops"] == 1}
+    for row in table.to_pylist():
+        if row["hops"] == 2:
+            head, first, second = row["question"].split()
+            bridge = facts[f"{head} {first}"]
+            assert row["steps"] == f"{bridge} {facts[f'{bridge} {second}']}"
+        else:
+            assert row["steps"] == row["answer"]
+
+
+@pytest.mark.parametrize("words", [[0], [1], [0, 1]])
+def test_exactly_the_stated_share_of_trained_compositions_has_the_stated_steps_wrong(words):
+    rows, built = build_with_wrong_steps(wrong=0.4, wrong_words=words)
+    changed = np.flatnonzero(~np.ma.getmaskarray(built.label))
+    trained = {i for i, row in enumerate(rows) if row["hops"] == 2 and built.part[i] == "train"}
+    assert set(changed) < trained and len(changed) == round(0.4 * len(trained))
+    for i in changed:
+        pairs = list(zip(rows[i]["steps"].split(), built.label[i].split(), strict=True))
+        assert [place for place, (true, written) in enumerate(pairs) if true != written] == words
+
+
+def test_wrong_steps_leave_the_parts_alone_and_stay_wrong_at_a_higher_rate():
+    (_, few), (_, many) = (build_with_wrong_steps(wrong=rate, wrong_words=[0]) for rate in (0.2, 0.4))
+    assert (few.part == many.part).all()
+    assert set(np.flatnonzero(~few.label.mask)) < set(np.flatnonzero(~many.label.mask))
+    assert all(few.label[i] == many.label[i] for i in np.flatnonzero(~few.label.mask))
+
+
+@pytest.mark.parametrize("wrong", [{"wrong": 1.4, "wrong_words": [0]}, {"wrong": 0.2}])
+def test_a_wrong_rate_or_no_word_is_refused(wrong):
+    with pytest.raises(BadDefinition, match="a share from 0 to 1"):
+        build_with_wrong_steps(**wrong)
