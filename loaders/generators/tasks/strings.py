@@ -88,3 +88,15 @@ def _has_one_winner(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
     ordered = np.sort(counts, axis=1)
     unique: NDArray[np.bool_] = ordered[:, -1] > ordered[:, -2]
     return unique
+
+
+def last_letters(draws: Draws, length: int) -> Examples:
+    """The last letters of `length` words, concatenated (Wei et al. 2022, arXiv 2201.11903). Their words are
+    names; these are three to seven letters drawn at random."""
+    letters, sizes = draws.below("letters", 26, 7 * length), 3 + draws.below("sizes", 5, length)
+    inputs, outputs = [], []
+    for row, own_sizes in zip(letters.reshape(-1, length, 7).tolist(), sizes.tolist(), strict=True):
+        words = ["".join(chr(97 + letter) for letter in word[:size]) for word, size in zip(row, own_sizes, strict=True)]
+        inputs.append(" ".join(words))
+        outputs.append("".join(word[-1] for word in words))
+    return Examples(inputs, outputs)
