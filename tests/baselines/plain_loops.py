@@ -64,6 +64,13 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
         case "classification" if network in IMAGES:
             images = torch.rand(rows, 64, generator=generator, dtype=torch.float64)
             inputs, sizes = (torch.zeros(rows, 0, dtype=torch.int64), images), Sizes(3, numbers=64, shape=(8, 8))
+        case "classification" if network == "patch_network":
+            patches = torch.randn(rows, 8, generator=generator).double()
+            label = torch.randint(2, (1, rows), generator=generator)
+            data = Data(
+                (torch.zeros(rows, 0, dtype=torch.int64), patches), label, torch.ones(rows, dtype=torch.int64), ones
+            )
+            return data, Sizes(2, numbers=8, shape=(2, 4))
         case "classification":
             categories = torch.randint(4, (rows, 2), generator=generator)
             numbers = torch.randn(rows, 2 if network in ("linear", "mlp") else 0, generator=generator).double()
