@@ -36,7 +36,8 @@ def condition_process(train: Reals, labels: Reals, queries: Reals, width: float)
 def compute_kernel(left: Reals, right: Reals, width: float) -> Reals:
     """exp(-|x - y|^2 / (2 width^2)) of rows (n, d) and (m, d): (n, m)."""
     squares = (left**2).sum(1)[:, None] + (right**2).sum(1) - 2 * left @ right.T
-    return np.exp(-np.maximum(squares, 0) / (2 * width**2))
+    kernel: Reals = np.exp(-np.maximum(squares, 0) / (2 * width**2))
+    return kernel
 
 
 def compute_cumulants(bias: Reals, covariance: Reals) -> tuple[float, float, float]:
