@@ -29,7 +29,7 @@ def list_sets(width: int) -> list[list[int]]:
 def measure_gaps(fitted: Sequence[Environment], sets: Sequence[list[int]], measured: Sequence[Environment]) -> Matrix:
     """Return the gap of each set in each environment of `measured`, with weights fitted to all rows of `fitted`; shape
     (sets, environments)."""
-    pooled = sum(_sum_products(environment) for environment in fitted)
+    pooled = np.sum([_sum_products(environment) for environment in fitted], axis=0)
     moments = [_sum_products(environment) / len(environment[1]) for environment in measured]
     gaps = np.empty((len(sets), len(moments)))
     for row, chosen in enumerate(sets):
@@ -62,7 +62,7 @@ def _solve(products: Matrix, columns: list[int]) -> Matrix:
     """Least-squares weights of the intercept and the chosen columns."""
     used = [0, *columns]
     weights, *_ = np.linalg.lstsq(products[np.ix_(used, used)], products[used, -1], rcond=None)
-    return weights
+    return np.asarray(weights, np.float64)
 
 
 def _compute_risk(moment: Matrix, columns: list[int], weights: Matrix) -> float:
