@@ -11,8 +11,8 @@ S1 = S - S0 (0 for a class without an anchor in this draw),
     utility      = capacity dimension / (1 + 1 / radius^2)
 
 Features are centred at the mean of all rows, and at most ROWS rows of a class are taken. The paper's own equations were
-not available to us: these are those of a public implementation of the GLUE geometry which it uses, and `utility` is the
-factor by which capacity differs from that of balls of this radius and dimension.
+not available to us: the first three are those of a public implementation of the GLUE geometry which it uses, and `utility` is
+our own, the factor by which capacity differs from that of balls of this radius and dimension.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def compute_markers(
     member = cloud == np.arange(len(clouds))[:, None]
     anchors, residual = [], 0.0
     for t, y in zip(directions, signs, strict=True):
-        held, _ = nnls((points * y[cloud, None]).T, -t, maxiter=30 * len(points))
-        residual += float(np.square((held * y[cloud]) @ points).sum())
-        shares = member * held
+        weights, _ = nnls((points * y[cloud, None]).T, -t, maxiter=30 * len(points))
+        residual += float(np.square((weights * y[cloud]) @ points).sum())
+        shares = member * weights
         total = shares.sum(1, keepdims=True)
         anchors.append(np.divide(shares @ points, total, out=np.full((len(clouds), len(t)), np.nan), where=total > 0))
     every = np.stack(anchors)
