@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -12,8 +11,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
-from ..training.optimiser_step import OptimiserStep
+from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch
 from ._environment_risks import compute_environment_risks, compute_risks_and_gradients
 
@@ -45,13 +43,7 @@ class MaskedGradient(Base):
         """The mean risk, which is watched; what is followed is its masked gradient."""
         return compute_environment_risks(network, batch).mean(1)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         [(batch, _)] = batches()
         optimiser_step = optimiser_steps["main"]
         environment_risks, gradients = compute_risks_and_gradients(network, batch, optimiser_step.parameters)

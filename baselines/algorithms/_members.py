@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -11,9 +10,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 
 
@@ -40,18 +38,10 @@ class Members(Base):
         each, remainder = divmod(steps, self.hyperparameters["members"])
         return tuple(each + (index < remainder) for index in range(self.hyperparameters["members"]))
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         return {name: optimiser_step(list(member.parameters()), "lr") for name, member in network.named_children()}
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         return super().update(network, batches, clock, {"main": optimiser_steps[str(clock.stage)]})
 
     def after(self, network: Any, clock: StepState) -> None:

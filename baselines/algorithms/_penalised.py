@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -12,8 +11,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
-from ..training.optimiser_step import OptimiserStep
+from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch
 
 
@@ -67,13 +65,7 @@ class AnnealedPenalty(PenalisedRisk):
             total = total + self.hyperparameters["l2"] * torch.stack(squares).sum(0)
         return total / weight.clamp(min=1) if self.hyperparameters["rescale"] else total
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         if self.hyperparameters["restart"] and clock.step == self.switch(clock):
             optimiser_steps["main"].restart()
         return super().update(network, batches, clock, optimiser_steps)

@@ -10,16 +10,15 @@ sampler draws classes in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..replicas.rng import Rng
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data
 from ._head import read_head_shape
 from ._plain import Plain, compute_step_share, use_evaluation_mode
@@ -62,9 +61,7 @@ class Algorithm(Plain):
         own = total.gather(1, target)
         return data.changed(torch.where(own > 0, weight / own, 0.0), data.target), False
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         head: Any = network.head
         return {
             "main": optimiser_step(list(network.parameters()), "lr"),
@@ -78,12 +75,6 @@ class Algorithm(Plain):
             features = network.encode(network.embed(*batch.inputs))
         return average_over_batch(cross_entropy(network.head(features), batch.target), batch)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         which = "main" if clock.stage == 0 else "head"
         return super().update(network, batches, clock, {"main": optimiser_steps[which]})

@@ -18,7 +18,7 @@ Not compared with released code: no code of the paper is known; order, pace and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -29,9 +29,8 @@ from ..encoding.encoding import PAD
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy, reduce_to_rows
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data, select_batch
 from ._rows import sample_by_weight
 
@@ -134,13 +133,7 @@ class Algorithm(Base):
         rows = self.order.gather(1, places)
         return select_batch(data, torch.where((share >= 1)[:, None], batch.rows, rows))
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         return super().update(
             network, lambda: ((self.chosen(batch, clock), share) for batch, share in batches()), clock, optimiser_steps
         )

@@ -12,16 +12,15 @@ arXiv:2007.01434), whose defaults and ranges are these. Traps of that code that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
-from ..training.optimiser_step import OptimiserStep, exclude_parameters
+from ..training.optimiser_step import exclude_parameters
 from ..training.sampler import Batch
 from ._perceptron import make_discriminator
 
@@ -65,9 +64,7 @@ class Algorithm(Base):
         """The parameters that are trained against the rest."""
         return [*network.discriminator.parameters()]
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         against = self.adversaries(network)
         return {
             "main": optimiser_step(exclude_parameters(network, against), "lr"),
@@ -106,13 +103,7 @@ class Algorithm(Base):
         total: Tensor = risk - self.hyperparameters["adversary"] * self.average(errors, batch)
         return total
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         ((batch, _),) = batches()
         with torch.no_grad():
             features = network.encode(network.embed(*batch.inputs))

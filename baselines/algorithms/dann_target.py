@@ -12,7 +12,6 @@ environments, without shifted rows, it is the algorithm `dann`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -21,9 +20,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
-from ..training.optimiser_step import OptimiserStep, exclude_parameters, step_all
+from ..training.optimiser_step import exclude_parameters, step_all
 from ..training.sampler import Batch
 from ._perceptron import make_discriminator
 from ._shifted import check_shifted
@@ -61,7 +60,7 @@ class Algorithm(Base):
         network.discriminator = make_discriminator(self.hyperparameters, self.about, network.width, 2)
         return network
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         against = list(network.discriminator.parameters())
         rest = exclude_parameters(network, against)
         return {"main": optimiser_step(rest, "lr"), "discriminator": optimiser_step(against, "lr_discriminator")}
@@ -74,12 +73,6 @@ class Algorithm(Base):
         which = torch.cat([torch.zeros_like(source[..., 0]), torch.ones_like(target[..., 0])], dim=1).long()
         return risk + cross_entropy(network.discriminator(features), which).mean(1)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         ((batch, _),) = batches()
         return step_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))

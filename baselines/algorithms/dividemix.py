@@ -20,7 +20,6 @@ confidence in the warm-up of asymmetric noise is left out, since the kind of noi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -31,9 +30,8 @@ from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._memory import read_entries
 from ._mixture import compute_lower_posterior
@@ -87,13 +85,7 @@ class Algorithm(Base):
     def assemble(self, build: Build) -> Pair:
         return build_pair(build)
 
-    def update(
-        self,
-        network: Pair,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Pair, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         if self._begins(clock.step):
             self.divide(network)
         return super().update(network, batches, clock, optimiser_steps)

@@ -15,7 +15,6 @@ mixed after the network's `embed`; a trick of the code for 100 classes (labels t
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,9 +24,8 @@ from torch import Tensor, nn
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ._memory import read_entries, write_entries
 from ._pair import Pair, build_pair, compute_joint_logits
@@ -77,9 +75,7 @@ class Algorithm(Base):
         self.slow = copy.deepcopy(network).requires_grad_(False).to(self.hyperparameters["lr"])
         return network
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         return {"main": optimiser_step(list(network.parameters()), "lr")}
 
     def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:

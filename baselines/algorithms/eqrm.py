@@ -12,7 +12,6 @@ function theorem: each environment counts in proportion to its density there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -21,8 +20,7 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
-from ..training.optimiser_step import OptimiserStep
+from ..training.algorithm import AlgorithmContext, Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.sampler import Batch
 from ._environment_risks import compute_environment_risks
 
@@ -79,9 +77,7 @@ class Algorithm(Base):
         percent: int = self.hyperparameters["burn_in_percent"]
         return clock.step < round(percent * clock.steps / 100)
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         parameters = list(network.parameters())
         return {"main": optimiser_step(parameters, "lr"), "quantile": optimiser_step(parameters, "quantile_lr")}
 
@@ -89,12 +85,6 @@ class Algorithm(Base):
         each = compute_environment_risks(network, batch)
         return each.mean(1) if self.burns_in(clock) else kernel_quantile(each, self.hyperparameters["quantile"])
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         chosen = optimiser_steps["main" if self.burns_in(clock) else "quantile"]
         return super().update(network, batches, clock, {"main": chosen})

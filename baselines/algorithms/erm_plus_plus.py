@@ -15,7 +15,7 @@ normalisation are recomputed (`swa`). For a pretrained network the paper trains 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,9 +24,9 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext, Build, StepState
-from ..training.optimiser_step import OptimiserStep, broadcast_values
-from ..training.sampler import Batch, Data
+from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.optimiser_step import broadcast_values
+from ..training.sampler import Data
 from ._norms import recompute_running_moments
 from ._plain import Plain
 from ._validation import compute_validation_risk, require_validation_rows
@@ -93,19 +93,13 @@ class Algorithm(Plain):
         self.mean = RunningMean(list(network.parameters())).to(self.hyperparameters["lr"])
         return network
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         return {
             "main": optimiser_step(list(network.parameters()), "lr"),
             "head": optimiser_step(list(network.head.parameters()), "lr_head"),
         }
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         if clock.total < self.warm:
             return super().update(network, batches, clock, {"main": optimiser_steps["head"]})
         before = [parameter.detach().clone() for parameter in network.parameters()]

@@ -9,7 +9,6 @@ environments in one fixed order; the algorithm permutes them, here anew for each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -17,7 +16,7 @@ from torch import Tensor
 
 from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
+from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
@@ -38,13 +37,7 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         return average_over_batch(compute_task_loss(network(*batch.inputs), batch.target), batch)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         ((batch, _),) = batches()
         order = draw_permutations(clock.draw("order"), batch.environments)
         parts = [select_environments(batch, which[:, None]) for which in order.unbind(1)]

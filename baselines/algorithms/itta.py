@@ -19,7 +19,6 @@ have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -27,9 +26,9 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
-from ..training.optimiser_step import OptimiserStep, exclude_parameters
+from ..training.optimiser_step import exclude_parameters
 from ..training.sampler import Batch
 from ._adaptive import OnlineAdam, TestTimeAdaptation
 from ._style import mix_styles
@@ -89,9 +88,7 @@ class Algorithm(TestTimeAdaptation):
         self.register_buffer("batches_seen", torch.zeros(replicas, dtype=torch.int64, device=like.device))
         return network
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         consistency = optimiser_step(list(self.consistency.parameters()), "adaptive_lr")
         return {"main": optimiser_step(list(network.parameters()), "lr"), "consistency": consistency}
 
@@ -108,13 +105,7 @@ class Algorithm(TestTimeAdaptation):
         ]
         return average_per_replica(self.consistency(other - z).square()), risks[0] + risks[1]
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         losses = super().update(network, batches, clock, optimiser_steps)
         features = _list_feature_parameters(network)
         parameters: list[Tensor] = list(self.consistency.parameters())

@@ -14,7 +14,6 @@ one rate and separate optimisers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from torch import Tensor
@@ -22,9 +21,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep, exclude_parameters, step_all
+from ..training.optimiser_step import exclude_parameters, step_all
 from ..training.sampler import Batch
 from ._shifted import check_shifted, get_shifted_inputs
 
@@ -57,7 +56,7 @@ class Algorithm(Base):
         network.second = build("second").head
         return network
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         heads = [*network.head.parameters(), *network.second.parameters()]
         return {"main": optimiser_step(exclude_parameters(network, heads), "lr"), "heads": optimiser_step(heads, "lr")}
 
@@ -74,13 +73,7 @@ class Algorithm(Base):
         """d_T, (K,)."""
         return compute_discrepancy(*self._logits(network, get_shifted_inputs(batch)))
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         ((batch, _),) = batches()
         losses = step_all(optimiser_steps.values(), lambda: self.loss(network, batch, clock))
         optimiser_steps["heads"].step(lambda: self.loss(network, batch, clock) - self.disagreement(network, batch))

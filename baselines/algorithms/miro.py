@@ -24,9 +24,8 @@ from ..networks._body import Body
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch
 from ..training.step_computation import list_blocks
 from ._plain import use_evaluation_mode
@@ -101,9 +100,7 @@ class Algorithm(Base):
         )
         return network
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         for spread in self.spreads:
             spread.rate_share = torch.full((len(spread),), FASTER, device=spread.device)
         return {"main": optimiser_step([*network.parameters(), *self.spreads], "lr")}

@@ -25,9 +25,8 @@ from ..layers.linear import Linear
 from ..layers.lora import Lora
 from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep
 from ..training.sampler import Batch, Data
 
 KIND = "domain"
@@ -131,7 +130,7 @@ class Algorithm(Base):
         nn.init.zeros_(up.weight)
         return AdaptedLinear(layer, down, up, self.hyperparameters["groups"])
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         updates = {id(p) for _, down, up in _list_adapted_layers(network) for p in (down, up)}
         head = {id(parameter) for parameter in network.head.parameters()}
         after = bool(self.frozen.all())

@@ -13,7 +13,6 @@ that lambda is not a weight; here one step follows the gradient of the sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,7 +21,7 @@ from torch import Tensor
 from ..layers.linear import Linear
 from ..replicas.rng import draw_permutations, draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from ..training.sampler import Batch
@@ -72,7 +71,7 @@ class Algorithm(Base):
         network.style_head = self.about.each(lambda: Linear(network.width, self.about.outputs), "style head")
         return network
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         of_style = [*network.style_head.parameters()]
         rest = exclude_parameters(network, of_style)
         return {"main": optimiser_step(rest, "lr"), "style": optimiser_step(of_style, "lr")}
@@ -99,13 +98,7 @@ class Algorithm(Base):
         total: Tensor = risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
         return total
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         for batch, _ in batches():
             self._learn_style(network, batch, clock, optimiser_steps["style"])
         return super().update(network, batches, clock, optimiser_steps)

@@ -13,7 +13,6 @@ The averaging of weights that the paper adds is the algorithm `swa`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -24,9 +23,9 @@ from ..layers.linear import Linear
 from ..layers.norm import BatchNorm
 from ..replicas.rng import draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.optimiser_step import OptimiserStep, exclude_parameters
+from ..training.optimiser_step import exclude_parameters
 from ..training.sampler import Batch
 
 KIND = "domain"
@@ -93,7 +92,7 @@ class Algorithm(Base):
         network.projection = self.about.each(lambda: Projection(network.width), "projection")
         return network
 
-    def optimiser_steps(self, network: Any, optimiser_step: Callable[..., OptimiserStep]) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: Any, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         left = () if self.hyperparameters["train_projection"] else network.projection.parameters()
         return {"main": optimiser_step(exclude_parameters(network, left), "lr")}
 

@@ -18,7 +18,6 @@ training environments. Known trap: published settings were chosen with target la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -28,9 +27,9 @@ from torch import Tensor, nn
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import AlgorithmContext, Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy, label_smoothing_loss
-from ..training.optimiser_step import OptimiserStep, exclude_parameters
+from ..training.optimiser_step import exclude_parameters
 from ..training.sampler import Batch, Order, gather_rows
 from ._head import read_head_shape
 from ._memory import read_entries
@@ -80,9 +79,7 @@ class Algorithm(Base):
         first = compute_step_share(steps, self.hyperparameters["source_percent"], "shot")
         return first, steps - first
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         read_head_shape(network)
         features = exclude_parameters(network, network.head.parameters())  # type: ignore[union-attr]
         return {
@@ -95,13 +92,7 @@ class Algorithm(Base):
             label_smoothing_loss(network(*batch.inputs), batch.target, self.hyperparameters["smoothing"]), batch
         )
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         if clock.stage == 0:
             return super().update(network, batches, clock, optimiser_steps)
         every = max(1, clock.steps // max(1, self.hyperparameters["relabels"]))

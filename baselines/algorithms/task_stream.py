@@ -18,7 +18,6 @@ Not compared with released code: Gandhi et al.'s formula and exponent were not r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -27,8 +26,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, derive_stream, draw_permutations, make_keys
-from ..training.algorithm import AlgorithmContext, StepState
-from ..training.optimiser_step import OptimiserStep
+from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch, select_batch
 from ._plain import Plain, use_evaluation_mode
 from ._rows import sample_by_weight
@@ -113,13 +111,7 @@ class Algorithm(Plain):
         weight = weight * (self.compute_task_shares(task) / total).gather(1, group)
         return select_batch(data, sample_by_weight(weight, clock.draw("task_stream"), batch.rows.shape[1]))
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         return super().update(
             network,
             lambda: ((self.choose_rows(batch, clock), share) for batch, share in batches()),

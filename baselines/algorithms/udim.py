@@ -21,7 +21,7 @@ so that steps differ.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -29,9 +29,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
+from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
-from ..training.optimiser_step import OptimiserStep, broadcast_values
+from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Batch
 from ._head import compute_mean_products, read_head_shape
 from .fishr import compute_gradient_variances
@@ -69,13 +69,7 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         before, optimiser_step = clock.steps * self.hyperparameters["sam_percent"] // 100, optimiser_steps["main"]
         if clock.step < before:
             return super().update(network, batches, clock, optimiser_steps)

@@ -54,6 +54,12 @@ class Build:
 
 M = TypeVar("M", bound=nn.Module)
 
+Batches = Callable[[], Iterable[tuple[Batch, Tensor | None]]]
+"""Returns a step's batch, or the chunks of a full batch, each with its share (K,)."""
+OptimiserSteps = Mapping[str, OptimiserStep]
+MakeOptimiserStep = Callable[..., OptimiserStep]
+"""Makes an optimiser of `(parameters, rates)`; rates: the name of the setting with the learning rates."""
+
 
 @dataclass(frozen=True)
 class AlgorithmContext:
@@ -152,26 +158,16 @@ class Algorithm(nn.Module, ABC):
         """Make the network to be trained: by default the recipe's. Others make several, or add heads."""
         return build("weights")
 
-    def optimiser_steps(
-        self, network: nn.Module, optimiser_step: Callable[..., OptimiserStep]
-    ) -> dict[str, OptimiserStep]:
-        """Make the optimisers. `optimiser_step(parameters, rates)` makes one; rates: the name of the setting with the
-        learning rates."""
+    def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
+        """Make the optimisers, by name."""
         return {"main": optimiser_step([*network.parameters(), *self.parameters()], "lr")}
 
     @abstractmethod
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         """The losses to be minimised, (K,)."""
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
-        """One training step; returns the losses (K,) to be monitored. `batches()` returns the step's batch, or the
-        chunks of a full batch, each with its share (K,)."""
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
+        """One training step; returns the losses (K,) to be monitored."""
 
         def closure() -> Tensor:
             losses: Tensor | None = None
