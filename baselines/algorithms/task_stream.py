@@ -26,10 +26,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, derive_stream, draw_permutations, make_keys
-from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch, select_batch
-from ._plain import Plain, use_evaluation_mode
-from ._rows import sample_by_weight
+from ..training.algorithm import AlgorithmContext, StepState
+from ._plain import use_evaluation_mode
+from ._rows import ChosenRows
 
 KIND = "domain"
 CITATION = (
@@ -47,8 +46,8 @@ EVALUATED_ROWS = 4096
 """Rows that are evaluated at once."""
 
 
-class Algorithm(Plain):
-    additive = False  # a chunk of a batch would be replaced by rows of its own
+class Algorithm(ChosenRows):
+    draw_name = "task_stream"
     curve: Tensor
     memory: Tensor
 
@@ -56,8 +55,6 @@ class Algorithm(Plain):
         """`ModelError` for full batches, fewer than two tasks, more tasks than steps, or tasks without validation
         rows."""
         super().__init__(hyperparameters, about)
-        if not hyperparameters["batch_size"]:
-            raise ModelError("task_stream chooses the rows of batches: set batch_size above 0")
         if not all(0 <= share < 1 for share in hyperparameters.exact("rehearsed")):
             raise ModelError("setting rehearsed of task_stream: use 0 or more, below 1")
         data, tasks = about.data, about.environments
@@ -99,8 +96,7 @@ class Algorithm(Plain):
             shares[:, task] = 1 - rehearsed[:, 0]
         return shares
 
-    def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
-        """The rows to be trained on in place of those drawn."""
+    def weigh_rows(self, clock: StepState) -> Tensor:
         data, task = self.about.data, self.find_task(clock.step)
         assert data.group is not None
         usable = self.memory | (data.group == task)
@@ -108,16 +104,7 @@ class Algorithm(Plain):
         group = data.group.expand(len(usable), -1)
         total = torch.zeros(len(usable), len(self.ends), dtype=weight.dtype, device=weight.device)
         total.scatter_add_(1, group, weight)
-        weight = weight * (self.compute_task_shares(task) / total).gather(1, group)
-        return select_batch(data, sample_by_weight(weight, clock.draw("task_stream"), batch.rows.shape[1]))
-
-    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
-        return super().update(
-            network,
-            lambda: ((self.choose_rows(batch, clock), share) for batch, share in batches()),
-            clock,
-            optimiser_steps,
-        )
+        return weight * (self.compute_task_shares(task) / total).gather(1, group)
 
     def after(self, network: Any, clock: StepState) -> None:
         if (clock.step + 1) % self.hyperparameters["evaluate_every"] == 0 or clock.step in self.ends:

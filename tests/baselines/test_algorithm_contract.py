@@ -62,6 +62,7 @@ NETWORKS: dict[str, tuple[str, Sizes | None, dict[str, Any]]] = {
 
 OWN: dict[str, dict[str, Any]] = {
     "ada_npc": {"k": 5},
+    "adaptive_sampling": {"rounds": 3},
     "confident_learning": {"folds": 2},
     "cotta": {"views": 2},
     "eiil": {"assignment_steps": 50},
@@ -73,6 +74,7 @@ OWN: dict[str, dict[str, Any]] = {
 """Settings with which twelve steps on 24 rows reach what the algorithm does."""
 
 SPREAD: dict[str, tuple[float, float, float]] = {
+    "budget": (0.9, 0.7, 0.5),
     "percentile": (97.0, 90.0, 100.0),
     "t2": (1.2, 2.0, 1.0),
     "sure": (1.1, 0.98, 1.0),
