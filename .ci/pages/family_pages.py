@@ -19,7 +19,6 @@ from farshift.splits.manifest import Manifest
 from markdown_text import fill_prose, format_table, join_page
 from split_pages import group_grids
 
-
 PROBES = Path(__file__).parent / "encoder_probes.json"
 """The `encoder` of `farshift splits audit SPLIT --encoder NAME --json` by split, as last measured."""
 

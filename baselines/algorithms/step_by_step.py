@@ -4,12 +4,13 @@
     scaffolded   mean over samples of q(target | condition, v_1 ..),  v_i ~ q(. | condition, v_1 .. v_(i-1)), v_i given
     free         the same, where the model also draws which variable comes next, until it is the target
 
-Prystawski et al., NeurIPS 2023, section 2.3. They train one Transformer on the text of windows: the target's name, then
+Prystawski et al., NeurIPS 2023. They train one Transformer on the text of windows: the target's name, then
 variables and values in random order, the target last. Here the recipe's network gives the probability of a value and a
 perceptron the name of the next variable; each step trains them on one place of each window's text, drawn at random.
 Both read what is known (1, -1, or 0 where unknown) and a one-hot variable: the one whose value is asked, or the target.
 Samples are drawn by the same numbers for all rows, so that no answer depends on the rows beside it. A sample that has
-not come to the target in `longest` variables is asked for it then; the paper leaves such samples out.
+not come to the target in `longest` variables is asked for it then; the released code leaves such samples out. There a
+variable may be named again, and gets another value; here each is named once.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ rows of each task are kept for it. Rows are drawn with replacement, and the task
 `curve` has the accuracy of every task after the steps, on the in-distribution validation rows, for the diagnostic
 `continual_evaluation`: nothing is trained on them or chosen by them.
 
-Not compared with released code: Gandhi et al.'s formula and exponent were not read beyond the abstract.
+Not compared with released code: Gandhi et al.'s formula and exponent were not read beyond the abstract. Permuted digits
+are those of their first version; the third, Natural Mitigation of Catastrophic Interference, adds new classes instead.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ S1 = S - S0 (0 for a class without an anchor in this draw),
     utility      = capacity dimension / (1 + 1 / radius^2)
 
 Features are centred at the mean of all rows, and at most ROWS rows of a class are taken. The paper's own equations were
-not available to us: the first three are those of a public implementation of the GLUE geometry which it uses, and `utility` is
-our own, the factor by which capacity differs from that of balls of this radius and dimension.
+not available to us: the first three are those of a public implementation of the GLUE geometry which it uses, and
+`utility` is our own, the factor by which capacity differs from that of balls of this radius and dimension.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 sigma is the largest noise that leaves the training accuracy: the standard deviation of Gaussian noise on every trained
 weight at which it falls by DISPLACEMENT, found by bisection on (0, 2]; sigma' the same for noise of the variance
-sigma'^2 w_i^2 + EPSILON^2. With the initial weights w0, omega weights and m training rows (Jiang et al., as released):
+sigma'^2 w_i^2 + EPSILON^2. With the initial weights w0, omega weights and m training rows (Jiang et al.):
 
     flatness      1 / sigma^2                               mag_flatness   1 / sigma'^2
     init          |w - w0|^2 / 4 sigma^2 + log(m / sigma) + 10
@@ -10,14 +10,17 @@ sigma'^2 w_i^2 + EPSILON^2. With the initial weights w0, omega weights and m tra
     mag_init      1/4 sum_i log [(EPSILON^2 + (sigma'^2 + 1) |w - w0|^2 / omega)
                                  / (EPSILON^2 + sigma'^2 (w_i - w0_i)^2)] + log(m / sigma') + 10
 
-A network with batch normalisation is measured as it is, not folded into its convolutions as there. `bound` is an upper
-bound at confidence 1 - DELTA on the error of the network with the noise sigma: the p with
+All trained parameters count as weights. The code of Dziugaite et al. 2020, to which these formulas were held, leaves
+biases out of them, folds batch normalisation into convolutions, and gives sqrt(value / m).
+
+`bound` is an upper bound at confidence 1 - DELTA on the error of the network with the noise sigma: the p with
 
     kl(noisy training error, p) = (|w - w0|^2 / 2 sigma^2 + log(2 sqrt(m) GRID / DELTA)) / m
 
 (Maurer 2004; GRID values of sigma can be chosen). The noisy error is an estimate from DRAWS draws and the diagnosed
-rows. The less `bound` exceeds the error, the tighter: Gastpar et al. prove that no bound is uniformly tight for
-overparameterised networks. Values near 1 say nothing of the network.
+rows. The less `bound` exceeds the error, the tighter. Gastpar et al. prove that no bound of the training rows and the
+hypothesis alone is tight for all algorithms and distributions in the overparameterised setting; this one depends on the
+initial weights too. Values near 1 say nothing of the network.
 """
 
 from __future__ import annotations
@@ -32,8 +35,9 @@ from ._subject import Subject
 
 CITATION = (
     "Jiang, Neyshabur, Mobahi, Krishnan and Bengio, Fantastic Generalization Measures and Where to Find Them, ICLR "
-    "2020 (arXiv:1912.02178); Gastpar, Nachum, Shafer and Weinberger, Fantastic Generalization Measures are Nowhere to "
-    "be Found, ICLR 2024 (arXiv:2309.13658); Maurer, A Note on the PAC Bayesian Theorem, 2004 (arXiv:cs/0411099)"
+    "2020 (arXiv:1912.02178); Dziugaite et al., In Search of Robust Measures of Generalization, NeurIPS 2020 "
+    "(arXiv:2010.11924); Gastpar, Nachum, Shafer and Weinberger, Fantastic Generalization Measures are Nowhere to be "
+    "Found, ICLR 2024 (arXiv:2309.13658); Maurer, A Note on the PAC Bayesian Theorem, 2004 (arXiv:cs/0411099)"
 )
 TASKS = ("classification",)
 DISPLACEMENT, DEPTH, DRAWS = 0.1, 10, 5

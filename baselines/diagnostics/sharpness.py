@@ -26,8 +26,9 @@ from ._subject import Subject
 CITATION = (
     "Andriushchenko, Croce, Müller, Hein and Flammarion, A Modern Look at the Relationship between Sharpness and "
     "Generalization, ICML 2023 (arXiv:2302.07011); Kwon, Kim, Park and Choi, ASAM: Adaptive Sharpness-Aware "
-    "Minimization for Scale-Invariant Learning of Deep Neural Networks, ICML 2021 (arXiv:2102.11600); by layer: In "
-    "Search of the Successful Interpolation: On the Role of Sharpness in CLIP Generalization (arXiv:2410.16476)"
+    "Minimization for Scale-Invariant Learning of Deep Neural Networks, ICML 2021 (arXiv:2102.11600); by layer: "
+    "Abdollahpoorrostam, In Search of the Successful Interpolation: On the Role of Sharpness in CLIP Generalization, "
+    "2024 (arXiv:2410.16476)"
 )
 TASKS = ("classification", "sequence")
 SIGMA, DRAWS = 0.1, 20

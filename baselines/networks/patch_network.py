@@ -1,9 +1,10 @@
 """Filters over the patches of a row with squared ReLU, whose outputs are added up for a class or against it.
 
-The two-layer convolutional network of the theory of features and noise: f(x) is the mean over filters r of
-sum_p s(w_{+,r} . x_p) - s(w_{-,r} . x_p), s(z) = max(0, z)^2, without biases, and its second layer is not trained (Lu
-et al., ICLR 2024, arXiv:2310.17074; Cao et al., NeurIPS 2022, arXiv:2202.06526). The outputs are (1 - f) / 2 and
-(1 + f) / 2, so that the squared loss on one-hot labels is (f - y)^2 / 4 for y = -1 or 1.
+A two-layer convolutional network as in the theory of features and noise: f(x) is the mean over filters r of sum_p
+s(w_{+,r} . x_p) - s(w_{-,r} . x_p), s(z) = max(0, z)^2, without biases, and its second layer is not trained. Cao et al.
+(NeurIPS 2022, arXiv:2202.06526) have powers above 2 for s; of Lu et al. (ICLR 2024, arXiv:2310.17074) only the abstract
+was read. The outputs are (1 - f) / 2 and (1 + f) / 2, so that the squared loss on one-hot labels is (f - y)^2 / 4 for y
+= -1 or 1.
 """
 
 from __future__ import annotations

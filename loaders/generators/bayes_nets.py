@@ -11,7 +11,8 @@ these.
 
 The nets are small, so that their joint distribution is a table and each conditional probability a sum over it. There
 are several, with variables of their own, where the paper has one net with a hundred variables at a time. Edges follow a
-random order of the variables, where the code draws edges until they have no cycle.
+random order of the variables, where the code draws edges until they have no cycle; and a window of which nothing is
+shown is left out, where the code draws it again.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ Y does not depend on A, and x_1 does: a model that reads x_1 and not A treats pe
 predicts from x_1 - effect A does not. The counterfactual row of a person has 1 - A and the same u_1, u_2, e.
 
 The setting of Lin, Zhao, Shao, Meng, Zhao and Chen, "Pursuing Counterfactual Fairness via Sequential Autoencoder Across
-Domains" (arXiv:2309.13005): domains that evolve, and fairness under a change of the sensitive attribute; this model is
-our own.
+Domains" (arXiv:2309.13005, whose second version has another title and method): domains that evolve, and fairness under
+a change of the sensitive attribute; this model is our own.
 """
 
 from __future__ import annotations

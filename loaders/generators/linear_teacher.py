@@ -8,8 +8,9 @@ noise, the excess error
     E(t) = mean over i of  exp(-2 s_i t) + v d / n (1 - exp(-s_i t))^2 / s_i,
 
 s_i being the eigenvalues of X'X / n, and v the noise's variance (the second term of s_i = 0 is 0). For large n and d
-they follow the Marchenko-Pastur law, of n / d alone. Learning too long hurts most where n = d. (The paper scales inputs
-by 1 / d and the time with them.) If test inputs are c times as large, the excess error is c^2 times as large.
+they follow the Marchenko-Pastur law, of n / d alone. Learning too long hurts most where n = d. (The paper's inputs have
+variance 1 / d, and its time is scaled with them.) If test inputs are c times as large, the excess error is c^2 times as
+large.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ def read(files: dict[str, Path], *, constants: Mapping[str, dict[str, str]], see
     """
     for name in sorted(constants):
         with refuse_malformed(f"{name}: not gzipped JSON lines of chosen and rejected dialogues"):
-            lines = gzip.decompress(files[name].read_bytes()).decode().splitlines()
+            # Lines of bytes: a text may have other ends of lines within, such as U+2028.
+            lines = [line.decode() for line in gzip.decompress(files[name].read_bytes()).splitlines()]
         number = np.arange(len(lines), dtype=np.uint64)
         chosen = draw_below(f"{seed}/{name}", number, 2).astype(np.int64)
         columns: dict[str, list[Any]] = {"prompt": [], "first": [], "second": []}

@@ -35,6 +35,11 @@ def test_segments_in_orthogonal_planes_have_the_closed_form_of_a_cone(half):
     assert 1 / capacity == pytest.approx(1.5 - 2 * angle / math.pi, rel=0.06)
     outside = (2 / math.pi) * ((math.pi - angle) / 2 + math.sin(2 * angle) / 4)
     assert dimension == pytest.approx(outside, rel=0.06)
+    # The anchor is e + u f: u is half where t falls on a side of the cone, and its slope where v is 0.
+    turn = (np.arange(20_000) + 0.5) * math.pi / 20_000
+    share = np.where(turn > math.pi / 2 + angle, np.sin(turn) ** 2, half**2 / (1 + half**2)) * (turn > angle)
+    shared = 2 * np.mean(np.sin(turn) ** 2 * share)
+    assert radius == pytest.approx(math.sqrt(shared / (outside - shared)), rel=0.06)
     assert utility == pytest.approx(capacity * dimension / (1 + radius**-2))
 
 

@@ -1,7 +1,6 @@
 """The shift that linear models see in an encoder's features."""
 
 import pytest
-
 from farshift.baselines.encoding.encoder_probe import probe_split
 from farshift.core.errors import FarshiftError
 from farshift.splits.catalogue import find_manifest

@@ -1,9 +1,11 @@
 """Algorithms on graphs, with the answer alone or after the hints of each step.
 
-The algorithms, and what a hint shows, are those of CLRS-30 (Velickovic et al., ICML 2022, arXiv 2205.15659): answers
-are each node's predecessor, and a node without one has itself. Texts, draws and sparse graphs (three edges a node on
-average, whatever the size) are new. A question has the nodes in ascending order, the source, and the edges; the nodes
-have drawn names below 100, so that the names in larger graphs are those of training.
+The algorithms are those of CLRS-30 (Veličković et al., ICML 2022, arXiv 2205.15659): answers are each node's
+predecessor, and a node without one has itself. Hints of breadth-first search and Bellman-Ford show predecessors and
+distances as there; those of depth-first search are its moves, where CLRS-30 has colours, times and predecessors. Texts,
+draws and sparse graphs (three edges a node on average, whatever the size) are new. A question has the nodes in
+ascending order, the source, and the edges; the nodes have drawn names below 100, so that the names in larger graphs are
+those of training.
 """
 
 from __future__ import annotations

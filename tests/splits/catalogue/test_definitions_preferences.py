@@ -37,6 +37,14 @@ def test_the_label_names_the_chosen_reply_whose_place_is_drawn(tmp_path):
     assert 160 < Counter(table["chosen"].to_pylist())[1] < 240
 
 
+def test_a_reply_may_have_other_ends_of_lines_within(tmp_path):
+    pair = {side: TALK.format(n=1, reply=f"{side}\u2028\x85more") for side in ("chosen", "rejected")}
+    folder = laid(tmp_path, {"a.jsonl.gz": gz(json.dumps(pair, ensure_ascii=False).encode() + b"\n")})
+    (table,) = read({"a.jsonl.gz": folder / "a.jsonl.gz"}, constants={"a.jsonl.gz": {}}, seed="s")
+    (row,) = table.to_pylist()
+    assert {row["first"], row["second"]} == {"chosen\u2028\x85more", "rejected\u2028\x85more"}
+
+
 def test_the_prompt_ends_before_the_last_turn_that_begins_alike():
     common = "\n\nHuman: a\n\nAssistant: b\n\nHuman: c\n\nAssistant: "
     assert split_dialogues(common + "dear", common + "deer", "x") == (
