@@ -1,0 +1,62 @@
+"""People of two groups between which inputs, concept or an unseen cause differ by a graded amount.
+
+For a person with the sensitive attribute A in {0, 1}, u_1, u_2, u_3 and e standard normal:
+
+    x_1 = u_1 + covariate A,   x_2 = u_2,   h = u_3 + A
+    Y = 1 if x_1^2 + (1 - concept A) x_2 + omitted h + e / 4 > 1, else 0
+
+covariate shifts p(x) between groups, and concept p(y | x): 1 makes x_2 irrelevant to group 1, 2 reverses it. `omitted`
+is the effect of h, which is no input. Mhasawade, Rahman, Haskell-Craig and Chunara simulate these three shifts between
+groups ("Understanding Disparities in Post Hoc Machine Learning Explanation", arXiv:2401.14539); this model is our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...core.draws import UNIT, draw_normal_units
+from ...core.errors import BadDefinition
+from ._rows import select_words
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SHIFTS = ("covariate", "concept", "omitted")
+PEOPLE = ("group 0", "group 1")
+
+
+def rows(*, seed: str, regimes: Mapping[str, Mapping[str, float]], counts: Mapping[str, list[int]]) -> pa.Table:
+    """`counts` people of each group (0, then 1) in each sample of each regime, which names the shifts that are not 0.
+
+    Columns: `x` (float32[2]); `attribute` (A) and `label` (Y), integers; `people` (the group), `regime` and `sample`,
+    text. All regimes have the same u and e, so that they differ in nothing but the shifts.
+    """
+    import pyarrow as pa
+
+    for name, shifts in regimes.items():
+        if stray := sorted(set(shifts) - set(SHIFTS)):
+            raise BadDefinition(f"group_shift: regime {name}: {stray[0]!r} is no shift: use {', '.join(SHIFTS)}")
+    attribute = np.concatenate([np.repeat([0, 1], of) for of in counts.values()])
+    sample = np.repeat(np.arange(len(counts)), [sum(of) for of in counts.values()])
+    people = len(attribute)
+    u = [draw_normal_units(f"{seed}/{name}", people) / UNIT for name in ("u_1", "u_2", "u_3", "e")]
+    x, labels = [], []
+    for shifts in regimes.values():
+        covariate, concept, omitted = (shifts.get(name, 0.0) for name in SHIFTS)
+        first = u[0] + covariate * attribute
+        score = first * first + (1 - concept * attribute) * u[1] + omitted * (u[2] + attribute) + 0.25 * u[3]
+        x.append(np.stack([first, u[1]], axis=1).astype(np.float32))
+        labels.append((score > 1).astype(np.int64))
+    return pa.table(
+        {
+            "x": pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(x).ravel()), 2),
+            "attribute": np.tile(attribute, len(regimes)),
+            "label": np.concatenate(labels),
+            "people": select_words(PEOPLE, np.tile(attribute, len(regimes))),
+            "regime": select_words(list(regimes), np.repeat(np.arange(len(regimes)), people)),
+            "sample": select_words(list(counts), np.tile(sample, len(regimes))),
+        }
+    )
