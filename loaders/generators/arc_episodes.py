@@ -1,7 +1,7 @@
 """Episodes over small grids whose study examples show what the indicators mean, after Compositional-ARC (Mondorf, Zhou,
 Riedler and Plank 2025, arXiv 2504.01445): three of its ten transformations are indicated by the object's shape, its
-colour and a cell beside it, another three in each episode. In the released
-code the three are of different kinds and turns are about a corner of the box; here any three may meet.
+colour and a cell beside it, another three in each episode. In the released code the three are of different kinds and
+turns are about a corner of the box; here any three may meet.
 
 A grid has one object in a 3 x 3 box, and perhaps the neighbour, a cell at a corner of the box. The transformations of
 the indicators that are present act on the object in the order shape, colour, neighbour: it moves down or right by one
