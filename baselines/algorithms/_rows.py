@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -12,9 +11,8 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import AlgorithmContext, StepState
-from ..training.optimiser_step import OptimiserStep
-from ..training.sampler import Batch, select_batch
+from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
+from ..training.sampler import Batch
 from ._plain import Plain
 
 
@@ -29,34 +27,21 @@ def sample_by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | N
 
 
 class ChosenRows(Plain):
-    """Empirical risk on rows drawn by weights that change along training, with replacement."""
+    """Empirical risk on rows that the algorithm chooses along training."""
 
     additive = False  # a chunk of a batch would be replaced by rows of its own
-    draw_name: str
-    """Names the draw of rows."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` for full batches."""
         super().__init__(hyperparameters, about)
         if not hyperparameters["batch_size"]:
-            raise ModelError(f"{self.draw_name} chooses the rows of batches: set batch_size above 0")
+            raise ModelError("this algorithm chooses the rows of batches: set batch_size above 0")
 
     @abstractmethod
-    def weigh_rows(self, clock: StepState) -> Tensor:
-        """The weight of each training row in this step, (K, N) float64."""
-
     def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
         """The rows to be trained on in place of those drawn."""
-        rows = sample_by_weight(self.weigh_rows(clock), clock.draw(self.draw_name), batch.rows.shape[1])
-        return select_batch(self.about.data, rows)
 
-    def update(
-        self,
-        network: Any,
-        batches: Callable[[], Iterable[tuple[Batch, Tensor | None]]],
-        clock: StepState,
-        optimiser_steps: Mapping[str, OptimiserStep],
-    ) -> Tensor:
+    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         return super().update(
             network,
             lambda: ((self.choose_rows(batch, clock), share) for batch, share in batches()),

@@ -31,8 +31,8 @@ from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import AlgorithmContext, StepState
 from ..training.losses import compute_task_loss
-from ..training.sampler import Data
-from ._rows import ChosenRows
+from ..training.sampler import Batch, Data, select_batch
+from ._rows import ChosenRows, sample_by_weight
 from ._validation import require_validation_rows
 
 KIND = "domain"
@@ -49,7 +49,6 @@ SEARCH: dict[str, Any] = {"rounds": ["choice", 4, 5, 8], "aversion": ["choice", 
 
 
 class Algorithm(ChosenRows):
-    draw_name = "adaptive_sampling"
     rank: Tensor
     sizes: Tensor
     losses: Tensor
@@ -102,10 +101,16 @@ class Algorithm(ChosenRows):
         b, p = fit_power_laws(self.sizes[replica, :stage], self.losses[replica, :stage])
         return make_gain(b.tolist(), p.tolist(), self.hyperparameters.exact("aversion")[replica])
 
-    def weigh_rows(self, clock: StepState) -> Tensor:
+    def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
+        weight = self.weigh_rows(clock.stage)
+        rows = sample_by_weight(weight, clock.draw("adaptive_sampling"), batch.rows.shape[1])
+        return select_batch(self.about.data, rows)
+
+    def weigh_rows(self, stage: int) -> Tensor:
+        """The weight of each row in a round, (K, N): 0 if it is not collected."""
         data = self.about.data
         assert data.group is not None
-        collected = self.rank < self.sizes[:, clock.stage].gather(1, data.group.expand_as(self.rank))
+        collected = self.rank < self.sizes[:, stage].gather(1, data.group.expand_as(self.rank))
         return torch.where(collected, data.weight.double(), 0.0)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:

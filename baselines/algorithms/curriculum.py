@@ -28,11 +28,10 @@ from ...core.errors import ModelError
 from ..encoding.encoding import PAD
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
-from ..training.losses import average_over_batch, cross_entropy, reduce_to_rows
+from ..training.algorithm import AlgorithmContext, StepState
+from ..training.losses import cross_entropy, reduce_to_rows
 from ..training.sampler import Batch, Data, select_batch
-from ._rows import sample_by_weight
+from ._rows import ChosenRows, sample_by_weight
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -61,14 +60,12 @@ LOOK_ROWS = 1024
 """Rows whose losses are computed at once: logits of long texts are large."""
 
 
-class Algorithm(Base):
+class Algorithm(ChosenRows):
     order: Tensor
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` for full batches, which hold all rows, and for unknown settings."""
         super().__init__(hyperparameters, about)
-        if not hyperparameters["batch_size"]:
-            raise ModelError("curriculum chooses the rows of batches: set batch_size above 0")
         if hyperparameters["order"] not in ("easy", "hard", "random"):
             raise ModelError(f"setting order = {hyperparameters['order']!r}: use easy, hard or random")
         data, rows = about.data, len(about.data)
@@ -121,8 +118,8 @@ class Algorithm(Base):
         share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
         return share
 
-    def chosen(self, batch: Batch, clock: StepState) -> Batch:
-        """The rows to be trained on in place of those drawn; those drawn once all rows are in."""
+    def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
+        """By difficulty; those drawn once all rows are in."""
         teaches = self.self_taught and clock.stage == 0 and len(self.stages(self.about.steps)) > 1
         share = self.share(clock)
         if teaches or bool((share >= 1).all()):
@@ -132,11 +129,3 @@ class Algorithm(Base):
         places = sample_by_weight(weight, clock.draw("curriculum"), batch.rows.shape[1], share)
         rows = self.order.gather(1, places)
         return select_batch(data, torch.where((share >= 1)[:, None], batch.rows, rows))
-
-    def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
-        return super().update(
-            network, lambda: ((self.chosen(batch, clock), share) for batch, share in batches()), clock, optimiser_steps
-        )
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        return average_over_batch(cross_entropy(network(*batch.inputs), batch.target), batch)

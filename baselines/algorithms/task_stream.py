@@ -28,8 +28,9 @@ from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, derive_stream, draw_permutations, make_keys
 from ..training.algorithm import AlgorithmContext, StepState
+from ..training.sampler import Batch, select_batch
 from ._plain import use_evaluation_mode
-from ._rows import ChosenRows
+from ._rows import ChosenRows, sample_by_weight
 
 KIND = "domain"
 CITATION = (
@@ -48,7 +49,6 @@ EVALUATED_ROWS = 4096
 
 
 class Algorithm(ChosenRows):
-    draw_name = "task_stream"
     curve: Tensor
     memory: Tensor
 
@@ -97,7 +97,7 @@ class Algorithm(ChosenRows):
             shares[:, task] = 1 - rehearsed[:, 0]
         return shares
 
-    def weigh_rows(self, clock: StepState) -> Tensor:
+    def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
         data, task = self.about.data, self.find_task(clock.step)
         assert data.group is not None
         usable = self.memory | (data.group == task)
@@ -105,7 +105,8 @@ class Algorithm(ChosenRows):
         group = data.group.expand(len(usable), -1)
         total = torch.zeros(len(usable), len(self.ends), dtype=weight.dtype, device=weight.device)
         total.scatter_add_(1, group, weight)
-        return weight * (self.compute_task_shares(task) / total).gather(1, group)
+        weight = weight * (self.compute_task_shares(task) / total).gather(1, group)
+        return select_batch(data, sample_by_weight(weight, clock.draw("task_stream"), batch.rows.shape[1]))
 
     def after(self, network: Any, clock: StepState) -> None:
         if (clock.step + 1) % self.hyperparameters["evaluate_every"] == 0 or clock.step in self.ends:

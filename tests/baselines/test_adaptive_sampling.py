@@ -61,7 +61,7 @@ def test_a_round_trains_on_its_rows_which_later_rounds_keep() -> None:
     for step in steps_of(training):
         ((batch, _),) = training.sampler.batches(step)
         algorithm, stage = training.stack.algorithm, clock_of(training).stage
-        weight = algorithm.weigh_rows(clock_of(training))
+        weight = algorithm.weigh_rows(stage)
         assert weight.sum(1).tolist() == [24 * (stage + 1), 12 * (stage + 1)]
         assert all(bool((weight >= earlier).all()) for earlier in seen.values())
         seen[stage] = weight

@@ -45,7 +45,7 @@ OUT_OF_RANGE: list[tuple[str, Own, str]] = [
     ("batch_norm_adaptation", {"prior": -1.0}, "prior = -1 of batch_norm_adaptation"),
     ("curriculum", {}, "use self-taught"),
     ("curriculum", {"difficulty": "self-taught", "teacher_percent": 0}, "leave the teacher no step"),
-    ("task_stream", {"batch_size": 0}, "task_stream chooses the rows of batches"),
+    ("task_stream", {"batch_size": 0}, "this algorithm chooses the rows of batches"),
     ("task_stream", {"rehearsed": 1.0}, "setting rehearsed of task_stream: use 0 or more, below 1"),
     ("adaptive_sampling", {"collect": "all"}, "use adaptive, equal or proportional"),
     ("adaptive_sampling", {"rounds": 2}, "use 3 or more, at most the 10 steps"),

@@ -39,7 +39,7 @@ def test_the_pace_is_the_competence_of_platanios() -> None:
 
 def test_a_batch_holds_only_rows_that_are_let_in() -> None:
     built = curriculum(start=0.25, until=1.0, batch_size=64)
-    chosen = built.stack.algorithm.chosen(batch(built), clock(built))  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built))  # type: ignore[operator]
     length = built.data.lengths
     assert chosen.rows.unique().numel() == 9, "a quarter of 36 rows"
     assert int(length[chosen.rows].max()) == int(length.sort().values[8])
@@ -78,7 +78,7 @@ def test_rows_are_drawn_by_weight_within_their_share() -> None:
 def test_one_step_descends_the_mean_loss_of_the_chosen_rows() -> None:
     built = curriculum(count=2, start=0.25, until=1.0)
     before = [alone(built.stack.network, position) for position in range(2)]
-    chosen = built.stack.algorithm.chosen(batch(built), clock(built))  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built))  # type: ignore[operator]
     built.step()
     for position, plain in enumerate(before):
         rows = chosen.rows[position]
@@ -103,7 +103,7 @@ def test_a_self_taught_curriculum_goes_by_the_losses_of_a_first_stage() -> None:
     assert built.stages == (5, 5)
     for _ in range(4):
         built.step()
-    assert torch.equal(built.stack.algorithm.chosen(batch(built), clock(built)).rows, batch(built).rows)  # type: ignore[operator]
+    assert torch.equal(built.stack.algorithm.choose_rows(batch(built), clock(built)).rows, batch(built).rows)  # type: ignore[operator]
     teacher, data = built.stack.network, built.data
     built.stack.algorithm.next_stage(1, teacher, data, built.stack.answer)
     logits = torch.cat([alone(teacher, position)(*(x[None] for x in data.inputs)) for position in range(2)])
@@ -118,7 +118,7 @@ def test_a_heavy_row_keeps_its_share_of_what_is_let_in() -> None:
     shortest = curriculum().stack.algorithm.order[0, 0]
     rows.columns["weight"][int(shortest)] = 36 - 35 / 2  # about half of a third
     built = curriculum(rows=rows, start=0.5, until=1.0, batch_size=4096)
-    chosen = built.stack.algorithm.chosen(batch(built), clock(built)).rows  # type: ignore[operator]
+    chosen = built.stack.algorithm.choose_rows(batch(built), clock(built)).rows  # type: ignore[operator]
     total = rows.columns["weight"].sum()
     expected = rows.columns["weight"][int(shortest)] / (0.5 * total)
     assert float((chosen == shortest).double().mean()) == pytest.approx(expected, abs=0.03)
