@@ -5,22 +5,24 @@ The question of Garg et al., "What Can Transformers Learn In-Context? A Case Stu
 `width` coordinates. Inputs x are normal of variance 1 too, except in rows with a shift of the inputs (section 4 of the
 paper and its appendix: prompts that differ from those of training). Noise as in Liu et al., "Towards Better
 Understanding of In-Context Learning Ability from In-Context Uncertainty Quantification" (arXiv:2405.15115), who shift
-inputs and the number of pairs; there its size differs by row, here it is constant.
+tasks, inputs and the number of pairs, and ask for both the mean and the deviation of y given x: of a regime with
+`deviation`, each row has its own size of noise, and every other row asks for it instead of y.
 
 Under every shift of the inputs, the best prediction in squared error is the same function of the prompt: since w and
-the noise are normal, it is ridge regression on the row's own pairs with the noise's variance as penalty. (The draws are
+the noise are normal, it is ridge regression on the row's own pairs with the noise's variance as penalty; where that
+differs by row, the average over its posterior (`baselines/networks/prompt_bayes.py`). (The draws are
 those of `core/draws.py`, which are normal except for their tails.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.draws import UNIT, draw_below, draw_normal_units
+from ...core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
 from ._rows import make_counters
 
@@ -30,17 +32,19 @@ if TYPE_CHECKING:
 Reals = NDArray[np.float64]
 
 
-def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, str | int]], seed: str) -> pa.Table:
+def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, Any]], seed: str) -> pa.Table:
     """Rows of some regimes, each `{ name, inputs, rows, least, most }`: `rows` of them with `least` to `most` pairs,
-    drawn uniformly, and inputs of a kind in `INPUTS`.
+    drawn uniformly, and inputs of a kind in `INPUTS`. Optional: `weights`, by which w is multiplied, and `deviation =
+    [least, most]`, between which the noise of each row is drawn uniformly instead of `noise`.
 
-    Columns: `prompt` (float32, [most_pairs + 1, width + 2]), `target` (float64), `pairs`, `inputs` and `regime`. A
-    line of a prompt is x, then y, then 1; lines without a pair are 0; the last is the query: x, then 0, 0. noise: the
+    Columns: `prompt` (float32, [most_pairs + 1, width + 2]), `target` (float64), `pairs`, `inputs`, `regime` and
+    `question` (`mean` or `deviation`, and the regime). A line of a prompt is x, then y, then 1; lines without a pair
+    are 0; the last is the query: x, then 0, 0; or x, then 1, 0, if the target is the noise's deviation. noise: the
     standard deviation of the noise of each y, including the target.
     """
     import pyarrow as pa
 
-    prompts, targets, lengths, names, shapes = [], [], [], [], []
+    prompts, targets, lengths, names, shapes, questions = [], [], [], [], [], []
     for regime in regimes:
         name, inputs = str(regime["name"]), str(regime["inputs"])
         count, least, most = (int(regime[key]) for key in ("rows", "least", "most"))
@@ -50,12 +54,22 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
             raise BadDefinition(
                 f"in_context_regression: {name}: least = {least}, most = {most}: use 1 <= least <= most <= {most_pairs}"
             )
-        prompt, target, pairs = _draw_prompts(f"{seed}/{name}", count, width, most_pairs, noise, inputs, (least, most))
+        stream, asks = f"{seed}/{name}", np.zeros(count, np.bool_)
+        deviation = np.full(count, float(noise))
+        if "deviation" in regime:
+            low, high = regime["deviation"]
+            deviation = low + (high - low) * draw_uniform(f"{stream}/deviation", make_counters(count))
+            asks[1::2] = True
+        scale = float(regime.get("weights", 1.0))
+        prompt, target, pairs = _draw_prompts(stream, count, width, most_pairs, deviation, inputs, (least, most), scale)
+        prompt[:, -1, width] = asks
+        target[asks] = deviation[asks]
         prompts.append(prompt)
         targets.append(target)
         lengths.append(pairs)
         names += [name] * count
         shapes += [inputs] * count
+        questions += [f"{'deviation' if of_noise else 'mean'}, {name}" for of_noise in asks]
     flat = pa.array(np.concatenate(prompts).ravel())
     return pa.table(
         {
@@ -64,18 +78,26 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, s
             "pairs": np.concatenate(lengths),
             "inputs": shapes,
             "regime": names,
+            "question": questions,
         }
     )
 
 
 def _draw_prompts(
-    stream: str, count: int, width: int, most_pairs: int, noise: float, inputs: str, between: tuple[int, int]
+    stream: str,
+    count: int,
+    width: int,
+    most_pairs: int,
+    deviation: Reals,
+    inputs: str,
+    between: tuple[int, int],
+    scale: float,
 ) -> tuple[NDArray[np.float32], Reals, NDArray[np.int64]]:
     """Draw prompts (count, most_pairs + 1, width + 2), targets (count,) and numbers of pairs (count,)."""
     lines = most_pairs + 1
     x = INPUTS[inputs](stream, _draw_normal(f"{stream}/x", count, lines, width))
-    weights = _draw_normal(f"{stream}/w", count, 1, width)
-    y = _dot_product(weights, x) + noise * _draw_normal(f"{stream}/noise", count, lines, 1)[..., 0]
+    weights = scale * _draw_normal(f"{stream}/w", count, 1, width)
+    y = _dot_product(weights, x) + deviation[:, None] * _draw_normal(f"{stream}/noise", count, lines, 1)[..., 0]
     pairs = between[0] + draw_below(f"{stream}/pairs", make_counters(count), between[1] - between[0] + 1)
     prompt = np.concatenate([x, y[..., None], np.ones_like(y)[..., None]], axis=2)
     prompt[:, :most_pairs][np.arange(most_pairs) >= pairs[:, None]] = 0

@@ -17,6 +17,7 @@ from farshift.baselines.networks import (
     deep_sets,
     linear,
     message_passing,
+    prompt_bayes,
     prompt_ridge,
     prompt_transformer,
     quadratic_mlp,
@@ -272,6 +273,7 @@ LINES, INPUTS = 5, 3
 SIZES = Sizes(1, numbers=LINES * (INPUTS + 2), shape=(LINES, INPUTS + 2))
 SMALL = prompt_transformer.SETTINGS | {"width": 8, "heads": 2, "layers": 2, "feedforward": 16}
 MAKERS_PROMPTS = {
+    "bayes": lambda: prompt_bayes.Network(SIZES, prompt_bayes.SETTINGS),
     "ridge": lambda: prompt_ridge.Network(SIZES, {"penalty": 0.3}),
     "transformer": lambda: prompt_transformer.Network(SIZES, SMALL),
 }
@@ -305,6 +307,31 @@ def test_ridge_is_numpys_on_the_pairs_of_each_row(penalty: float) -> None:
             stacked = np.concatenate([x, np.sqrt(penalty) * np.eye(INPUTS)])
             weights = np.linalg.lstsq(stacked, np.concatenate([y, np.zeros(INPUTS)]), rcond=None)[0]
             assert result[replica, row].item() == pytest.approx(query @ weights, abs=1e-5)
+
+
+def test_bayes_is_the_average_over_weights_and_deviations_by_brute_force() -> None:
+    """One input: the posterior of (w, s) on a grid of w, weighed by the prior of each s."""
+    sizes = Sizes(1, numbers=15, shape=(5, 3))
+    draw = torch.Generator().manual_seed(3)
+    created = torch.randn(1, 6, 5, 3, generator=draw, dtype=torch.float64)
+    created[..., -1] = 1
+    created[:, :3, 2:4] = 0
+    created[:, :, 4, 1:] = 0
+    created[:, 1::2, 4, 1] = 1  # every other row asks for the deviation
+    network = built(lambda: prompt_bayes.Network(sizes, {"least": 0.3, "most": 1.2, "levels": 4}), 1)
+    prior = np.array([0.1, 0.2, 0.3, 0.4])
+    with torch.no_grad():
+        network.log_prior.copy_(torch.tensor(np.log(prior))[None])
+    result = outputs(network, created)[0, :, 0].detach().numpy()
+    w, s = np.linspace(-8, 8, 8001)[:, None], np.linspace(0.3, 1.2, 4)
+    for row, answer in enumerate(result):
+        pairs = created[0, row, :4].numpy()
+        pairs = pairs[pairs[:, 2] == 1]
+        mass = prior * np.exp(-(w**2) / 2)
+        for x, y, _ in pairs:
+            mass = mass * np.exp(-((y - w * x) ** 2) / (2 * s**2)) / s
+        wanted = s if row % 2 else w * created[0, row, 4, 0].item()
+        assert answer == pytest.approx((mass * wanted).sum() / mass.sum(), abs=1e-6)
 
 
 @every
@@ -351,12 +378,14 @@ def test_the_penalty_is_learnt_and_comes_to_the_noises_variance() -> None:
 
 
 @pytest.mark.parametrize("sizes", [Sizes(1, numbers=9), Sizes(1, (3, 3)), Sizes(1, numbers=48, shape=(3, 4, 4))])
-@pytest.mark.parametrize("network", [prompt_ridge, prompt_transformer])
+@pytest.mark.parametrize("network", [prompt_bayes, prompt_ridge, prompt_transformer])
 def test_what_is_no_prompt_is_refused(network: Any, sizes: Sizes) -> None:
     with pytest.raises(ModelError, match="reads prompts, one numeric input of two axes"):
         network.Network(sizes, network.SETTINGS)
     with pytest.raises(ModelError, match=r"penalty = 0\.0: give a number above 0"):
         prompt_ridge.Network(SIZES, {"penalty": 0.0})
+    with pytest.raises(ModelError, match="use 0 < least <= most"):
+        prompt_bayes.Network(SIZES, prompt_bayes.SETTINGS | {"least": 0.0})
 
 
 def test_they_are_offered_for_numbers_alone_and_belong_on_prompts_alone() -> None:

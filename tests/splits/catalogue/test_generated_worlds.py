@@ -297,6 +297,24 @@ def test_the_best_penalty_is_the_noises_variance_wherever_inputs_lie(inputs):
     assert error[0.25] <= 1.001 * min(error.values()) and error[0.25] < target.var()
 
 
+def test_a_row_has_noise_of_its_own_size_and_every_other_one_asks_for_it():
+    regime = {"name": "a", "inputs": "standard", "rows": 2000, "least": 40, "most": 40, "deviation": [0.2, 1.0]}
+    options = {"width": 3, "most_pairs": 40, "noise": 9.0, "seed": "t"}
+    table = in_context_regression.rows(regimes=[regime | {"weights": 0.0}], **options)
+    prompt = read_inputs(table, 205, "prompt").reshape(-1, 41, 5)
+    target, asks = table["target"].to_numpy(), np.arange(2000) % 2 == 1
+    assert (prompt[:, -1, 3] == asks).all() and table["question"].to_pylist()[:2] == ["mean, a", "deviation, a"]
+    assert 0.2 <= target[asks].min() < 0.21 and 0.99 < target[asks].max() < 1
+    ratio = prompt[asks, :-1, 3].astype(float) / target[asks, None]
+    assert ratio.var() == pytest.approx(1, abs=0.03) and abs(ratio.mean()) < 0.02
+    assert (ratio**2).mean(axis=1).std() == pytest.approx(np.sqrt(2 / 40), rel=0.1), "and no row's is larger"
+    assert target[~asks].std() == pytest.approx(np.sqrt((1 + 0.2 + 0.04) / 3), rel=0.1)
+    steep = in_context_regression.rows(regimes=[regime | {"weights": 3.0}], **options)["target"].to_numpy()
+    plain = in_context_regression.rows(regimes=[regime], **options)["target"].to_numpy()
+    assert np.array_equal(steep[asks], plain[asks])
+    assert np.allclose(steep[~asks] - target[~asks], 3 * (plain[~asks] - target[~asks]))
+
+
 @pytest.mark.parametrize(
     ("generate", "options", "complaint"),
     [
