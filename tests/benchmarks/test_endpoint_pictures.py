@@ -146,13 +146,16 @@ def test_a_benchmark_of_pictures_asks_with_pictures(server, tmp_path, monkeypatc
         ("vlcs/sun09", "chair", 2),
         ("terra_incognita/location_38", "The picture is empty.", 5),
         ("wilds_camelyon17/official", "Tumour", 1),
+        ("wilds_fmow/official", "A parking lot or garage.", 35),
+        ("office_home/art", "TV", 58),
+        ("domain_net/real", "the mona lisa", 2),
     ],
 )
 def test_benchmarks_of_pictures_name_their_classes_and_read_an_answer(name, says, category, cache):
     benchmark = find_benchmark(name)
     task, pin = benchmark.task, benchmark.definition.prompt
     assert pin.k == 0
-    assert all(re.search(rf"\b{word}\b", pin.instruction) for word in task.names)
+    assert all(re.search(rf"\b{re.escape(word)}\b", pin.instruction) for word in task.names)
     with llm(lambda text: says) as site:
         model = from_spec(f"tiny@{site.url}", {})(0, task, "cpu", Prompt(pin, task, ()))
         assert model.predict({"image": column(picture(1))}) == [category]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tomllib
 
+import farshift as fs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +15,7 @@ from farshift.loaders.readers import records
 from hub_rows import send_clients_to
 from hub_server import REPOSITORY
 from hub_server import serving as hub_serving
-from twins import picture, pulled, twin, values
+from twins import measured, picture, pulled, twin, values
 
 
 def omega(path, number):
@@ -45,9 +46,9 @@ SETS = {
     "omega_transformative/official": (omega, {"train": 30, "ood_test": 20}, {}),
     "omega_explorative/official": (omega, {"train": 12, "id_test": 8, "ood_test": 8}, {}),
     "omega_compositional/official": (omega, {"train": 6, "ood_test": 4}, {}),
-    "colo_a1_t2s/official": (cows, {"train": 6, "ood_test": 4}, {}),
-    "colo_a2_s2t/official": (cows, {"train": 6, "ood_test": 4}, {}),
-    "colo_b_light/official": (cows, {"train": 6, "ood_test": 4}, {}),
+    "colo_a1_t2s/official": (cows, {"train": 18, "ood_test": 12}, {}),
+    "colo_a2_s2t/official": (cows, {"train": 18, "ood_test": 12}, {}),
+    "colo_b_light/official": (cows, {"train": 18, "ood_test": 12}, {}),
     "easy2hard_arc/easier_half": (science, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
 }
 
@@ -63,7 +64,7 @@ def small(place, monkeypatch, tmp_path):
         for pin in source["distributions"][0]["files"]:
             (mirror,) = pin["mirrors"]
             path = mirror["file"].replace("*", "00000-of-00001")
-            count = 400 if make is science else 6 if "train" in path else 4
+            count = 400 if make is science else (6 if "train" in path else 4) * (3 if make is cows else 1)
             buffer = io.BytesIO()
             pq.write_table(pa.Table.from_pylist([make(path, number) for number in range(count)]), buffer)
             files[path] = buffer.getvalue()
@@ -92,12 +93,41 @@ def test_omega_has_the_first_message_as_problem_and_names_each_setting(small):
 
 def test_boxes_are_corners_and_options_are_lettered(small):
     split = small("colo_a1_t2s/official")
-    assert values(split, "ood_test", "boxes") == ["", "", "1 2 4 6", "1 2 4 6;0.5 0 2.5 1"]
+    assert values(split, "ood_test", "boxes") == [""] * 4 + ["1 2 4 6"] * 4 + ["1 2 4 6;0.5 0 2.5 1"] * 4
     split = small("easy2hard_arc/easier_half")
     part = split.part("ood_test").numpy(["question", "options", "answer"])
     rows = dict(zip(part["question"].tolist(), zip(part["options"], part["answer"], strict=True), strict=True))
     assert rows["question 301"] == ("A. text 1\nB. text 2\nC. text 3\nD. text 4", 1)
     assert rows["question 302"] == ("A. text A\nB. text B\nC. text C", 2)
+
+
+def test_detections_of_ones_own_are_scored_on_cows(small, place, tmp_path):
+    """Of the test's twelve pictures four have no cow, four have one and four have two; 101 recalls are read off."""
+    split = small("colo_a1_t2s/official")
+    truth = dict(zip(*(split.part("ood_test").numpy([field])[field] for field in ("image", "boxes")), strict=True))
+    holdouts = [{"part": "train", "to": "id_test", "share": 0.5}]
+    name = measured("colo_a1_t2s/official", split.manifest.name, place, holdouts=holdouts)
+
+    def score(find):
+        def detect(batch):
+            known = [truth.get(item, "") for item in batch["image"]]
+            return [find([[*map(float, box.split())] for box in boxes.split(";") if box]) for boxes in known]
+
+        return fs.score(fs.evaluate(detect, on=name, seeds=1, out=tmp_path / find.__name__)).ood.value
+
+    def all_boxes(boxes):
+        return [[*box, 0.9] for box in boxes]
+
+    def first_box(boxes):
+        return [[*box, 0.9] for box in boxes[:1]]
+
+    def wide_boxes(boxes):
+        """Twice as wide: an overlap of one half, which the lowest of ten thresholds takes."""
+        return [[x0, y0, 2 * x1 - x0, y1, 0.9] for x0, y0, x1, y1 in boxes]
+
+    assert score(all_boxes) == pytest.approx(1.0)
+    assert score(first_box) == pytest.approx(67 / 101), "two cows of three: recalls 0, .01 .. .66"
+    assert score(wide_boxes) == pytest.approx(0.1)
 
 
 def test_lists_of_structs_are_read_as_structs_of_lists_and_a_row_without_a_field_is_named(tmp_path):
