@@ -12,8 +12,9 @@ of continuous values keeps everything (log n for n different rows), so each esti
 
 `given_class_1`, .. and `label_1`, .. are I(X; T | Y) and I(Y; T) by kernels, layer by layer; `binned_given_class_1`, ..
 are I(X; T | Y) by bins; `given_class` and `binned_given_class` the least over the layers. The bound of Kawaguchi et al.
-has I(X; T | Y) and the information of the layer's weights about the training rows, which is not measured here. Noise
-and bins scale with the activations, as Chelombiev et al. propose; their amounts are ours.
+has I(X; T | Y) and the information of the layer's weights about the training rows, which is not measured here.
+Chelombiev et al. let noise and bins scale with the activations. That it is the noise's standard deviation which is
+proportional to the largest one, so that no estimate depends on the activations' unit, and the amounts are ours.
 """
 
 from __future__ import annotations
