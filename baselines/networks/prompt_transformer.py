@@ -1,9 +1,10 @@
-"""A Transformer encoder for in-context regression: pairs (x, y) as tokens, and a query whose y is predicted.
+"""A Transformer encoder for in-context learning: pairs (x, y) as tokens, and a query whose y is predicted.
 
 The question of Garg et al., "What Can Transformers Learn In-Context?" (NeurIPS 2022, arXiv:2208.01066). There a decoder
 reads x and y as separate tokens and is trained to predict each y from the tokens before it; here a pair is one token,
 every token attends to every other, and only the query's y is trained. Without positions the order of the pairs does not
-change the output, and there may be more of them than in training.
+change the output, and there may be more of them than in training. A y may be a class, as one-hot numbers (Kirsch et
+al., "General-Purpose In-Context Learning by Meta-Learning Transformers", arXiv:2212.04458).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..layers.attention import Stack
 from ..layers.linear import Linear
 from . import _prompts
 
-TASK = "regression"
+TASK = "classification"
 SETTINGS: dict[str, Any] = {
     "width": 64,
     "heads": 4,
@@ -36,9 +37,9 @@ SETTINGS: dict[str, Any] = {
 class Network(nn.Module):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
-        self.lines, self.inputs = _prompts.check_prompt(sizes, "prompt_transformer")
+        self.lines, inputs = _prompts.check_prompt(sizes, "prompt_transformer")
         self.width = settings["width"]
-        self.read = Linear(self.inputs + 2, self.width)
+        self.read = Linear(inputs + 2, self.width)
         self.encoder = Stack(settings, causal=False)
         self.head = Linear(self.width, sizes.outputs)
 
@@ -57,6 +58,7 @@ class Network(nn.Module):
         return last
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, 1); `categories` is empty."""
+        """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, outputs); `categories` is
+        empty."""
         outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
         return outputs
