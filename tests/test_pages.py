@@ -65,7 +65,8 @@ def test_links_lead_to_pages_and_headings_that_exist(pages):
 
 
 def test_no_page_is_longer_than_one_reads(pages):
-    assert {path: len(text.split()) for path, text in pages.items() if len(text.split()) > 4000} == {}
+    words = {path: len(text.replace("|", " ").split()) for path, text in pages.items()}  # the rules of tables are none
+    assert {path: count for path, count in words.items() if count > 4000} == {}
 
 
 @pytest.mark.parametrize(
