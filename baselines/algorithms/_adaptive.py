@@ -9,9 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext
 from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
 from ._plain import Plain
@@ -27,10 +24,8 @@ class TestTimeAdaptation(Plain):
     ready: Tensor
     """Whether training has ended, (K,) bool."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("ready", torch.zeros(about.replicas, dtype=torch.bool))
-        self.rng: Rng | None = None
+    def set_up(self) -> None:
+        self.register_buffer("ready", torch.zeros(self.about.replicas, dtype=torch.bool))
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         self.prepare(network, data)

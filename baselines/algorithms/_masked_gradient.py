@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
+from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch
 from ._environment_risks import compute_environment_risks, compute_risks_and_gradients
 
@@ -27,13 +26,10 @@ class MaskedGradient(Base):
     """Descends on `masked` gradients."""
 
     by_environment = True
-    called: str
-    """The algorithm's name, for messages."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if any(hyperparameters.exact("sharpness")):
-            raise ModelError(f"setting sharpness: {self.called} computes gradients of its own: leave it at 0")
+    def set_up(self) -> None:
+        if any(self.hyperparameters.exact("sharpness")):
+            raise ModelError(f"setting sharpness: {self.about.algorithm} computes gradients of its own: leave it at 0")
 
     @abstractmethod
     def masked(self, each: Tensor) -> Tensor:

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
@@ -18,18 +17,14 @@ from ..training.sampler import Batch
 class Members(Base):
     """Empirical risk of `members` networks with different initial weights, each with an equal share of the steps."""
 
-    called: str
-    """The algorithm's name, for messages."""
     begun: Tensor
     """How many members have been trained so far, (K,)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if not 1 <= hyperparameters["members"] <= about.steps:
-            raise ModelError(
-                f"{self.called}: setting members = {hyperparameters['members']}: use 1 to {about.steps}, the steps"
-            )
-        self.register_buffer("begun", torch.ones(about.replicas, dtype=torch.int64))
+    def set_up(self) -> None:
+        members, steps = self.hyperparameters["members"], self.about.steps
+        if not 1 <= members <= steps:
+            raise ModelError(f"{self.about.algorithm}: setting members = {members}: use 1 to {steps}, the steps")
+        self.register_buffer("begun", torch.ones(self.about.replicas, dtype=torch.int64))
 
     def assemble(self, build: Build) -> Any:
         return nn.ModuleList(build(f"member/{index}") for index in range(self.hyperparameters["members"]))

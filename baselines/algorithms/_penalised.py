@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
+from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch
 
 
@@ -47,9 +46,8 @@ class AnnealedPenalty(PenalisedRisk):
     there (DomainBed). rescale: divide the loss by a weight above 1 (the IRM authors' ColoredMNIST code). l2: the weight
     in the loss of the squared norm of all parameters, which unlike decoupled decay passes through Adam."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.decays = any(hyperparameters.exact("l2"))
+    def set_up(self) -> None:
+        self.decays = any(self.hyperparameters.exact("l2"))
 
     def switch(self, clock: StepState) -> int:
         """The step from which the penalty has its full weight."""

@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import AlgorithmContext, Batches, OptimiserSteps, StepState
+from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.sampler import Batch
 from ._plain import Plain
 
@@ -31,11 +30,10 @@ class ChosenRows(Plain):
 
     additive = False  # a chunk of a batch would be replaced by rows of its own
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
+    def set_up(self) -> None:
         """`ModelError` for full batches."""
-        super().__init__(hyperparameters, about)
-        if not hyperparameters["batch_size"]:
-            raise ModelError("this algorithm chooses the rows of batches: set batch_size above 0")
+        if not self.hyperparameters["batch_size"]:
+            raise ModelError(f"{self.about.algorithm} chooses the rows of batches: set batch_size above 0")
 
     @abstractmethod
     def choose_rows(self, batch: Batch, clock: StepState) -> Batch:

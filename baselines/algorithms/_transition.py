@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 
@@ -32,18 +31,17 @@ class LossCorrection(Base):
     additive = True
     transition: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for percentile in hyperparameters.exact("percentile"):
+    def set_up(self) -> None:
+        for percentile in self.hyperparameters.exact("percentile"):
             if not 0 < percentile <= 100:
                 raise ModelError(f"setting percentile = {percentile:g}: use a number in (0, 100]")
-            if percentile < 100 and 100 - percentile >= 100 / about.outputs:
+            if percentile < 100 and 100 - percentile >= 100 / self.about.outputs:
                 raise ModelError(
-                    f"setting percentile = {percentile:g}: with {about.outputs} classes, one has about "
-                    f"{100 / about.outputs:.2g} % of the rows, so its anchor would be a row of another class: use "
-                    f"{100 - 50 / about.outputs:.4g} or more"
+                    f"setting percentile = {percentile:g}: with {self.about.outputs} classes, one has about "
+                    f"{100 / self.about.outputs:.2g} % of the rows, so its anchor would be a row of another class: use "
+                    f"{100 - 50 / self.about.outputs:.4g} or more"
                 )
-        self.register_buffer("transition", torch.eye(about.outputs).repeat(about.replicas, 1, 1))
+        self.register_buffer("transition", torch.eye(self.about.outputs).repeat(self.about.replicas, 1, 1))
 
     def stages(self, steps: int) -> tuple[int, ...]:
         if steps < 2:

@@ -7,19 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch, Data
 from ._plain import use_evaluation_mode
-
-
-def require_validation_rows(name: str, about: AlgorithmContext) -> Data:
-    """The in-distribution validation rows; `ModelError` where there are none."""
-    if "id_val" not in about.data.held_out:
-        raise ModelError(f"{name} reads losses on in-distribution validation rows: choose a benchmark that has id_val")
-    return about.data.held_out["id_val"]
 
 
 @torch.no_grad()

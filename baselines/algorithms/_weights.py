@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
 from ._norms import recompute_running_moments
@@ -72,10 +71,9 @@ class WeightInterpolation(Plain):
     """Empirical risk whose weights, when training ends, lie between early and last ones: early + share (last - early),
     each parameter with a share of its own."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
+    def set_up(self) -> None:
         self.early = compute_step_share(
-            about.steps, hyperparameters["early_percent"], "interpolation of early and last weights"
+            self.about.steps, self.hyperparameters["early_percent"], "interpolation of early and last weights"
         )
 
     def assemble(self, build: Build) -> Any:

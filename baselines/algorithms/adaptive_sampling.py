@@ -27,13 +27,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import compute_task_loss
 from ..training.sampler import Batch, Data, select_batch
 from ._rows import ChosenRows, sample_by_weight
-from ._validation import require_validation_rows
 
 KIND = "domain"
 CITATION = (
@@ -46,6 +44,7 @@ SETTINGS: dict[str, Any] = {"budget": 0.1, "rounds": 5, "aversion": 1.0, "collec
 """budget: the share of the training rows that may be collected. rounds: of collection, with an equal share of the steps
 each. aversion: q. collect: `adaptive`, `equal` (of every group) or `proportional` (to its rows)."""
 SEARCH: dict[str, Any] = {"rounds": ["choice", 4, 5, 8], "aversion": ["choice", 1.0, 2.0, 4.0]}
+LIMITS = {"collect": ("adaptive", "equal", "proportional")}
 
 
 class Algorithm(ChosenRows):
@@ -53,20 +52,19 @@ class Algorithm(ChosenRows):
     sizes: Tensor
     losses: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
+    def set_up(self) -> None:
         """`ModelError` for a setting out of range, or groups without rows to train on or validate with."""
-        super().__init__(hyperparameters, about)
-        data, groups, self.rounds = about.data, about.environments, hyperparameters["rounds"]
-        if hyperparameters["collect"] not in ("adaptive", "equal", "proportional"):
-            raise ModelError("setting collect of adaptive_sampling: use adaptive, equal or proportional")
+        super().set_up()
+        about, self.rounds = self.about, self.hyperparameters["rounds"]
+        data, groups = about.data, about.environments
         if not 3 <= self.rounds <= about.steps:
             raise ModelError(f"setting rounds of adaptive_sampling: use 3 or more, at most the {about.steps} steps")
-        held_out = require_validation_rows("adaptive_sampling", about)
+        held_out = data.held_out["id_val"]
         if groups < 2 or held_out.group is None or set(range(groups)) - set(held_out.group.tolist()):
             raise ModelError("adaptive_sampling needs two groups or more, each with rows in id_val")
         assert data.group is not None
         self.available = torch.bincount(data.group, minlength=groups).tolist()
-        budgets = [int(share * len(data)) for share in hyperparameters.exact("budget")]
+        budgets = [int(share * len(data)) for share in self.hyperparameters.exact("budget")]
         if not all(groups * self.rounds <= budget <= len(data) for budget in budgets):
             raise ModelError(
                 "setting budget of adaptive_sampling: use at most 1, enough for a row of each group a round"

@@ -15,12 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted
 from ._targets import encode_both_domains
 
 KIND = "domain"
@@ -43,10 +41,6 @@ def compute_norm_loss(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("afn", hyperparameters, about)
-
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         sides = encode_both_domains(network, batch)
         risk = average_over_batch(cross_entropy(network.head(sides[0]), batch.target), batch)

@@ -50,8 +50,6 @@ def mask_unit_gradients(each: Tensor, agreement: Tensor) -> Tensor:
 
 
 class Algorithm(MaskedGradient):
-    called = "and_mask"
-
     def masked(self, each: Tensor) -> Tensor:
         form = mask_unit_gradients if self.hyperparameters["unit_gradients"] else mask_gradients
         return form(each, self.hyperparameters["agreement"])

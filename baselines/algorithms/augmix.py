@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 
 from ..augmentations import augmix
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
@@ -53,9 +52,8 @@ def jensen_shannon_divergence(*logits: Tensor) -> Tensor:
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_augmentation("augmix", augmix, about)
+    def set_up(self) -> None:
+        check_augmentation("augmix", augmix, self.about)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         categories, numbers = batch.inputs

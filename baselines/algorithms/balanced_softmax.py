@@ -13,9 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._frequencies import compute_log_frequencies
@@ -32,9 +31,8 @@ class Algorithm(Base):
     additive = True
     prior: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("prior", compute_log_frequencies(about).expand(about.replicas, -1).contiguous())
+    def set_up(self) -> None:
+        self.register_buffer("prior", compute_log_frequencies(self.about).expand(self.about.replicas, -1).contiguous())
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

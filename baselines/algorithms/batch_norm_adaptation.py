@@ -19,8 +19,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, Build
+from ..training.algorithm import Build
 from ._adaptive import TestTimeAdaptation
 from ._norms import interpolate_moments
 
@@ -34,15 +33,10 @@ TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"prior": 0.0}
 """prior: N, 0 or more."""
 SEARCH: dict[str, Any] = {"prior": ["choice", 0.0, 8.0, 16.0, 32.0, 64.0, 128.0]}
+LIMITS = {"prior": "at least 0"}
 
 
 class Algorithm(TestTimeAdaptation):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for prior in hyperparameters.exact("prior"):
-            if prior < 0:
-                raise ModelError(f"setting prior = {prior:g} of batch_norm_adaptation: use 0 or more rows")
-
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         if not any(isinstance(module, BatchNorm) for module in network.modules()):

@@ -20,14 +20,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 from ._plain import compute_step_share
-from ._shifted import check_shifted
-from ._validation import require_validation_rows
 
 KIND = "domain"
 CITATION = (
@@ -55,11 +52,9 @@ def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, cla
 class Algorithm(Base):
     class_weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.validation_rows = require_validation_rows("bbse", about)
-        check_shifted("bbse", hyperparameters, about)
-        self.register_buffer("class_weight", torch.ones(about.replicas, about.outputs))
+    def set_up(self) -> None:
+        self.validation_rows = self.about.data.held_out["id_val"]
+        self.register_buffer("class_weight", torch.ones(self.about.replicas, self.about.outputs))
 
     def stages(self, steps: int) -> tuple[int, ...]:
         first = compute_step_share(steps, self.hyperparameters["first_percent"], "bbse")

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 
@@ -43,9 +42,8 @@ ROUNDS = 7
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for t1, t2 in zip(hyperparameters.exact("t1"), hyperparameters.exact("t2"), strict=True):
+    def set_up(self) -> None:
+        for t1, t2 in zip(self.hyperparameters.exact("t1"), self.hyperparameters.exact("t2"), strict=True):
             if not 0 <= t1 <= 1 <= t2:
                 raise ModelError(f"settings t1 = {t1:g}, t2 = {t2:g} of bi_tempered: use 0 <= t1 <= 1 <= t2")
 

@@ -13,10 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._soft import soft_cross_entropy
@@ -32,15 +30,11 @@ SETTINGS: dict[str, Any] = {"belief": "soft", "beta": 0.95}
 """belief: `soft` (its probabilities) or `hard` (its choice). beta: the label's share b, in the paper 0.95 for soft and
 0.8 for hard."""
 SEARCH: dict[str, Any] = {"beta": ["uniform", 0.6, 1.0]}
+LIMITS = {"belief": ("soft", "hard")}
 
 
 class Algorithm(Base):
     additive = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if hyperparameters["belief"] not in ("soft", "hard"):
-            raise ModelError(f"setting belief = {hyperparameters['belief']!r} of bootstrapping: use soft or hard")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

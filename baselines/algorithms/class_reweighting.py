@@ -12,9 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
 from ._frequencies import compute_log_frequencies
@@ -34,11 +33,10 @@ SEARCH: dict[str, Any] = {}
 class Algorithm(Base):
     inverse: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        frequencies = compute_log_frequencies(about).exp()
+    def set_up(self) -> None:
+        frequencies = compute_log_frequencies(self.about).exp()
         inverse = frequencies.clamp(min=1e-300).reciprocal().where(frequencies > 0, 0.0)
-        self.register_buffer("inverse", inverse.expand(about.replicas, -1).contiguous())
+        self.register_buffer("inverse", inverse.expand(self.about.replicas, -1).contiguous())
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)

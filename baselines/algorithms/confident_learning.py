@@ -23,10 +23,9 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch, Data
 from ._memory import read_entries
@@ -42,6 +41,7 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"folds": 4, "cross_percent": 50}
 """folds: of cross-validation (4 in the paper's experiments). cross_percent: of all steps, for cross-validation."""
 SEARCH: dict[str, Any] = {"folds": ["choice", 3, 4, 5], "cross_percent": ["choice", 40, 50, 60]}
+LIMITS = {"folds": "at least 2"}
 
 
 class Algorithm(Base):
@@ -49,16 +49,13 @@ class Algorithm(Base):
     probabilities: Tensor
     weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.folds = hyperparameters["folds"]
-        if self.folds < 2:
-            raise ModelError(f"setting folds = {self.folds} of confident_learning: use 2 or more")
-        rows = about.replicas, len(about.data)
-        given = about.data.target.expand(rows)
-        drawn = derive_stream(make_keys(about.names, given.device), "folds")
+    def set_up(self) -> None:
+        self.folds = self.hyperparameters["folds"]
+        rows = self.about.replicas, len(self.about.data)
+        given = self.about.data.target.expand(rows)
+        drawn = derive_stream(make_keys(self.about.names, given.device), "folds")
         self.register_buffer("fold", assign_folds(given, self.folds, drawn))
-        self.register_buffer("probabilities", torch.zeros(*rows, about.outputs))
+        self.register_buffer("probabilities", torch.zeros(*rows, self.about.outputs))
         self.register_buffer("weight", torch.ones(rows))
 
     def stages(self, steps: int) -> tuple[int, ...]:

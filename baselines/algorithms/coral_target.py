@@ -14,12 +14,10 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch
-from ._shifted import check_shifted
 from ._targets import encode_both_domains
 
 KIND = "domain"
@@ -46,10 +44,6 @@ def coral_loss(source: Tensor, target: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("coral_target", hyperparameters, about)
-
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         source, target = encode_both_domains(network, batch)
         risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)

@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
 from ..training.sampler import Batch
 from ._frequencies import compute_log_frequencies
@@ -36,17 +34,16 @@ SETTINGS: dict[str, Any] = {"confidence": 2.0, "wait_percent": 10, "rise_percent
 """confidence: the largest b. wait_percent: of the steps, before b rises. rise_percent: in which it does. sieve_percent:
 before rows are left out."""
 SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": ["choice", 20, 31, 50]}
+LIMITS = dict.fromkeys(("wait_percent", "rise_percent", "sieve_percent"), "at least 0 and at most 100")
 
 
 class Algorithm(Base):
     prior: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for name in ("wait_percent", "rise_percent", "sieve_percent"):
-            if not 0 <= hyperparameters[name] <= 100:
-                raise ModelError(f"setting {name} = {hyperparameters[name]} of cores: use 0 to 100 percent")
-        self.register_buffer("prior", compute_log_frequencies(about).exp().expand(about.replicas, -1).contiguous())
+    def set_up(self) -> None:
+        self.register_buffer(
+            "prior", compute_log_frequencies(self.about).exp().expand(self.about.replicas, -1).contiguous()
+        )
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

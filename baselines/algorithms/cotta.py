@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 
 from ..augmentations import domainbed
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_uniform
-from ..training.algorithm import AlgorithmContext, Build
+from ..training.algorithm import Build
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import compute_gradients
 from ..training.sampler import Data
@@ -56,9 +55,9 @@ class Algorithm(TestTimeAdaptation):
     batches_seen: Tensor
     """Batches predicted since the last reset, (K,)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_augmentation("domainbed", domainbed, about)
+    def set_up(self) -> None:
+        super().set_up()
+        check_augmentation("domainbed", domainbed, self.about)
 
     def assemble(self, build: Build) -> Any:
         network, like = build("weights"), self.hyperparameters["lr"]

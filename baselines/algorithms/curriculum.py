@@ -26,9 +26,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import cross_entropy, reduce_to_rows
 from ..training.sampler import Batch, Data, select_batch
 from ._rows import ChosenRows, sample_by_weight
@@ -56,6 +55,7 @@ SEARCH: dict[str, Any] = {
     "until": ["choice", 0.1, 0.25, 0.5, 0.75],
     "power": ["choice", 1.0, 2.0],
 }
+LIMITS = {"order": ("easy", "hard", "random"), "difficulty": ("length", "self-taught")}
 LOOK_ROWS = 1024
 """Rows whose losses are computed at once: logits of long texts are large."""
 
@@ -63,27 +63,23 @@ LOOK_ROWS = 1024
 class Algorithm(ChosenRows):
     order: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
+    def set_up(self) -> None:
         """`ModelError` for full batches, which hold all rows, and for unknown settings."""
-        super().__init__(hyperparameters, about)
-        if hyperparameters["order"] not in ("easy", "hard", "random"):
-            raise ModelError(f"setting order = {hyperparameters['order']!r}: use easy, hard or random")
-        data, rows = about.data, len(about.data)
-        self.self_taught = hyperparameters["difficulty"] == "self-taught"
+        super().set_up()
+        data, rows = self.about.data, len(self.about.data)
+        self.self_taught = self.hyperparameters["difficulty"] == "self-taught"
         if self.self_taught:
-            if len(self.stages(about.steps)) == 1:
+            if len(self.stages(self.about.steps)) == 1:
                 raise ModelError(
-                    f"setting difficulty = 'self-taught': {about.steps} steps with teacher_percent = "
-                    f"{hyperparameters['teacher_percent']} leave the teacher no step: use more steps"
+                    f"setting difficulty = 'self-taught': {self.about.steps} steps with teacher_percent = "
+                    f"{self.hyperparameters['teacher_percent']} leave the teacher no step: use more steps"
                 )
-            order = torch.arange(rows, device=data.lengths.device).repeat(about.replicas, 1)
-        elif hyperparameters["difficulty"] != "length":
-            raise ModelError(f"setting difficulty = {hyperparameters['difficulty']!r}: use length or self-taught")
-        elif about.task != "sequence":
-            raise ModelError(f"setting difficulty = 'length': a {about.task} task has no lengths, use self-taught")
+            order = torch.arange(rows, device=data.lengths.device).repeat(self.about.replicas, 1)
+        elif self.about.task != "sequence":
+            raise ModelError(f"setting difficulty = 'length': a {self.about.task} task has no lengths, use self-taught")
         else:
             read = (data.inputs[0] != PAD).sum(1)
-            order = self._ordered((data.lengths * (int(read.max()) + 1) + read).expand(about.replicas, -1))
+            order = self._ordered((data.lengths * (int(read.max()) + 1) + read).expand(self.about.replicas, -1))
         self.register_buffer("order", order)
 
     def _ordered(self, difficulty: Tensor) -> Tensor:

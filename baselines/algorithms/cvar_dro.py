@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import compute_task_loss, reduce_to_rows
 from ..training.sampler import Batch
 
@@ -30,15 +28,10 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"alpha": 0.1}
 """alpha: the share, in (0, 1]; 1 is the mean of all rows."""
 SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}
+LIMITS = {"alpha": "above 0 and at most 1"}
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for alpha in hyperparameters.exact("alpha"):
-            if not 0 < alpha <= 1:
-                raise ModelError(f"setting alpha = {alpha:g} of cvar_dro: use a share in (0, 1]")
-
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = reduce_to_rows(compute_task_loss(network(*batch.inputs), batch.target), batch)
         return compute_cvar(errors, batch.weight, self.hyperparameters.on("alpha", errors))

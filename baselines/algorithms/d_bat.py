@@ -16,13 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
 from ._members import Members
 from ._plain import use_evaluation_mode
-from ._shifted import check_shifted, get_shifted_inputs
+from ._shifted import get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -37,13 +35,6 @@ SEARCH: dict[str, Any] = {"alpha": ["log10", -4, 0]}
 
 
 class Algorithm(Members):
-    called = "d_bat"
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("d_bat", hyperparameters, about)
-        self.rng: Rng | None = None
-
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         member, risk = network[clock.stage], super().loss(network, batch, clock)
         if clock.stage == 0:

@@ -18,14 +18,12 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
 from ..training.optimiser_step import exclude_parameters, step_all
 from ..training.sampler import Batch
 from ._perceptron import make_discriminator
-from ._shifted import check_shifted
 from ._targets import encode_both_domains
 
 KIND = "domain"
@@ -49,10 +47,8 @@ def reverse_gradient(features: Tensor, weight: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("dann_target", hyperparameters, about)
-        if any(hyperparameters.exact("sharpness")):
+    def set_up(self) -> None:
+        if any(self.hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: dann_target minimises and maximises in one step: leave it at 0")
 
     def assemble(self, build: Build) -> Any:

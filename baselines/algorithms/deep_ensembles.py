@@ -28,4 +28,3 @@ SEARCH: dict[str, Any] = {}
 
 class Algorithm(Members):
     additive = True
-    called = "deep_ensembles"

@@ -18,10 +18,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, derive_stream, draw_permutations
-from ..training.algorithm import AlgorithmContext
+from ..replicas.rng import derive_stream, draw_permutations
 from ..training.sampler import Data
 from ._head import read_head_shape
 from ._plain import Plain, compute_shared_features
@@ -45,12 +42,6 @@ STILL = 1e-6
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if "id_val" not in about.data.held_out:
-            raise ModelError("dfr fits its head to in-distribution validation rows: choose a benchmark that has id_val")
-        self.rng: Rng | None = None
-
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         replicas, classes, _ = read_head_shape(network)

@@ -22,12 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted, get_shifted_inputs
+from ._shifted import get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -49,17 +48,15 @@ SEARCH: dict[str, Any] = {
 class Algorithm(Base):
     frequencies: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("divdis", hyperparameters, about)
-        if not (hyperparameters["heads"] >= 2 and 0 <= hyperparameters["head"] < hyperparameters["heads"]):
-            raise ModelError(
-                f"divdis: setting head = {hyperparameters['head']} of {hyperparameters['heads']} heads: use 2 or more, "
-                "the first is 0"
-            )
-        data = about.data
-        hot = F.one_hot(data.target[0], about.outputs).to(data.weight.dtype)
-        self.register_buffer("frequencies", (data.weight[0] @ hot / data.weight[0].sum()).repeat(about.replicas, 1))
+    def set_up(self) -> None:
+        head, heads = self.hyperparameters["head"], self.hyperparameters["heads"]
+        if not (heads >= 2 and 0 <= head < heads):
+            raise ModelError(f"divdis: setting head = {head} of {heads} heads: use 2 or more, the first is 0")
+        data = self.about.data
+        hot = F.one_hot(data.target[0], self.about.outputs).to(data.weight.dtype)
+        self.register_buffer(
+            "frequencies", (data.weight[0] @ hot / data.weight[0].sum()).repeat(self.about.replicas, 1)
+        )
 
     def assemble(self, build: Build) -> Any:
         """The recipe's network with a head as wide as H: one below the other."""

@@ -26,11 +26,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, draw_beta, draw_permutations
+from ..replicas.rng import draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, Build, OptimiserSteps, StepState
+from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._memory import read_entries
@@ -62,6 +61,7 @@ SEARCH: dict[str, Any] = {
     "threshold": ["choice", 0.5, 0.6],
     "warm_percent": ["choice", 5, 10, 20],
 }
+LIMITS = {"warm_percent": "at least 0 and below 100"}
 
 ROWS = 512
 """Rows whose losses are computed at once."""
@@ -71,16 +71,10 @@ class Algorithm(Base):
     clean: Tensor
     own: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.rng: Rng | None = None
-        if not 0 <= hyperparameters["warm_percent"] < 100:
-            raise ModelError(
-                f"dividemix: setting warm_percent = {hyperparameters['warm_percent']}: use 0 or more, below 100"
-            )
-        self.warm = about.steps * hyperparameters["warm_percent"] // 100
-        self.register_buffer("clean", torch.ones(about.replicas, 2, len(about.data)))
-        self.register_buffer("own", torch.arange(about.replicas))
+    def set_up(self) -> None:
+        self.warm = self.about.steps * self.hyperparameters["warm_percent"] // 100
+        self.register_buffer("clean", torch.ones(self.about.replicas, 2, len(self.about.data)))
+        self.register_buffer("own", torch.arange(self.about.replicas))
 
     def assemble(self, build: Build) -> Pair:
         return build_pair(build)

@@ -13,12 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
-from .mixup import check_alpha, compute_mixed_loss, draw_shares
+from .mixup import compute_mixed_loss, draw_shares
 
 KIND = "domain"
 CITATION = (
@@ -29,6 +28,7 @@ TOUCHES = ("train", "groups")
 SETTINGS: dict[str, Any] = {"alpha": 0.2, "batch_size": 32}
 """alpha: above 0, the larger the nearer to even mixes."""
 SEARCH: dict[str, Any] = {"alpha": ["log10", -1, 1]}
+LIMITS = {"alpha": "above 0"}
 
 
 def draw_successors(keys: Tensor, environments: int) -> Tensor:
@@ -39,10 +39,6 @@ def draw_successors(keys: Tensor, environments: int) -> Tensor:
 
 class Algorithm(Base):
     by_environment = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_alpha(hyperparameters)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         rows = batch.target.shape[1] // batch.environments

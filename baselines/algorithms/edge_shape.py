@@ -20,9 +20,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.images import find_channel_axis, unflatten_images
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._canny import detect_edges
@@ -55,12 +54,11 @@ class _EdgeMaps:
 class Algorithm(Base):
     additive = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.shape = about.sizes.shape
+    def set_up(self) -> None:
+        self.shape = self.about.sizes.shape
         if not self.shape:
             raise ModelError("edge_shape needs images: one numeric input of two or three axes, and no other")
-        numbers = about.data.inputs[1]
+        numbers = self.about.data.inputs[1]
         self.maps = _EdgeMaps(torch.cat([self.drawn(some) for some in torch.split(numbers, ROWS)]))
 
     def drawn(self, numbers: Tensor) -> Tensor:

@@ -20,10 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_normal, make_keys
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 from ._penalised import AnnealedPenalty
@@ -52,6 +50,7 @@ SEARCH: dict[str, Any] = {
     "anneal_percent": ["choice", 0, 2, 10, 40],
     "first_percent": ["choice", 10, 25, 50],
 }
+LIMITS = {"assignment_steps": "at least 1"}
 
 
 @torch.no_grad()
@@ -75,11 +74,9 @@ class Algorithm(AnnealedPenalty):
     by_environment = False
     second: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("second", torch.zeros(about.replicas, len(about.data), dtype=torch.bool))
-        if hyperparameters["assignment_steps"] < 1:
-            raise ModelError(f"eiil: setting assignment_steps = {hyperparameters['assignment_steps']}: use 1 or more")
+    def set_up(self) -> None:
+        super().set_up()
+        self.register_buffer("second", torch.zeros(self.about.replicas, len(self.about.data), dtype=torch.bool))
 
     def stages(self, steps: int) -> tuple[int, ...]:
         first = compute_step_share(steps, self.hyperparameters["first_percent"], "eiil")

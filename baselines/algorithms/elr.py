@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._memory import read_entries, write_entries
@@ -40,9 +39,8 @@ class Algorithm(Base):
     remembers = True
     believed: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("believed", torch.zeros(about.replicas, len(about.data), about.outputs))
+    def set_up(self) -> None:
+        self.register_buffer("believed", torch.zeros(self.about.replicas, len(self.about.data), self.about.outputs))
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

@@ -21,10 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 from ._memory import read_entries, write_entries
@@ -32,7 +31,7 @@ from ._pair import Pair, build_pair, compute_joint_logits
 from ._soft import soft_cross_entropy
 from .dividemix import blend_rows, draw_mixing_shares
 from .elr import LEAST
-from .mixup import check_alpha, weight_by_partners
+from .mixup import weight_by_partners
 
 KIND = "corrupted-label"
 CITATION = (
@@ -53,6 +52,7 @@ SETTINGS: dict[str, Any] = {
 the Beta distribution. slowness: a in the end. rise_percent: of the steps, in which a rises to it (40,000 of 78,200 on
 CIFAR-10). ramp_percent: of the steps, in which r rises to 1 in the same way (0, and 41 on CIFAR-100)."""
 SEARCH: dict[str, Any] = {"strength": ["choice", 1.0, 3.0, 5.0, 7.0, 10.0], "keep": ["choice", 0.5, 0.7, 0.9, 0.99]}
+LIMITS = {"alpha": "above 0"}
 
 
 def compute_ramp(step: int, over: Tensor) -> Tensor:
@@ -65,10 +65,8 @@ class Algorithm(Base):
     remembers = True
     believed: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_alpha(hyperparameters)
-        self.register_buffer("believed", torch.zeros(about.replicas, 2, len(about.data), about.outputs))
+    def set_up(self) -> None:
+        self.register_buffer("believed", torch.zeros(self.about.replicas, 2, len(self.about.data), self.about.outputs))
 
     def assemble(self, build: Build) -> Pair:
         network = build_pair(build)

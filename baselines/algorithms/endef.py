@@ -18,10 +18,9 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..layers.embedding import Embedding
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._perceptron import Perceptron
@@ -72,12 +71,11 @@ class Entities(nn.Module):
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        fields = len(about.sizes.categories)
+    def set_up(self) -> None:
+        fields = len(self.about.sizes.categories)
         if not fields:
             raise ModelError("endef needs entities: categorical inputs, of which this task has none (see inputs)")
-        self.fields: list[int] = hyperparameters["entities"] or list(range(fields))
+        self.fields: list[int] = self.hyperparameters["entities"] or list(range(fields))
         if not all(0 <= field < fields for field in self.fields):
             raise ModelError(f"setting entities = {self.fields}: the task's categorical inputs are 0 to {fields - 1}")
 

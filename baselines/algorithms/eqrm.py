@@ -17,10 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.sampler import Batch
 from ._environment_risks import compute_environment_risks
 
@@ -40,6 +38,7 @@ SEARCH: dict[str, Any] = {
     "burn_in_percent": ["choice", 10, 25, 50],
     "quantile_lr": ["log10", -7, -5],
 }
+LIMITS = {"quantile": "above 0 and below 1"}
 
 HALVINGS = 60
 """Bisections of the interval that contains the quantile: as many as float64 can resolve."""
@@ -66,12 +65,6 @@ def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:
 
 class Algorithm(Base):
     by_environment = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for alpha in hyperparameters.exact("quantile"):
-            if not 0 < alpha < 1:
-                raise ModelError(f"setting quantile = {alpha:g}: use a number above 0 and below 1")
 
     def burns_in(self, clock: StepState) -> bool:
         percent: int = self.hyperparameters["burn_in_percent"]

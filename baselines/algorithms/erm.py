@@ -11,9 +11,8 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss, label_smoothing_loss, squared_error
 from ..training.sampler import Batch
 
@@ -31,13 +30,12 @@ class Algorithm(Base):
     additive = True
     soft_targets = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
+    def set_up(self) -> None:
         self.gives_logits = (
-            hyperparameters["loss"] == "cross-entropy"
+            self.hyperparameters["loss"] == "cross-entropy"
         )  # outputs fitted to one-hot targets are not logits
-        self.smooths = any(hyperparameters.exact("label_smoothing"))
-        if about.task == "regression" and (self.smooths or not self.gives_logits):
+        self.smooths = any(self.hyperparameters.exact("label_smoothing"))
+        if self.about.task == "regression" and (self.smooths or not self.gives_logits):
             raise ModelError("settings loss and label_smoothing: regression uses the squared error: leave both out")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

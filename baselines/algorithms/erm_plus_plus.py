@@ -21,15 +21,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.optimiser_step import broadcast_values
 from ..training.sampler import Data
 from ._norms import recompute_running_moments
 from ._plain import Plain
-from ._validation import compute_validation_risk, require_validation_rows
+from ._validation import compute_validation_risk
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -44,6 +41,7 @@ SETTINGS: dict[str, Any] = {"warm_percent": 10, "start_percent": 12, "looks": 16
 spaced over training (one in 300 of 5,000 steps). lr_head: the rate of the head alone (DomainBed's is that of the
 network, 5e-5 for pretrained ones)."""
 SEARCH: dict[str, Any] = {"lr_head": ["log10", -4.5, -2.5]}
+LIMITS = {"looks": "at least 1"}
 
 CUTS, PATIENCE, LEAST_GAIN = 3, 1, 1e-4
 
@@ -76,17 +74,13 @@ class Plateau(nn.Module):
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.validation_rows = require_validation_rows("erm_plus_plus", about)
-        if hyperparameters["looks"] < 1:
-            raise ModelError(f"erm_plus_plus: setting looks = {hyperparameters['looks']}: use 1 or more")
+    def set_up(self) -> None:
+        self.validation_rows = self.about.data.held_out["id_val"]
         self.warm, self.start = (
-            round(about.steps * hyperparameters[name] / 100) for name in ("warm_percent", "start_percent")
+            round(self.about.steps * self.hyperparameters[name] / 100) for name in ("warm_percent", "start_percent")
         )
-        self.every = max(1, about.steps // hyperparameters["looks"])
-        self.plateau = Plateau(hyperparameters["lr"])
-        self.rng: Rng | None = None
+        self.every = max(1, self.about.steps // self.hyperparameters["looks"])
+        self.plateau = Plateau(self.hyperparameters["lr"])
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

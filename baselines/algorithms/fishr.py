@@ -18,9 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
 from ._head import compute_features_and_outputs, compute_mean_products, compute_output_gradients, read_head_shape
@@ -50,6 +48,7 @@ SEARCH: dict[str, Any] = {
     "anneal_percent": ["choice", 0, 20, 40, 60, 80],
     "ema": ["uniform", 0.9, 0.99],
 }
+LIMITS = {"ema": "at least 0 and below 1"}
 
 
 def compute_gradient_variances(features: Tensor, errors: Tensor) -> Tensor:
@@ -61,12 +60,6 @@ def compute_gradient_variances(features: Tensor, errors: Tensor) -> Tensor:
 class Algorithm(AnnealedPenalty):
     smoothed: Tensor
     _next: Tensor | None = None
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for ema in hyperparameters.exact("ema"):
-            if not 0 <= ema < 1:
-                raise ModelError(f"setting ema = {ema:g}: use a number from 0 to below 1")
 
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)

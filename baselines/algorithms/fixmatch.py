@@ -17,13 +17,12 @@ import torch
 from torch import Tensor
 
 from ..augmentations import randaugment
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted, get_shifted_inputs
+from ._shifted import get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -45,10 +44,8 @@ def compute_consistency_loss(weak: Tensor, strong: Tensor, threshold: Tensor) ->
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("fixmatch", hyperparameters, about)
-        check_augmentation("randaugment", randaugment, about)
+    def set_up(self) -> None:
+        check_augmentation("randaugment", randaugment, self.about)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk_logits, strong = self._logits(network, batch, clock)

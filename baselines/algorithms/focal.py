@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
@@ -26,16 +24,11 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"gamma": 2.0}
 """gamma: 0 or more; 0 is cross-entropy. 2 is the paper's."""
 SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}
+LIMITS = {"gamma": "at least 0"}
 
 
 class Algorithm(Base):
     additive = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for gamma in hyperparameters.exact("gamma"):
-            if gamma < 0:
-                raise ModelError(f"setting gamma = {gamma:g} of focal: use 0 or more")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)

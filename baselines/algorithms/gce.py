@@ -15,10 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 
@@ -33,16 +31,11 @@ SETTINGS: dict[str, Any] = {"q": 0.7, "truncation": 0.5, "start": 0.333}
 """q: in (0, 1]. truncation: k, the probability of the label at and below which a row is left out; 0 for none. start:
 the share of the steps before which none is left out."""
 SEARCH: dict[str, Any] = {"q": ["uniform", 0.1, 1.0], "truncation": ["choice", 0.0, 0.5]}
+LIMITS = {"q": "above 0 and at most 1"}
 
 
 class Algorithm(Base):
     additive = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for q in hyperparameters.exact("q"):
-            if not 0 < q <= 1:
-                raise ModelError(f"setting q = {q:g} of gce: use a number in (0, 1]")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         surprise = cross_entropy(network(*batch.inputs), batch.target)

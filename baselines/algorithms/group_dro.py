@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
 from ._environment_risks import compute_environment_risks
 
@@ -38,11 +37,10 @@ class Algorithm(Base):
     reach: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        data, shape = about.data, (about.replicas, about.environments)
+    def set_up(self) -> None:
+        data, shape = self.about.data, (self.about.replicas, self.about.environments)
         assert data.group is not None
-        sizes = data.weight.new_zeros(len(data.weight), about.environments).index_add_(1, data.group, data.weight)
+        sizes = data.weight.new_zeros(len(data.weight), self.about.environments).index_add_(1, data.group, data.weight)
         self.register_buffer("reach", sizes.rsqrt().expand(shape).contiguous())
         self.register_buffer("log_weights", torch.zeros(shape, device=data.weight.device).log_softmax(1))
 

@@ -12,8 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, compute_task_loss, group_by_environment
 from ..training.sampler import Batch
 from ._penalised import AnnealedPenalty
@@ -47,9 +46,9 @@ SEARCH: dict[str, Any] = {
 
 
 class Algorithm(AnnealedPenalty):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_halves(hyperparameters)
+    def set_up(self) -> None:
+        super().set_up()
+        check_halves(self.hyperparameters)
 
     def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         features = network.encode(network.embed(*batch.inputs))

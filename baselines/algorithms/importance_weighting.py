@@ -17,12 +17,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ._shifted import check_shifted
 
 KIND = "domain"
 CITATION = (
@@ -74,10 +72,8 @@ class Algorithm(Base):
     additive = True
     row_weight: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("importance_weighting", hyperparameters, about)
-        self.register_buffer("row_weight", torch.ones(about.replicas, len(about.data), dtype=torch.float64))
+    def set_up(self) -> None:
+        self.register_buffer("row_weight", torch.ones(self.about.replicas, len(self.about.data), dtype=torch.float64))
 
     def assemble(self, build: Build) -> Any:
         network, data = build("weights"), self.about.data

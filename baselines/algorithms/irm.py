@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import (
     average_by_environment,
     compute_task_loss,
@@ -72,9 +72,9 @@ def check_halves(hyperparameters: Hyperparameters) -> None:
 
 
 class Algorithm(AnnealedPenalty):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_halves(hyperparameters)
+    def set_up(self) -> None:
+        super().set_up()
+        check_halves(self.hyperparameters)
 
     def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         logits = network(*batch.inputs)

@@ -20,9 +20,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext
 from ._adaptive import TestTimeAdaptation
 
 KIND = "domain"
@@ -35,19 +32,13 @@ TOUCHES = ("train", "test batches")
 SETTINGS: dict[str, Any] = {"affinity": "rbf", "neighbours": 5}
 """affinity: `rbf`, `knn` or `linear`. neighbours: k; fewer where a batch is smaller."""
 SEARCH: dict[str, Any] = {"affinity": ["choice", "rbf", "knn", "linear"], "neighbours": ["choice", 1, 3, 5]}
+LIMITS = {"affinity": ("rbf", "knn", "linear"), "neighbours": "at least 1"}
 
 ROUNDS = 100
 STILL = 1e-8
 
 
 class Algorithm(TestTimeAdaptation):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if hyperparameters["affinity"] not in AFFINITIES:
-            raise ModelError(f"setting affinity = {hyperparameters['affinity']!r} of lame: use {', '.join(AFFINITIES)}")
-        if hyperparameters["neighbours"] < 1:
-            raise ModelError(f"setting neighbours = {hyperparameters['neighbours']} of lame: use 1 or more")
-
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         features = network.encode(network.embed(*inputs))
         known = (network.head(features).softmax(-1) + 1e-10).log()

@@ -18,10 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._frequencies import compute_log_frequencies
@@ -39,6 +37,7 @@ SETTINGS: dict[str, Any] = {"max_margin": 0.5, "scale": 30.0, "defer_percent": 8
 """max_margin: of the rarest class. scale: s. defer_percent: of the steps, before rows weigh (160 of 200 epochs there).
 effective: b."""
 SEARCH: dict[str, Any] = {"max_margin": ["choice", 0.3, 0.5, 0.8], "defer_percent": ["choice", 60, 80, 100]}
+LIMITS = {"effective": "at least 0 and below 1", "max_margin": "at least 0"}
 
 
 class Algorithm(Base):
@@ -47,22 +46,17 @@ class Algorithm(Base):
     weights: Tensor
     """Of the classes, late in training, (K, classes); 0 of a class without rows."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        for name, most in (("effective", 1.0), ("max_margin", torch.inf)):
-            for value in hyperparameters.exact(name):
-                if not 0 <= value < most:
-                    raise ModelError(f"setting {name} = {value:g} of ldam: use 0 or more" + ", below 1" * (most == 1))
-        data = about.data
+    def set_up(self) -> None:
+        data = self.about.data
         total = data.weight.double().sum(1, keepdim=True)
-        counts = (compute_log_frequencies(about).exp() * total).expand(about.replicas, -1)
+        counts = (compute_log_frequencies(self.about).exp() * total).expand(self.about.replicas, -1)
         there = counts > 0
         rarest = counts.where(there, torch.inf).min(1, keepdim=True)[0]
-        rates = {name: hyperparameters.on(name, counts).double() for name in ("max_margin", "effective")}
+        rates = {name: self.hyperparameters.on(name, counts).double() for name in ("max_margin", "effective")}
         margins = rates["max_margin"] * (rarest / counts.clamp(min=1e-300)) ** 0.25
         self.register_buffer("margins", margins.where(there, 0.0))
         inverse = ((1 - rates["effective"]) / (1 - rates["effective"] ** counts).clamp(min=1e-300)).where(there, 0.0)
-        self.register_buffer("weights", inverse / inverse.sum(1, keepdim=True) * about.outputs)
+        self.register_buffer("weights", inverse / inverse.sum(1, keepdim=True) * self.about.outputs)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         cosines = compute_cosines(network, *batch.inputs)

@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._memory import read_entries, write_entries
@@ -32,6 +30,7 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"q": 0.7, "ema": 0.7}
 """q: of the generalised cross-entropy, above 0. ema: how much of a row's average loss stays when it is drawn again."""
 SEARCH: dict[str, Any] = {"q": ["choice", 0.5, 0.7, 0.9]}
+LIMITS = {"q": "above 0"}
 
 
 class Algorithm(Base):
@@ -39,12 +38,9 @@ class Algorithm(Base):
     biased: Tensor
     debiased: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if min(hyperparameters.exact("q")) <= 0:
-            raise ModelError(f"lff: setting q = {min(hyperparameters.exact('q')):g}: give a number above 0")
+    def set_up(self) -> None:
         for name in ("biased", "debiased"):
-            self.register_buffer(name, torch.zeros(about.replicas, len(about.data)))
+            self.register_buffer(name, torch.zeros(self.about.replicas, len(self.about.data)))
 
     def assemble(self, build: Build) -> Any:
         """The debiased network, which predicts, and the biased one."""

@@ -16,12 +16,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_uniform
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.sampler import Batch
-from .mixup import check_alpha, compute_mixed_loss, draw_shares
+from .mixup import compute_mixed_loss, draw_shares
 
 KIND = "domain"
 CITATION = (
@@ -33,6 +32,7 @@ SETTINGS: dict[str, Any] = {"alpha": 2.0, "within_class": 0.5, "batch_size": 16}
 """alpha: above 0, the larger the nearer to even mixes; within_class: p_sel (both the released code's defaults).
 batch_size: rows of each environment."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.5, 2.0], "within_class": ["choice", 0.0, 0.5, 1.0]}
+LIMITS = {"alpha": "above 0"}
 
 
 def draw_partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Tensor) -> Tensor:
@@ -47,10 +47,6 @@ def draw_partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Ten
 
 class Algorithm(Base):
     by_environment = True
-
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_alpha(hyperparameters)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         assert batch.group is not None

@@ -15,10 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.sampler import Data
 from ._plain import compute_step_share
 from ._weights import RunningMean
@@ -40,16 +38,10 @@ SETTINGS: dict[str, Any] = {
 """loss, label_smoothing: as of empirical risk. pruned: the share of the weights that is pruned. mask: `magnitude`, or
 `random`, which prunes as many weights drawn at random. first_percent: of the steps, before the network is pruned."""
 SEARCH: dict[str, Any] = {"pruned": ["uniform", 0.2, 0.8]}
+LIMITS = {"mask": ("magnitude", "random"), "pruned": "at least 0 and below 1"}
 
 
 class Algorithm(EmpiricalRisk):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if hyperparameters["mask"] not in ("magnitude", "random"):
-            raise ModelError(f"setting mask = {hyperparameters['mask']!r}: use magnitude or random")
-        if any(not 0 <= share < 1 for share in hyperparameters.exact("pruned")):
-            raise ModelError("setting pruned: a share from 0 to below 1")
-
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         if build.stage == 0:

@@ -18,14 +18,12 @@ from typing import Any
 
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import exclude_parameters, step_all
 from ..training.sampler import Batch
-from ._shifted import check_shifted, get_shifted_inputs
+from ._shifted import get_shifted_inputs
 
 KIND = "domain"
 CITATION = (
@@ -37,6 +35,7 @@ TOUCHES = ("train", "unlabelled")
 SETTINGS: dict[str, Any] = {"generator_steps": 4}
 """generator_steps: n of the paper, 2 to 4; 4 is the released code's default."""
 SEARCH: dict[str, Any] = {"generator_steps": ["choice", 2, 3, 4]}
+LIMITS = {"generator_steps": "at least 1"}
 
 
 def compute_discrepancy(first: Tensor, second: Tensor) -> Tensor:
@@ -45,12 +44,6 @@ def compute_discrepancy(first: Tensor, second: Tensor) -> Tensor:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("mcd", hyperparameters, about)
-        if hyperparameters["generator_steps"] < 1:
-            raise ModelError(f"mcd: setting generator_steps = {hyperparameters['generator_steps']}: use 1 or more")
-
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.second = build("second").head

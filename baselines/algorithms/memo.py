@@ -19,8 +19,6 @@ import torch
 from torch import Tensor
 
 from ..augmentations import augmix, flip_crop
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import compute_gradients
 from ..training.optimiser_step import broadcast_values
@@ -48,9 +46,9 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -4, -2], "views": ["choice", 
 
 
 class Algorithm(TestTimeAdaptation):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_augmentation("augmix", augmix, about)
+    def set_up(self) -> None:
+        super().set_up()
+        check_augmentation("augmix", augmix, self.about)
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = list(network.parameters())

@@ -21,10 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..networks._body import Body
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ..training.step_computation import list_blocks
@@ -80,10 +79,9 @@ def compute_variational_bound(state: Tensor, before: Tensor, spread: Tensor) -> 
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        pretrained = bool(hyperparameters.common.get("weights"))
-        self.begin = 0 if pretrained else about.steps * hyperparameters["pretrain_percent"] // 100
+    def set_up(self) -> None:
+        pretrained = bool(self.hyperparameters.common.get("weights"))
+        self.begin = 0 if pretrained else self.about.steps * self.hyperparameters["pretrain_percent"] // 100
         self.rng: Rng | None = None
 
     def assemble(self, build: Build) -> Any:

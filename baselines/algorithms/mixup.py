@@ -15,11 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_beta, draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.sampler import Batch
 
@@ -33,13 +32,7 @@ SETTINGS: dict[str, Any] = {"alpha": 1.0}
 """alpha: above 0, the larger the nearer to even mixes. The paper's for CIFAR-10; under corrupted labels it searches
 1, 2, 8 and 32 and reports 8 and 32 (table 2)."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 1.0, 2.0, 8.0, 32.0]}
-
-
-def check_alpha(hyperparameters: Hyperparameters) -> None:
-    """`ModelError` unless Beta(alpha, alpha) exists for every replica."""
-    for alpha in hyperparameters.exact("alpha"):
-        if alpha <= 0:
-            raise ModelError(f"setting alpha = {alpha:g}: use a number above 0 (towards 0, rows are hardly mixed)")
+LIMITS = {"alpha": "above 0"}
 
 
 def draw_shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> Tensor:
@@ -69,10 +62,6 @@ def weight_by_partners(batch: Batch, partner: Tensor) -> Batch:
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_alpha(hyperparameters)
-
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         partner = draw_permutations(clock.draw("partners"), batch.target.shape[1])
         share = draw_shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)

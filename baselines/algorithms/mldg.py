@@ -18,10 +18,9 @@ from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_permutations
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_gradients, compute_task_loss
 from ..training.sampler import Batch
 from ._environments import select_environments
@@ -45,13 +44,10 @@ SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 class Algorithm(Base):
     by_environment = True
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        if not 0 < hyperparameters["meta_test"] < about.environments:
-            raise ModelError(
-                f"setting meta_test = {hyperparameters['meta_test']}: with {about.environments} training environments, "
-                f"use 1 to {about.environments - 1}"
-            )
+    def set_up(self) -> None:
+        meta_test, most = self.hyperparameters["meta_test"], self.about.environments - 1
+        if not 1 <= meta_test <= most:
+            raise ModelError(f"setting meta_test = {meta_test}: with {most + 1} training environments, use 1 to {most}")
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         order = draw_permutations(clock.draw("split"), batch.environments)

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.linear import Linear
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_by_environment, cross_entropy, group_by_environment
 from ..training.sampler import Batch
 
@@ -75,9 +74,8 @@ class Algorithm(Base):
     means: Tensor
     _next: Tensor | None = None
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("means", torch.zeros(about.replicas, about.environments, 0))
+    def set_up(self) -> None:
+        self.register_buffer("means", torch.zeros(self.about.replicas, self.about.environments, 0))
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

@@ -23,9 +23,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.linear import Linear
 from ..layers.lora import Lora
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 
@@ -73,9 +72,8 @@ class Algorithm(Base):
     additive = True
     frozen: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.register_buffer("frozen", torch.full((about.replicas,), self._pretraining(about.steps) == 0))
+    def set_up(self) -> None:
+        self.register_buffer("frozen", torch.full((self.about.replicas,), self._pretraining(self.about.steps) == 0))
 
     def _pretraining(self, steps: int) -> int:
         if self.hyperparameters.common.get("weights"):

@@ -22,9 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
 from ..training.sampler import Batch, Data
 from ._memory import read_entries
@@ -37,6 +36,7 @@ SETTINGS: dict[str, Any] = {"members": 4, "vote_percent": 50, "flip": 0.1, "marg
 """members: M. vote_percent: of all steps, for the members, equally. flip: the share of pairs that are flipped. margin:
 the factor of the strength; 0 is the plain loss."""
 SEARCH: dict[str, Any] = {"flip": ["choice", 0.0, 0.1, 0.2], "margin": ["choice", 0.0, 0.5, 1.0]}
+LIMITS = {"members": "at least 1"}
 
 
 class Algorithm(Base):
@@ -44,13 +44,9 @@ class Algorithm(Base):
     scores: Tensor
     """The members' mean scores of the training rows, (K, N, classes)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        """`ModelError` if there are no members."""
-        super().__init__(hyperparameters, about)
-        self.members = hyperparameters["members"]
-        if self.members < 1:
-            raise ModelError(f"setting members = {self.members} of preference_strength: use 1 or more")
-        self.register_buffer("scores", torch.zeros(about.replicas, len(about.data), about.outputs))
+    def set_up(self) -> None:
+        self.members = self.hyperparameters["members"]
+        self.register_buffer("scores", torch.zeros(self.about.replicas, len(self.about.data), self.about.outputs))
 
     def stages(self, steps: int) -> tuple[int, ...]:
         each = max(1, steps * self.hyperparameters["vote_percent"] // (100 * self.members))

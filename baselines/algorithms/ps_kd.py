@@ -14,9 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 from ._memory import read_entries, write_entries
@@ -39,10 +38,9 @@ class Algorithm(Base):
     remembers = True
     past: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        labels = F.one_hot(about.data.target, about.outputs).to(torch.get_default_dtype())
-        self.register_buffer("past", labels.expand(about.replicas, -1, -1).clone())
+    def set_up(self) -> None:
+        labels = F.one_hot(self.about.data.target, self.about.outputs).to(torch.get_default_dtype())
+        self.register_buffer("past", labels.expand(self.about.replicas, -1, -1).clone())
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

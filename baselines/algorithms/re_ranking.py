@@ -31,10 +31,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..encoding.encoding import EOS, PAD
 from ..layers.linear import Linear
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 from ._candidates import sample_answers, search_beams
@@ -89,10 +87,6 @@ class ReRanker(nn.Module):
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.rng: Rng | None = None
-
     def assemble(self, build: Build) -> Any:
         """`ModelError` for networks that do not write token by token."""
         writer, judge = build("weights"), build("judge")

@@ -37,7 +37,5 @@ def mask_gradients(each: Tensor, agreement: Tensor, steepness: Tensor) -> Tensor
 
 
 class Algorithm(MaskedGradient):
-    called = "sand_mask"
-
     def masked(self, each: Tensor) -> Tensor:
         return mask_gradients(each, self.hyperparameters["agreement"], self.hyperparameters["steepness"])

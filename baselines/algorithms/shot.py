@@ -24,17 +24,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Batches, MakeOptimiserStep, OptimiserSteps, StepState
+from ..training.algorithm import Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy, label_smoothing_loss
 from ..training.optimiser_step import exclude_parameters
 from ..training.sampler import Batch, Order, gather_rows
 from ._head import read_head_shape
 from ._memory import read_entries
 from ._plain import compute_shared_features, compute_step_share
-from ._shifted import check_shifted
 
 KIND = "domain"
 CITATION = (
@@ -62,12 +59,9 @@ class Algorithm(Base):
     pseudo: Tensor
     """The class of each shifted row, (K, M)."""
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        check_shifted("shot", hyperparameters, about)
+    def set_up(self) -> None:
         rows = len(self._inputs[0])
-        self.register_buffer("pseudo", torch.zeros(about.replicas, rows, dtype=torch.int64))
-        self.rng: Rng | None = None
+        self.register_buffer("pseudo", torch.zeros(self.about.replicas, rows, dtype=torch.int64))
         self._order: tuple[Tensor, Order] | None = None
 
     @property

@@ -19,10 +19,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_normal, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, StepState
+from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
 from ..training.sampler import Batch
 from ._memory import add_entries, read_entries
@@ -50,12 +49,11 @@ class Algorithm(Base):
     u: Tensor
     v: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        first = make_keys(about.names)
-        rows, dtype = len(about.data), torch.float64
+    def set_up(self) -> None:
+        first = make_keys(self.about.names)
+        rows, dtype = len(self.about.data), torch.float64
         self.register_buffer("u", SMALL * draw_normal(derive_stream(first, "sop/u"), (rows, 1), dtype))
-        self.register_buffer("v", SMALL * draw_normal(derive_stream(first, "sop/v"), (rows, about.outputs), dtype))
+        self.register_buffer("v", SMALL * draw_normal(derive_stream(first, "sop/v"), (rows, self.about.outputs), dtype))
         self.seen: list[tuple[Tensor, Tensor, Tensor]] = []
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

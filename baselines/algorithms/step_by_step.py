@@ -22,10 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
 from ._perceptron import Perceptron
@@ -41,17 +40,15 @@ SETTINGS: dict[str, Any] = {"estimator": "free", "samples": 10, "longest": 12}
 """estimator: `direct`, `scaffolded` (inputs have the order of the given variables too) or `free`. samples: the paper's
 for free generation. longest: the most variables between condition and target."""
 SEARCH: dict[str, Any] = {}
+LIMITS = {"estimator": ("direct", "scaffolded", "free")}
 
 
 class Algorithm(Base):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.estimator = hyperparameters["estimator"]
-        if self.estimator not in ("direct", "scaffolded", "free"):
-            raise ModelError(f"setting estimator = {self.estimator!r}: use direct, scaffolded or free")
+    def set_up(self) -> None:
+        self.estimator = self.hyperparameters["estimator"]
         fields = 3 if self.estimator == "scaffolded" else 2
-        self.variables, rest = divmod(about.sizes.numbers, fields)
-        if rest or not self.variables or about.sizes.categories:
+        self.variables, rest = divmod(self.about.sizes.numbers, fields)
+        if rest or not self.variables or self.about.sizes.categories:
             raise ModelError(
                 f"step_by_step ({self.estimator}) reads {fields} numbers a variable and nothing else: what is known, "
                 "the target and, if scaffolded, the order of the given ones"

@@ -14,8 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.sampler import Data
 from ._norms import recompute_running_moments
 from ._plain import Plain, compute_step_share
@@ -34,9 +33,8 @@ SEARCH: dict[str, Any] = {"start_percent": ["choice", 50, 75, 90]}
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.start = compute_step_share(about.steps, hyperparameters["start_percent"], "weight averaging")
+    def set_up(self) -> None:
+        self.start = compute_step_share(self.about.steps, self.hyperparameters["start_percent"], "weight averaging")
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

@@ -24,13 +24,11 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.sampler import Data
 from ._norms import recompute_running_moments
 from ._plain import Plain
-from ._validation import compute_validation_risk, require_validation_rows
+from ._validation import compute_validation_risk
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -42,6 +40,7 @@ SETTINGS: dict[str, Any] = {"looks": 50, "converge": 3, "tolerance": 6, "ratio":
 converge, tolerance: N_s and N_e, in evaluations. ratio: r - 1 (the released code's settings for all data sets but VLCS,
 0.2)."""
 SEARCH: dict[str, Any] = {"ratio": ["choice", 0.2, 0.3]}
+LIMITS = {"looks": "at least 1", "converge": "at least 1"}
 
 
 class LossValley(nn.Module):
@@ -102,14 +101,12 @@ class LossValley(nn.Module):
 
 
 class Algorithm(Plain):
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
-        super().__init__(hyperparameters, about)
-        self.validation_rows = require_validation_rows("swad", about)
-        for name, least in (("looks", 1), ("converge", 1), ("tolerance", hyperparameters["converge"])):
-            if hyperparameters[name] < least:
-                raise ModelError(f"swad: setting {name} = {hyperparameters[name]}: use {least} or more")
-        self.every = max(1, about.steps // hyperparameters["looks"])
-        self.rng: Rng | None = None
+    def set_up(self) -> None:
+        self.validation_rows = self.about.data.held_out["id_val"]
+        tolerance, converge = self.hyperparameters["tolerance"], self.hyperparameters["converge"]
+        if tolerance < converge:
+            raise ModelError(f"swad: setting tolerance = {tolerance}: use {converge} or more")
+        self.every = max(1, self.about.steps // self.hyperparameters["looks"])
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

@@ -25,9 +25,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import Rng, derive_stream, draw_permutations, make_keys
-from ..training.algorithm import AlgorithmContext, StepState
+from ..replicas.rng import derive_stream, draw_permutations, make_keys
+from ..training.algorithm import StepState
 from ..training.sampler import Batch, select_batch
 from ._plain import use_evaluation_mode
 from ._rows import ChosenRows, sample_by_weight
@@ -44,6 +43,7 @@ SETTINGS: dict[str, Any] = {"rehearsed": 0.5, "exponent": 1.0, "memory": 0, "eva
 """rehearsed: r, the share of rows of earlier tasks. exponent: d. memory: rows kept of each earlier task, 0 for all.
 evaluate_every: steps between two evaluations; there is one at the end of each task too."""
 SEARCH: dict[str, Any] = {"rehearsed": ["choice", 0.1, 0.25, 0.5], "exponent": ["choice", 0.0, 0.5, 1.0, 2.0]}
+LIMITS = {"rehearsed": "at least 0 and below 1"}
 EVALUATED_ROWS = 4096
 """Rows that are evaluated at once."""
 
@@ -52,30 +52,29 @@ class Algorithm(ChosenRows):
     curve: Tensor
     memory: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
+    def set_up(self) -> None:
         """`ModelError` for full batches, fewer than two tasks, more tasks than steps, or tasks without validation
         rows."""
-        super().__init__(hyperparameters, about)
-        if not all(0 <= share < 1 for share in hyperparameters.exact("rehearsed")):
-            raise ModelError("setting rehearsed of task_stream: use 0 or more, below 1")
-        data, tasks = about.data, about.environments
-        if not 2 <= tasks <= about.steps:
+        super().set_up()
+        data, tasks = self.about.data, self.about.environments
+        if not 2 <= tasks <= self.about.steps:
             raise ModelError(f"task_stream needs two environments or more, and a step for each: {tasks} here")
         assert data.group is not None
         held_out = data.held_out.get("id_val")
         if held_out is None or held_out.group is None or set(range(tasks)) - set(held_out.group.tolist()):
             raise ModelError("task_stream evaluates on id_val, which lacks rows of some task: choose another benchmark")
-        self.ends = [about.steps * (task + 1) // tasks - 1 for task in range(tasks)]
+        self.ends = [self.about.steps * (task + 1) // tasks - 1 for task in range(tasks)]
         """The last step of each task."""
-        self.rng: Rng | None = None  # set by the replica stack
         device = data.lengths.device
-        self.register_buffer("curve", torch.full((about.replicas, about.steps, tasks), torch.nan, device=device))
-        usable = torch.ones(about.replicas, len(data), dtype=torch.bool, device=device)
-        keys = derive_stream(make_keys(about.names, device), "task_stream/memory")
-        for task in range(tasks if hyperparameters["memory"] else 0):
+        self.register_buffer(
+            "curve", torch.full((self.about.replicas, self.about.steps, tasks), torch.nan, device=device)
+        )
+        usable = torch.ones(self.about.replicas, len(data), dtype=torch.bool, device=device)
+        keys = derive_stream(make_keys(self.about.names, device), "task_stream/memory")
+        for task in range(tasks if self.hyperparameters["memory"] else 0):
             rows = torch.nonzero(data.group == task)[:, 0]
             order = draw_permutations(derive_stream(keys, "task", task), len(rows))
-            usable.scatter_(1, rows[order[:, hyperparameters["memory"] :]], False)
+            usable.scatter_(1, rows[order[:, self.hyperparameters["memory"] :]], False)
         self.register_buffer("memory", usable)
 
     def find_task(self, step: int) -> int:

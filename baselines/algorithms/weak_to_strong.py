@@ -29,10 +29,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import AlgorithmContext, Build, StepState
+from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch, Data
 from ._plain import compute_step_share
@@ -63,25 +62,24 @@ class Algorithm(Base):
     taught: Tensor
     weak: Tensor
 
-    def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
+    def set_up(self) -> None:
         """`ModelError` for full batches: of a student's rows, thresholds are those of a batch."""
-        super().__init__(hyperparameters, about)
-        if not hyperparameters["batch_size"]:
+        if not self.hyperparameters["batch_size"]:
             raise ModelError("weak_to_strong sets its thresholds by batches: set batch_size above 0")
         self.teacher = self._teacher()
         self.grows = bool(self.teacher)
-        rows, device = len(about.data), about.data.lengths.device
-        order = draw_permutations(derive_stream(make_keys(about.names, device), "weak_to_strong"), rows)
-        count = rows * hyperparameters["teacher_rows_percent"] // 100
+        rows, device = len(self.about.data), self.about.data.lengths.device
+        order = draw_permutations(derive_stream(make_keys(self.about.names, device), "weak_to_strong"), rows)
+        count = rows * self.hyperparameters["teacher_rows_percent"] // 100
         if not 0 < count < rows:
             raise ModelError(
-                f"setting teacher_rows_percent = {hyperparameters['teacher_rows_percent']}: of {rows} rows the teacher "
-                f"gets {count} and the student the rest: both need at least one"
+                f"setting teacher_rows_percent = {self.hyperparameters['teacher_rows_percent']}: of {rows} rows the "
+                f"teacher gets {count} and the student the rest: both need at least one"
             )
-        taught = torch.zeros(about.replicas, rows, dtype=torch.bool, device=device)
+        taught = torch.zeros(self.about.replicas, rows, dtype=torch.bool, device=device)
         self.register_buffer("taught", taught.scatter_(1, order[:, :count], True))
         """Which rows the teacher learns, (K, N)."""
-        self.register_buffer("weak", torch.zeros(about.replicas, rows, about.outputs, device=device))
+        self.register_buffer("weak", torch.zeros(self.about.replicas, rows, self.about.outputs, device=device))
         """The teacher's probabilities, (K, N, classes)."""
 
     def _teacher(self) -> dict[str, Any]:

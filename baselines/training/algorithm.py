@@ -3,7 +3,7 @@ an algorithm may change.
 
 A file of `algorithms/` has, as literals that are read without importing it: `KIND`, `CITATION`, `TASKS`, `TOUCHES` (the
 data it requires), `SETTINGS` (defaults) and `SEARCH` (ranges for a random search); and `class Algorithm`, a subclass of
-the one here. Most define `loss` only.
+the one here. Most define `loss` only. Optional: `LIMITS`, the values that settings may have (`check_settings`).
 
 Everything has a replica axis K. A replica must have the same result alone or among many: losses are (K,), nothing is
 averaged over replicas, and randomness comes from `StepState.keys`. What a checkpoint has to save (weights of
@@ -12,6 +12,7 @@ environments, moving targets, memories) is a parameter or a saved buffer with th
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from ...core.draws import derive_key
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
 from ..replicas.hyperparameters import Hyperparameters
-from ..replicas.rng import derive_stream
+from ..replicas.rng import Rng, derive_stream
 from ..replicas.stacked import stack_networks
 from .optimiser_step import OptimiserStep
 from .sampler import Batch, Data
@@ -52,6 +53,8 @@ class Build:
         return self.make(name, changed)
 
 
+COMPARE = {"at least": operator.ge, "above": operator.gt, "at most": operator.le, "below": operator.lt}
+
 M = TypeVar("M", bound=nn.Module)
 
 Batches = Callable[[], Iterable[tuple[Batch, Tensor | None]]]
@@ -65,6 +68,8 @@ MakeOptimiserStep = Callable[..., OptimiserStep]
 class AlgorithmContext:
     """What an algorithm may know before training begins."""
 
+    algorithm: str
+    """The algorithm's name."""
     names: tuple[str, ...]
     """The names of the K replicas being trained, which seed everything."""
     task: str
@@ -105,6 +110,41 @@ def make_replicated(make: Callable[[], M], names: Sequence[str]) -> M:
     return stack_networks(modules)
 
 
+def check_settings(
+    algorithm: str, limits: Mapping[str, str | tuple[str, ...]], hyperparameters: Hyperparameters
+) -> None:
+    """`ModelError` for a setting outside its limits: texts to choose from, or bounds such as "above 0 and at most 1"
+    ("at least", "below")."""
+    for name, allowed in limits.items():
+        values = hyperparameters.exact(name) if name in hyperparameters.names else [hyperparameters[name]]
+        for value in values:
+            if isinstance(allowed, tuple):
+                fits, shown = value in allowed, repr(value)
+                words = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+            else:
+                bounds = (bound.rpartition(" ") for bound in allowed.split(" and "))
+                fits = all(COMPARE[words](value, float(number)) for words, _, number in bounds)
+                words, shown = f"a number {allowed}", f"{value:g}"
+            if not fits:
+                raise ModelError(f"setting {name} = {shown} of {algorithm}: use {words}")
+
+
+def check_data(algorithm: str, touches: Sequence[str], hyperparameters: Hyperparameters, data: Data) -> None:
+    """`ModelError` where there are no validation rows or inputs of shifted rows that the algorithm requires, or a batch
+    would hold none."""
+    if "id_val" in touches and "id_val" not in data.held_out:
+        raise ModelError(f"{algorithm} reads in-distribution validation rows: choose a benchmark that has id_val")
+    if "unlabelled" in touches and data.unlabelled is None:
+        raise ModelError(
+            f"{algorithm} trains on inputs of the shifted test rows, which this benchmark does not permit: "
+            "choose one whose protocol has ood_test_inputs, such as vowel/speakers_unlabelled"
+        )
+    if "unlabelled" in touches and not hyperparameters["batch_size"] and hyperparameters["chunk"]:
+        raise ModelError(
+            f"{algorithm}: chunks of a full batch hold no inputs of shifted rows: set chunk = 0 or a batch_size"
+        )
+
+
 @dataclass(frozen=True)
 class StepState:
     """The position in training. step: from 0, in this stage. steps: of this stage. total: steps done in all stages."""
@@ -141,6 +181,8 @@ class Algorithm(nn.Module, ABC):
 
     grows = False
     """Whether the network of a later stage has other shapes than the first."""
+    rng: Rng | None = None
+    """The replica stack's, whose draws `use_evaluation_mode` turns off."""
 
     def __init__(self, hyperparameters: Hyperparameters, about: AlgorithmContext) -> None:
         """`ModelError` if steps are sharpness-aware, which computes the loss twice, and the algorithm records rows."""
@@ -148,6 +190,10 @@ class Algorithm(nn.Module, ABC):
         self.hyperparameters, self.about = hyperparameters, about
         if self.remembers and any(hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: this algorithm stores values for each row in its loss: leave it at 0")
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Called first, with `hyperparameters` and `about` known: check settings, make buffers."""
 
     @property
     def is_row_mean(self) -> bool:

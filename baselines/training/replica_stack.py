@@ -14,7 +14,7 @@ from ..layers.hidden import mark_hidden
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import Rng, make_keys
 from ..replicas.stacked import attach_rng, select_replicas
-from .algorithm import Algorithm, AlgorithmContext, Build, make_replicated
+from .algorithm import Algorithm, AlgorithmContext, Build, check_data, check_settings, make_replicated
 from .sampler import Data
 
 ROWS_AT_ONCE = 512
@@ -52,9 +52,11 @@ class ReplicaStack(nn.Module):
         self.hyperparameters = Hyperparameters(settings, dtype).to(device)
         self.register_buffer("number", torch.arange(len(names), device=device))
         self.register_buffer("keys", make_keys(names, device))
-        about = AlgorithmContext(self.names, task, sizes.outputs, data, steps, sizes)
-        kind = load_module("baselines/algorithms", algorithm, "algorithm").Algorithm
-        self.algorithm: Algorithm = kind(self.hyperparameters, about)
+        about = AlgorithmContext(algorithm, self.names, task, sizes.outputs, data, steps, sizes)
+        plugin = load_module("baselines/algorithms", algorithm, "algorithm")
+        check_settings(algorithm, getattr(plugin, "LIMITS", {}), self.hyperparameters)
+        check_data(algorithm, plugin.TOUCHES, self.hyperparameters, data)
+        self.algorithm: Algorithm = plugin.Algorithm(self.hyperparameters, about)
         self._move_module(self.algorithm, device, dtype)
         self.rng = Rng(self.keys)
         self.network: Any = self.fresh()

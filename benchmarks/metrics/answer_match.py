@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -40,8 +42,3 @@ def _matches(given: str | None, accepted: str) -> bool:
 def normalise(text: str) -> str:
     """Return the text in lower case without punctuation, articles and superfluous spaces."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0

@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..boxes import compute_iou, read_boxes
 from ..model import Task
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("detection",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 SCORE, OVERLAP = 0.5, 0.5
 
@@ -44,8 +46,3 @@ def _score_image(given: str, true: str) -> float:
     overlap = compute_iou(confident, true_boxes.corners)
     hits = len(np.unique(overlap.argmax(axis=1)[overlap.max(axis=1) >= OVERLAP]))
     return hits / (len(confident) + len(true_boxes) - hits)
-
-
-def chance(task: Task) -> float:
-    """Return 0: boxes cannot be guessed."""
-    return 0.0

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 from ._tokens import compute_similarities
 
 VERSION = 1
@@ -22,6 +23,7 @@ TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
@@ -70,8 +72,3 @@ def _compute_distance(short: Sequence[str], long: Sequence[str]) -> int:
         rise, fall = rise << 1 | 1, fall << 1
         up, down = full & (fall | ~(level | rise)), full & rise & level
     return distance
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
@@ -33,8 +35,3 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
         )
     same = pc.fill_null(pc.equal(given, expected), False)  # a missing answer never matches
     return same.to_numpy(zero_copy_only=False).astype(np.float64)  # type: ignore[no-any-return]
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0

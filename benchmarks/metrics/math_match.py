@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 _LEFT_OUT = re.compile(r"\s|\\!|\\,|\\;|\\ |\\?\$|\\left(?![a-z])|\\right(?![a-z])|\^\\circ|\^{\\circ}|\\?%")
 _TEXT = re.compile(r"^\\(?:text|mathrm|mbox){([^{}]*)}$")
@@ -49,8 +51,3 @@ def normalise(text: str) -> str:
         number = Decimal(text.replace(",", ""))
         return f"{number.normalize():f}" if number else "0"
     return text
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0

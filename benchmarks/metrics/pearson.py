@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State, _moments
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("regression",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (-1.0, 1.0)
+chance = expect_zero
 
 merge = _moments.merge_moments
 
@@ -31,8 +33,3 @@ def compute(state: State) -> float:
     (own, shared), (_, true) = state["comoment"].tolist()
     spread = sqrt(own) * sqrt(true)
     return min(1.0, max(-1.0, shared / spread)) if 0 < spread < inf else float("nan")
-
-
-def chance(task: Task) -> float:
-    """Return 0, the expected correlation of independent predictions."""
-    return 0.0

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 _WORD = re.compile("[a-z0-9]+")
 
@@ -61,8 +63,3 @@ def count_common(left: Sequence[str], right: Sequence[str]) -> int:
         same = flat & where.get(word, 0)
         flat = ((flat + same) | (flat - same)) & full
     return len(left) - flat.bit_count()
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0

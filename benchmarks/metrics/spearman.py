@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from ..answers import Answers
 from ..model import Task
 from . import State
+from ._tally import expect_zero
 
 VERSION = 1
 TASKS = ("regression",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (-1.0, 1.0)
+chance = expect_zero
 
 
 def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
@@ -52,8 +54,3 @@ def _compute_centred_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     middle = last - (count - 1) / 2
     centred: NDArray[np.float64] = middle[position] - (len(values) + 1) / 2
     return centred
-
-
-def chance(task: Task) -> float:
-    """Return 0, the expected correlation of independent predictions."""
-    return 0.0

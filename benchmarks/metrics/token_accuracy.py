@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..model import Task
+from ._tally import expect_zero
 from ._tokens import compute_similarities
 
 VERSION = 1
@@ -22,6 +23,7 @@ TASKS = ("sequence",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
+chance = expect_zero
 
 
 def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
@@ -32,8 +34,3 @@ def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.flo
 def _compute_share(given: Sequence[str], expected: Sequence[str]) -> float:
     longer = max(len(given), len(expected))
     return sum(map(eq, given, expected)) / longer if longer else 1.0
-
-
-def chance(task: Task) -> float:
-    """Return 0: texts cannot be guessed."""
-    return 0.0
