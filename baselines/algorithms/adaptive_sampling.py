@@ -14,6 +14,8 @@ collected in random order. `collect` = equal and proportional are the paper's he
 Cai et al. maximise a function of group-specific metrics under a budget, by estimated learning rates, with a cost for
 each row. Of the paper the abstract was read: the curve, its fit and the exponent q are ours, and every row costs 1. The
 curves ignore that rows of one group may change the loss of another.
+
+Not compared with released code: only the abstract was read, and the curve, its fit and the objective are ours.
 """
 
 from __future__ import annotations

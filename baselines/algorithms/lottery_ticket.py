@@ -5,6 +5,9 @@ Iwasawa and Matsuo find that a ticket from a network that has grokked generalise
 or a random mask of the same sparsity. As in their released code, one threshold holds for all weight matrices; biases
 and scales are kept. Compare a ticket's second stage with a whole network of as many steps: `first_percent` of the steps
 train the network that is pruned.
+
+Not compared with released code: the released code prunes a perceptron trained by its own loop; the threshold, the share
+kept and the rewinding follow it.
 """
 
 from __future__ import annotations

@@ -9,7 +9,9 @@ is the margin that a last model must reach.
 
 Wang et al. 2024: voting of reward models, label flipping and adaptive margin. Without the paper's soft labels
 (`label_smoothing` has them) and without its contrastive and meta-learning. Written from the abstract and notes on the
-paper; the released code (OpenLMLab/MOSS-RLHF) trains a plain reward model, so that nothing was compared with it.
+paper.
+
+Not compared with released code: OpenLMLab/MOSS-RLHF trains a plain reward model.
 """
 
 from __future__ import annotations

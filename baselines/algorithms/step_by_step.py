@@ -11,6 +11,9 @@ Both read what is known (1, -1, or 0 where unknown) and a one-hot variable: the 
 Samples are drawn by the same numbers for all rows, so that no answer depends on the rows beside it. A sample that has
 not come to the target in `longest` variables is asked for it then; the released code leaves such samples out. There a
 variable may be named again, and gets another value; here each is named once.
+
+Not compared with released code: the released code trains a Transformer on text; these estimators ask a density of
+windows in the same three ways.
 """
 
 from __future__ import annotations

@@ -87,6 +87,9 @@ class Net:
         raise BadDefinition("bayes_nets: neighbours have no scaffold")
 
 
+SEED_MAKES = "its nets"
+
+
 def rows(*, nets: int, variables: int, edges: int, held_out: int, windows: int, seed: str) -> pa.Table:
     """`windows` rows of each net, less those with no variable, and four rows of each chosen pair: each variable given
     each value of the other.

@@ -24,6 +24,8 @@ from ...core.draws import UNIT, draw_normal_units
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SEED_MAKES = "the weights of its teacher"
+
 
 def rows(*, dimension: int, noise: float, regimes: list[dict[str, str | int]], seed: str) -> pa.Table:
     """Rows of some regimes, each `{ name, rows, scale }`: `rows` of them, with inputs `scale` times as large. noise:

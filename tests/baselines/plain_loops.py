@@ -61,6 +61,16 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
     generator = torch.Generator().manual_seed(7)
     ones = torch.ones(1, rows, dtype=torch.float64)
     match task_of(network):
+        case task if task == "regression" or network == "prompt_transformer":
+            pairs = torch.randn(rows, 5, 4, generator=generator).double()
+            pairs[..., 3] = 1.0
+            pairs[:, -1, 2:] = 0.0  # the query, of which x alone is known
+            prompts = (torch.zeros(rows, 0, dtype=torch.int64), pairs.flatten(1))
+            is_number = task == "regression"
+            target = torch.randn(rows, generator=generator).double()
+            target = target if is_number else (target > 0).long()
+            sizes = Sizes(1 if is_number else 2, numbers=20, shape=(5, 4))
+            return Data(prompts, target[None], torch.ones(rows, dtype=torch.int64), ones), sizes
         case "classification" if network in IMAGES:
             images = torch.rand(rows, 64, generator=generator, dtype=torch.float64)
             inputs, sizes = (torch.zeros(rows, 0, dtype=torch.int64), images), Sizes(3, numbers=64, shape=(8, 8))
@@ -71,18 +81,20 @@ def case(network: str, rows: int = ROWS) -> tuple[Data, Sizes]:
                 (torch.zeros(rows, 0, dtype=torch.int64), patches), label, torch.ones(rows, dtype=torch.int64), ones
             )
             return data, Sizes(2, numbers=8, shape=(2, 4))
+        case "classification" if network in ("gin", "gcn"):
+            nodes = torch.randint(PAD + 1, PAD + 4, (rows, 4), generator=generator)
+            nodes[: rows // 2, 3] = PAD
+            edges = torch.tensor([[0, 1], [1, 2], [0, 0]]).expand(rows, 3, 2).clone()
+            inputs, sizes = (nodes, edges), Sizes(3, source=PAD + 4, numbers=2)
+        case "classification" if network == "reward":
+            replies = torch.randn(rows, 6, generator=generator).double()
+            label = torch.randint(2, (1, rows), generator=generator)
+            none = torch.zeros(rows, 0, dtype=torch.int64)
+            return Data((none, replies), label, torch.ones(rows, dtype=torch.int64), ones), Sizes(2, numbers=6)
         case "classification":
             categories = torch.randint(4, (rows, 2), generator=generator)
             numbers = torch.randn(rows, 2 if network in ("linear", "mlp") else 0, generator=generator).double()
             inputs, sizes = (categories, numbers), Sizes(3, (4, 4), numbers.shape[1])
-        case "regression":
-            pairs = torch.randn(rows, 5, 4, generator=generator).double()
-            pairs[..., 3] = 1.0
-            pairs[:, -1, 2:] = 0.0  # the query, of which x alone is known
-            prompts = (torch.zeros(rows, 0, dtype=torch.int64), pairs.flatten(1))
-            target = torch.randn(rows, generator=generator).double()
-            sizes = Sizes(1, numbers=20, shape=(5, 4))
-            return Data(prompts, target[None], torch.ones(rows, dtype=torch.int64), ones), sizes
         case task:
             source = torch.randint(4, 9, (rows, 3), generator=generator)
             target = torch.randint(4, 9, (rows, 3), generator=generator)

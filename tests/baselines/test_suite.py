@@ -130,7 +130,8 @@ def test_options_of_one_benchmark_are_refused_for_a_suite(tmp_path: Path, two: N
         (
             "lstm",
             "lstm: the network lstm is for sequence tasks, and this is a classification task: "
-            "use --network deep_sets or linear or mlp or quadratic_mlp, and for images cnn or grey_mlp or resnet",
+            "use --network deep_sets or linear or mlp or patch_network or prompt_transformer or quadratic_mlp "
+            "or reward, and for images cnn or grey_mlp or resnet",
         ),
         ("irm", "it is for domain shifts, and this is corrupted-label"),
         ("mlp", ""),

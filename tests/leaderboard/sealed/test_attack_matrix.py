@@ -32,10 +32,14 @@ from sklearn.linear_model import LogisticRegression
 
 SMALL: dict[str, dict[str, Any]] = {
     "addition/length": {"sizes": [{"first": 12, "last": 16, "each": 240}]},
+    "arc_episodes_systematicity/triples": {"episodes": 1200},
     "arc_grids/pairs": {"per_combination": 10},
     "balls/materials": {"regimes": [{"regime": "usual", "rows": 1200, "speed": [1.0, 4.0], "radius": [0.7, 1.5]}]},
     "concept_shift/angle": {"counts": {"0": 1200}},
+    "evolving_people/next_3": {"people": 120},
+    "feature_noise/weak_alone": {"regimes": [{"name": "weak alone", "rows": 1200, "share": 0.0}]},
     "gcog/productive": {"blocks": [{"regime": "one", "rows": 800, "depth": 1, "distractors": [20, 20]}]},
+    "group_shift/none": {"regimes": {"none": {}}, "counts": {"train": [10, 10], "test": [600, 600]}},
     "hamiltonian/new_systems": {"counts": {"double well": 1200}},
     "in_context_regression/covariate_shift": {
         "regimes": [{"name": "skewed", "inputs": "skewed", "rows": 1200, "least": 10, "most": 10}]
