@@ -27,7 +27,7 @@ CONTENT = (
 )
 
 GOALS = {"lines": 65_000, "files": 600, "engine lines": 32_000, "calls": 15, "call files": 8}
-BOUNDS = {"lines": 89_930, "files": 768, "engine lines": 61_760, "calls": 15, "call files": 8}
+BOUNDS = {"lines": 93_100, "files": 808, "engine lines": 63_100, "calls": 15, "call files": 8}
 
 
 def list_product() -> list[Path]:
