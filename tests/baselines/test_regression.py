@@ -40,7 +40,8 @@ from .toys import Rows, recipe, trained
 ON_ALL = sorted(
     name
     for name, file in find_plugin_files("algorithms").items()
-    if "regression" in read_literal(file, "TASKS") and "unlabelled" not in read_literal(file, "TOUCHES")
+    if "regression" in read_literal(file, "TASKS")
+    and "unlabelled" not in read_literal(file, "TOUCHES")
     # Which need groups of validation rows, and windows of variables: test_algorithm_contract.py has them.
     and name not in ("adaptive_sampling", "step_by_step")
 )
