@@ -47,7 +47,8 @@ class _Scores(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.score = Linear(width, 1)
+        # A bias would cancel in the softmax of both scores: its gradient is 0.
+        self.score = Linear(width, 1, bias=False)
 
     def forward(self, features: Tensor) -> Tensor:
         return torch.cat([self.score(half) for half in features.chunk(2, dim=-1)], dim=-1)

@@ -37,6 +37,8 @@ EACH = [{name: values[position] for name, values in DIFFERENT.items()} for posit
         pytest.param(network, optimiser, marks=() if optimiser == "adamw" or network == "mlp" else pytest.mark.slow)
         for network in NETWORKS
         for optimiser in OPTIMISERS
+        # A unit that is active for both replies has a gradient of 0 up to rounding, of which Lion takes the sign.
+        if (network, optimiser) != ("reward", "lion")
     ],
 )
 def test_three_replicas_together_are_three_plain_loops(network: str, optimiser: str) -> None:
