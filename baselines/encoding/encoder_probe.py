@@ -12,14 +12,12 @@ from ...core.draws import draw_permutation
 from ...core.errors import FarshiftError
 from ...loaders.part import Part
 from ...loaders.split import open_split
-from ...splits.audit.probe import ROWS, probe_features
+from ...splits.audit.probe import PROBE_CLASSES, ROWS, probe_features
 from .frozen import FrozenColumns
-
-_CLASSES = 1_000
 
 
 def probe_split(name: str, encoder: str, own_folders: tuple[Path, ...] = ()) -> dict[str, float]:
-    """Return `domain_auroc` (can train be told from ood_test?) and, for a split with classes, `id_accuracy` and
+    """Return `domain_auroc` (can train be told from ood_test?) and, with at most 100 classes, `id_accuracy` and
     `ood_accuracy` of a linear classifier, on the encoder's features of at most 5,000 rows a part: the measures of
     `splits.audit.probe.fit_probes`.
 
@@ -37,12 +35,14 @@ def probe_split(name: str, encoder: str, own_folders: tuple[Path, ...] = ()) -> 
     task = Task("classification", inputs, train.label)
     features = FrozenColumns(encoder, task, columns).columns(columns)
     matrix = np.concatenate([features[column].reshape(len(train) + len(test), -1) for column in inputs], axis=1)
-    classes, label = np.unique(columns[train.label], return_inverse=True)
+    label = train.schema[train.label]
+    has_classes = not label.shape and label.type not in ("float64", "bytes")
+    codes = np.unique(columns[train.label], return_inverse=True)[1] if has_classes else None
     return probe_features(
         matrix.astype(np.float64),
         np.concatenate([train.row_ids, test.row_ids]),
         np.arange(len(matrix)) >= len(train),
-        label if len(classes) <= _CLASSES and train.schema[train.label].type != "float64" else None,
+        codes if codes is not None and codes.max() < PROBE_CLASSES else None,
     )
 
 

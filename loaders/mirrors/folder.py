@@ -31,15 +31,17 @@ def find_file(name: str, digest: str, size: int, where: list[Path]) -> tuple[Pat
     """Return the first file with this size and sha256 in the folders (files of the same name first), and the files with
     this name but other content, unless it is the first's name too."""
     changed: list[Path] = []
+    other: set[Path] = set()
     for folder in where:
         # A source may have thousands of files: a folder is listed again only for a file that was not there.
         for list_files in (_listings.get, _list_files):
             files = list_files(folder) or []
             of_name = [path for path, _ in files if path.name == name]
-            of_size = [path for path, length in files if length == size]
+            of_size = [path for path, length in files if length == size and path not in other]
             for path in sorted(of_size, key=lambda path: path.name != name):
                 if path.is_file() and path.stat().st_size == size and compute_file_sha256(path) == digest:
                     return path, [] if path.name == name else changed + of_name
+                other.add(path)
         changed += of_name
     return None, changed
 

@@ -94,7 +94,9 @@ def fit_ridge(inputs: Matrix, targets: Matrix) -> Callable[[Matrix], Matrix]:
     return lambda values: np.asarray(design(values) @ weights)
 
 
-_PROBE_CLASSES, _PROBE_COLUMNS = 100, 1024
+PROBE_CLASSES = 100
+"""The most classes that a probe tells apart."""
+_PROBE_COLUMNS = 1024
 
 
 def fit_probes(rows: PartedRows) -> dict[str, float]:
@@ -111,7 +113,7 @@ def fit_probes(rows: PartedRows) -> dict[str, float]:
     both = np.concatenate([train, test])
     inputs = compute_features(rows, both, _PROBE_COLUMNS)
     labelled = encode_classes(rows)
-    label = labelled[0][both] if labelled is not None and len(labelled[1]) <= _PROBE_CLASSES else None
+    label = labelled[0][both] if labelled is not None and len(labelled[1]) <= PROBE_CLASSES else None
     return (
         {} if inputs is None else probe_features(inputs, rows.row_ids[both], np.arange(len(both)) >= len(train), label)
     )
