@@ -330,8 +330,8 @@ def test_bayes_is_the_average_over_weights_and_deviations_by_brute_force() -> No
         mass = prior * np.exp(-(w**2) / 2)
         for x, y, _ in pairs:
             mass = mass * np.exp(-((y - w * x) ** 2) / (2 * s**2)) / s
-        wanted = s if row % 2 else w * created[0, row, 4, 0].item()
-        assert answer == pytest.approx((mass * wanted).sum() / mass.sum(), abs=1e-6)
+        expected = s if row % 2 else w * created[0, row, 4, 0].item()
+        assert answer == pytest.approx((mass * expected).sum() / mass.sum(), abs=1e-6)
 
 
 @every

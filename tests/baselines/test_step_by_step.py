@@ -20,8 +20,8 @@ class LocalChain(nn.Module):
     else even; after the first variable it names the second, and then the third."""
 
     def forward(self, _: Tensor, numbers: Tensor) -> Tensor:
-        known, asked = numbers[..., :3], numbers[..., 3:6]
-        beside = asked @ torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+        known, queries = numbers[..., :3], numbers[..., 3:6]
+        beside = queries @ torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
         return (0.5 + (0.5 - FLIP) * (known * beside).sum(-1, keepdim=True)).clamp(FLIP, 1 - FLIP)
 
     def namer(self, x: Tensor) -> Tensor:

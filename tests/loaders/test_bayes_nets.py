@@ -52,12 +52,14 @@ def test_a_chain_is_scaffolded_by_one_variable_between():
 
 
 def test_windows_never_show_a_held_out_pair_and_sometimes_a_seen_one(table):
-    asked = {kind: {row["pair"] for row in table if row["set"] == kind} for kind in ("held-out pair", "seen pair")}
+    pairs_of_set = {
+        kind: {row["pair"] for row in table if row["set"] == kind} for kind in ("held-out pair", "seen pair")
+    }
     shown = [
         set(row["text"].replace("=0", "").replace("=1", "").split()[1:]) for row in table if row["set"] == "window"
     ]
-    assert not any({*pair.split()} <= window for pair in asked["held-out pair"] for window in shown)
-    assert any({*pair.split()} <= window for pair in asked["seen pair"] for window in shown)
+    assert not any({*pair.split()} <= window for pair in pairs_of_set["held-out pair"] for window in shown)
+    assert any({*pair.split()} <= window for pair in pairs_of_set["seen pair"] for window in shown)
 
 
 def test_the_exact_probability_of_a_pair_is_the_rate_in_windows_that_show_it(table):

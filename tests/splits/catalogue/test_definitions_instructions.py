@@ -21,10 +21,10 @@ FILES = [pin.name for pin in find_source("natural_instructions").definition.dist
 
 def task(name, instances=6):
     """A task's file; older ones have a text where newer ones have a list."""
-    said = f"Solve {name}."
+    definition = f"Solve {name}."
     return json.dumps(
         {
-            "Definition": said if name == FILES[0] else [said],
+            "Definition": definition if name == FILES[0] else [definition],
             "Categories": ["Title Generation", "Other"],
             "Positive Examples": [{"input": "not", "output": "read"}],
             "Instances": [
@@ -59,10 +59,10 @@ def test_a_model_is_asked_with_the_definition_and_the_best_output_counts(small, 
     name = measured(NAME, split.manifest.name, place)
     with llm(lambda text: "one day") as site:
         run = fs.evaluate(from_spec(f"tiny@{site.url}", {}), on=name, seeds=1, budget="quick", out=tmp_path / "run")
-        asked = set(site.prompts)
+        prompts = set(site.prompts)
     assert fs.score(run).ood.value == pytest.approx(2 * 1 / (2 + 2)), "'one day' and 'a day' share one word of two"
     first = f"Definition: Solve {FILES[0]}.\n\nNow complete the following example -\nInput: {FILES[0]} 0\nOutput:"
-    assert first in asked
+    assert first in prompts
 
 
 def test_a_bar_within_an_output_separates_no_outputs_and_another_file_is_named(tmp_path):

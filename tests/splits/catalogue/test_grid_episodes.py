@@ -65,9 +65,13 @@ def test_the_study_examples_and_the_answer_follow_from_three_meanings(form, exam
     for row in table.to_pylist():
         *study, query = [part.split(" out ") for part in f" {row['question']}".split(" in ")[1:]]
         pairs = [(look(before.split()), after.split()) for before, after in study]
-        asked = look(query[0].split())
+        question_grid = look(query[0].split())
         present = [
-            (seen[0] == asked[0], seen[1] == asked[1], [value for value, _ in seen[4]] == [asked[4][0][0]])
+            (
+                seen[0] == question_grid[0],
+                seen[1] == question_grid[1],
+                [value for value, _ in seen[4]] == [question_grid[4][0][0]],
+            )
             for seen, _ in pairs
         ]
         kinds = {"systematicity": {(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)}}
@@ -81,7 +85,7 @@ def test_the_study_examples_and_the_answer_follow_from_three_meanings(form, exam
             )
         ]
         assert meanings
-        assert row["answer"].split() in [predict(asked, meaning) for meaning in meanings]
+        assert row["answer"].split() in [predict(question_grid, meaning) for meaning in meanings]
 
 
 def test_every_triple_of_the_ten_transformations_occurs():
