@@ -7,7 +7,7 @@ has seen, so its score shows what is possible without composition.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,8 +19,10 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
 from ..core.draws import derive_key
 from ..core.errors import BadDefinition
+from ..loaders.batching.encoded import EncodedFiles
 from .encoding.bad_files import answer_readable_rows
 from .encoding.encoding import RowEncoding
+from .encoding.frozen import Reader, read_unchanged
 from .encoding.log_mel import SpectrogramEncoding, is_audio_task
 from .recipe import Recipe, make_unknown_setting_error
 
@@ -33,19 +35,30 @@ _TOKENS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Estimator:
-    """One fitted estimator. texts: the answers that are its classes, in a sequence task."""
+    """One fitted estimator, a model. texts: the answers that are its classes, in a sequence task."""
 
     task: Task
     estimator: Any
     coding: RowEncoding
     remarks: dict[str, Any]
+    read: Reader
     texts: NDArray[Any] | None = None
 
     def predict(self, batch: Columns) -> Answers | list[str]:
+        batch = self.read(batch)
         if self.texts is not None:
             texts: list[str] = self.texts[self.estimator.predict(self.coding.features(batch))].tolist()
             return texts
         return answer_readable_rows(self.coding, batch, self._predict_classes)[0]
+
+    def checkpoints(self) -> Iterator[tuple[str, Estimator]]:
+        """The only checkpoint."""
+        return iter([("last", self)])
+
+    def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
+        """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
+        if self.read is read_unchanged:
+            self.coding.announce(columns)
 
     def _predict_classes(self, batch: Columns) -> list[Answers]:
         if not len(batch[self.task.inputs[0]]):  # estimators reject an empty batch
@@ -61,9 +74,10 @@ def fit_estimator(
     extra: Mapping[str, Any],
     rows: Mapping[str, NDArray[Any]],
     weight: NDArray[np.float64],
+    read: Reader,
 ) -> Estimator:
     """Fit a recipe's estimator to rows (columns by name, first axis the row) with weights (n,). name: seeds it. extra:
-    settings that differ from the recipe's."""
+    settings that differ from the recipe's. read: of a batch's columns, before they are encoded."""
     labels = np.asarray(rows[task.label])
     texts: NDArray[Any] | None = None
     if task.type == "sequence":
@@ -79,7 +93,7 @@ def fit_estimator(
         remarks["encoding"] = coding.encoding
     if coding.decoder:
         remarks["decoder"] = coding.decoder
-    return Estimator(task, estimator, coding, remarks, texts)
+    return Estimator(task, estimator, coding, remarks, read, texts)
 
 
 def make_estimator(recipe: Recipe, benchmark: str, name: str, extra: Mapping[str, Any]) -> Any:

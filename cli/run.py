@@ -94,7 +94,6 @@ def run(
     from ..baselines.running.suite import make_suite_plans
     from ..baselines.running.sweep import make_budget, make_plan, raise_first_failure, require_extras, run_all
     from ..benchmarks.model_inputs.load import find_streamed_benchmark
-    from ..core.world import get_world
 
     if dry_run and stream:
         raise FarshiftError("run: --dry-run does not support --stream: leave one of them out")
@@ -135,22 +134,20 @@ def run(
     with show_progress():
         runs, failures = run_all(plans, engine)
         raise_first_failure(failures)
-    if get_world().rank == 0:
-        print_scores(runs[0], json)
+    print_scores(runs[0], json)
 
 
 def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) -> None:
     """Score the runs that finish; failed replicas are listed on stderr, and the exit code is then 1."""
     from ..baselines.running.sweep import run_all
     from ..benchmarks.scoring.score import score
-    from ..core.world import get_world
 
     with show_progress():
         runs, failures = run_all(plans, engine)
-        scores = [score(run) for run in runs] if get_world().rank == 0 else []
-    if json and get_world().rank == 0:
+        scores = [score(run) for run in runs]
+    if json:
         emit_json([item.report() for item in scores])
-    elif get_world().rank == 0:
+    else:
         for run, item in zip(runs, scores, strict=True):
             _print_score(run, item)
         print_line(f"{format_count(len(scores), 'run')}: {out}")
@@ -162,22 +159,19 @@ def _run_several_plans(plans: list[Plan], out: Path, engine: str, json: bool) ->
 
 def _print_estimates(plans: list[Plan], engine: str, json: bool) -> None:
     """Print the estimated cost of each run; `FarshiftError` if one does not fit, with what to change."""
-    from dataclasses import asdict
-
-    from ..baselines.running.resources import estimate_cost
+    from ..baselines.running.resources import estimate_cost, format_estimate, format_time
 
     with show_progress():
         estimates = [estimate_cost(plan, engine) for plan in plans]
-    problems = [problem for item in estimates for problem in item.problems]
+    problems = [problem for item in estimates for problem in item["problems"]]
     if json:
-        emit_json([asdict(item) | {"fits": not item.problems} for item in estimates])
+        emit_json([item | {"fits": not item["problems"]} for item in estimates])
     elif len(estimates) == 1:
         title = f"{plans[0].title}, {plans[0].budget.name} budget, {plans[0].budget.device}"
-        print_table(title, ["resource", "estimate"], estimates[0].table())
+        print_table(title, ["resource", "estimate"], format_estimate(estimates[0]))
     else:
-        rows = [
-            [item.baseline, item.benchmark, item.replicas, item.steps or "until done", item.time] for item in estimates
-        ]
+        columns = ("baseline", "benchmark", "replicas", "steps")
+        rows = [[*(item[name] or "until done" for name in columns), format_time(item)] for item in estimates]
         print_table("", ["baseline", "benchmark", "replicas", "steps", "time"], rows)
     if problems:
         raise FarshiftError(problems[0] + f" (and {len(problems) - 1} more)" * (len(problems) > 1))

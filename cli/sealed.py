@@ -123,13 +123,13 @@ def find_named_model(name: str, benchmark: str, options: list[str]) -> tuple[Any
     scheme, _, rest = name.partition(":")
     if scheme != "baseline":
         return *find_model(name, read_options(options)), None
-    from ..baselines.baseline import make_baseline
+    from ..baselines.baseline import Baseline
     from ..baselines.recipe import find_recipe
     from ..baselines.running.plan import compute_code_digest
 
     baseline_recipe = find_recipe(rest)
     return (
-        lambda seed, task: make_baseline(baseline_recipe, task, seed, benchmark),
+        lambda seed, task: Baseline(baseline_recipe, task, seed, benchmark),
         compute_code_digest(baseline_recipe),
         baseline_recipe.name,
     )

@@ -26,7 +26,6 @@ from ..training.algorithm import Algorithm as Base
 from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.sampler import Batch
-from ..training.step_computation import list_blocks
 from ._plain import use_evaluation_mode
 
 KIND = "domain"
@@ -43,6 +42,17 @@ SEARCH: dict[str, Any] = {"penalty": ["choice", 0.01, 0.1, 1.0]}
 
 LEAST, FASTER = 1e-5, 10.0
 BEGIN = math.log(math.expm1(0.1 - LEAST))
+
+
+def list_blocks(network: nn.Module) -> list[nn.Module]:
+    """The elements of a network's outermost lists of two modules or more."""
+    network_blocks: list[nn.Module] = []
+    for child in network.children():
+        if isinstance(child, nn.ModuleList | nn.Sequential) and len(child) > 1:
+            network_blocks += [layer for layer in child if next(layer.parameters(), None) is not None]
+        else:
+            network_blocks += list_blocks(child)
+    return network_blocks
 
 
 def compute_block_states(network: Any, inputs: tuple[Tensor, ...]) -> tuple[Tensor, list[Tensor]]:

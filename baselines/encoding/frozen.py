@@ -30,6 +30,13 @@ from .checkpoint import Checkpoint, ModuleCheckpoint, find_checkpoint
 from .frozen_readers import make_reader
 from .images import is_encoded
 
+Reader = Callable[[Columns], Columns]
+"""Reads a batch's columns before they are encoded: as they are, or with features in place of some."""
+
+
+def read_unchanged(batch: Columns) -> Columns:
+    return batch
+
 
 def digest_encoder(spec: str) -> str:
     """A digest of an encoder's weights: of the Hub's commit, of a folder's files, or of a module's tensors and

@@ -142,20 +142,6 @@ class Rng:
         """Count a draw that is not made, so that later ones do not depend on whether it was made."""
         self._drawn += 1
 
-    def mark(self) -> tuple[int, bool]:
-        """The position of the draws in this step."""
-        return self._drawn, self.silent
-
-    @contextmanager
-    def replayed(self, mark: tuple[int, bool]) -> Iterator[None]:
-        """Inside, repeat the draws from a mark on; afterwards continue with the draws after the current ones."""
-        before = self.mark()
-        self._drawn, self.silent = mark
-        try:
-            yield
-        finally:
-            self._drawn, self.silent = before
-
     @contextmanager
     def disabled(self) -> Iterator[None]:
         """Evaluation mode: no noise inside."""

@@ -22,7 +22,6 @@ from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, ModelError
 from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE, find_module_file
-from ...core.world import SINGLE_PROCESS, World
 from ...loaders.acquire.pretrained import find_pretrained_network
 from ...loaders.stream.split import remove_secrets
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
@@ -78,6 +77,11 @@ class Plan:
         if self.recipe.estimator:
             return 1
         return self.budget.steps or self.recipe.steps(self.budget.name, self.benchmark.name)
+
+    @property
+    def memory(self) -> str:
+        """The resource that its rows and networks take: `memory` or `device memory`."""
+        return "memory" if self.budget.device == "cpu" else "device memory"
 
     def number_of_fits(self) -> int:
         """The number of sets of rows on which each seed and setting is trained: all rows, and all but each fold of the
@@ -151,7 +155,7 @@ class Plan:
                 "or run one setting under another --selection"
             )
 
-    def begin(self, together: World = SINGLE_PROCESS) -> AbstractContextManager[RunFolder]:
+    def begin(self) -> AbstractContextManager[RunFolder]:
         model: dict[str, Any] = {"name": self.name, "kind": "baseline"}
         weights = describe_weights(self.weights)
         model["code"] = compute_code_digest(self.recipe, weights)
@@ -166,7 +170,7 @@ class Plan:
             model["diagnose"] = list(self.diagnose)
         if isinstance(self.benchmark, StreamedBenchmark):
             model["streamed"] = remove_secrets(self.benchmark.address)
-        return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection, together)
+        return begin_run(self.benchmark, self.out, model, self.budget, self.seeds, self.selection)
 
 
 def split_seeds(seeds: list[int], workers: int) -> list[tuple[int, ...]]:

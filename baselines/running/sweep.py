@@ -28,7 +28,7 @@ from ..diagnostics import parse_diagnostics
 from ..recipe import Recipe, find_recipe
 from .plan import Plan, split_seeds
 from .published import NOTHING, RecipeOverrides
-from .resources import check_requirements, list_memory_requirements, prepare_data
+from .resources import list_memory, prepare_data, refuse_shortages
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def run_group_job(job: GroupJob) -> None:
     from ..training.replica_group import ReplicaGroup
     from ..training.training_rows import Member
 
-    benchmark, recipe, together = find_streamed_benchmark(job.benchmark, job.stream), job.recipe, get_world()
+    benchmark, recipe = find_streamed_benchmark(job.benchmark, job.stream), job.recipe
     members = [Member(seed, values) for seed in job.seeds for values in job.settings.values()]
-    reporter = FitProgressReporter(job.label, job.steps, job.file) if together.rank == 0 else None
+    reporter = FitProgressReporter(job.label, job.steps, job.file)
     group = ReplicaGroup(
         recipe,
         benchmark.task,
@@ -100,34 +100,26 @@ def run_group_job(job: GroupJob) -> None:
         checkpoints=job.folder / TRAINING,
         stack=job.stack,
         code=str(job.plan["model"]["code"]),
-        together=together,
         diagnose=job.plan["model"].get("diagnose", ()),
         reporter=reporter,
     )
-    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark, world=together)
+    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark)
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )
-    # With processes that train together, the others may wait for the failed one: all of them end here.
-    failed = evaluation.run(job.missing, keep_going=together.size == 1)
-    if reporter is not None:
-        reporter.close()
+    failed = evaluation.run(job.missing, keep_going=True)
+    reporter.close()
     if failed:
         seed, first = next(iter(failed.items()))
         more = f" (and {len(failed) - 1} more of its replicas failed)" if len(failed) > 1 else ""
         raise replace_error_message(type(first), f"seed {seed}: {first}{more}")
-    if together.rank == 0:
-        group.remove_checkpoints()
 
 
 def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure]]:
     """Run all missing seeds of all plans, and finish the run folders without failed replicas. Return these runs, in the
-    order of `plans`, and the failures. All plans are for one device.
-
-    Under `torchrun` all processes call this with the same arguments, and train each replica together."""
-    together = get_world()
-    if together.size > 1 and engine != "local":
-        raise FarshiftError(f"torchrun starts the processes itself: leave --engine {engine} out")
+    order of `plans`, and the failures. All plans are for one device."""
+    if get_world().size > 1:
+        raise FarshiftError("farshift run trains in one process: leave torchrun out (several GPUs: --engine ray)")
     device = plans[0].budget.device
     require_extras()
     for plan in plans:
@@ -135,33 +127,24 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     with ExitStack() as exit_stack:
         executor = exit_stack.enter_context(open_engine(engine, Needs(device, threads=1)))
         for plan in plans:
-            check_requirements(
-                list_memory_requirements(plan, min(executor.workers, len(plan.seeds))), plan.title, device
-            )
-        folders = [exit_stack.enter_context(plan.begin(together)) for plan in plans]
+            refuse_shortages(list_memory(plan, min(executor.workers, len(plan.seeds))), plan.title, device)
+        folders = [exit_stack.enter_context(plan.begin()) for plan in plans]
         missing = [folder.missing() for folder in folders]
-        for stale in (path for folder in folders if together.rank == 0 for path in list_fit_files(folder.path)):
+        for stale in (path for folder in folders for path in list_fit_files(folder.path)):
             stale.unlink(missing_ok=True)
-        if together.size > 1:
-            from ..training.distributed import broadcast_from_first, join_processes
-
-            exit_stack.enter_context(join_processes(together, device))
-            missing = broadcast_from_first(missing, together)
         jobs = list(_make_jobs(plans, folders, missing, executor.workers))
-        if jobs and device == "cpu" and isinstance(executor, Local) and together.size == 1:
+        if jobs and device == "cpu" and isinstance(executor, Local):
             exit_stack.enter_context(use_free_cores())
-        progress = _SweepProgress(plans, jobs, together.rank == 0)
+        progress = _SweepProgress(plans, jobs)
         with nullcontext() if isinstance(executor, Local) else watch_progress_files(progress.files):
             for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):
                 progress.add(index, error)
         runs, failures = [], [progress.failures[index] for index in sorted(progress.failures)]
         broken = {id(failure.plan) for failure in failures}
         for plan, folder in zip(plans, folders, strict=True):
-            if id(plan) in broken:
-                continue
-            runs.append(finish_run(folder, together))
-            if together.rank == 0:
-                rmtree(folder.path / TRAINING, ignore_errors=True)  # left by killed processes
+            if id(plan) not in broken:
+                runs.append(finish_run(folder))
+                rmtree(folder.path / TRAINING, ignore_errors=True)
         return runs, failures
 
 
@@ -194,9 +177,9 @@ def _make_jobs(
 class _SweepProgress:
     """Reports the progress of the replica groups of some plans. failures: by the index of the group's job."""
 
-    def __init__(self, plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]], tells: bool) -> None:
-        """jobs: each with its plan's number. tells: whether this process reports."""
-        self.plans, self.jobs, self.tells = plans, jobs, tells
+    def __init__(self, plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]]) -> None:
+        """jobs: each with its plan's number."""
+        self.plans, self.jobs = plans, jobs
         self.failures: dict[int, Failure] = {}
         self.files: dict[str, dict[Path, int]] = {}
         """By label, the progress files of its groups and the steps of each."""
@@ -204,7 +187,7 @@ class _SweepProgress:
         self._done = 0
         for _, job in jobs:
             self.files.setdefault(job.label, {})[job.file] = job.steps
-        for plan in (plans[number] for number in dict.fromkeys(number for number, _ in jobs)) if tells else ():
+        for plan in (plans[number] for number in dict.fromkeys(number for number, _ in jobs)):
             replicas = format_count(len(plan.seeds) * len(plan.settings) * plan.number_of_fits(), "replica")
             steps = "" if plan.recipe.estimator else f", {format_count(plan.steps, 'step')} each"
             log_message(f"{plan.title}: training {replicas}{steps}")
@@ -217,8 +200,6 @@ class _SweepProgress:
             self.failures[index] = Failure(plan, error)
         self._waiting[number] -= 1
         self._done += len(job.missing)
-        if not self.tells:
-            return
         if error is not None:
             log_message(f"{plan.title}: {error}")
         if len(self.plans) > 1:

@@ -52,8 +52,6 @@ class Augmentation:
             for position, (name, plugin) in enumerate(pairs)
             if hasattr(plugin, "changed") or hasattr(plugin, "mixed")
         ]
-        self.mixes = any(hasattr(plugin, "mixed") for _, plugin in self.steps)
-        """Whether rows are mixed with others of their batch."""
         for name, plugin in self.steps:
             check_augmentation(name.partition("/")[2], plugin, stack.algorithm.about)
             if hasattr(plugin, "mixed") and not stack.algorithm.soft_targets:

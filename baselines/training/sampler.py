@@ -7,6 +7,7 @@ draws the same rows alone or among many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -169,8 +170,8 @@ class Sampler:
                 "set batch_size, or chunk, or feed = 'resident'"
             )
         device = torch.device("cpu") if self.streamed else keys.device
-        self._last: tuple[int, Batch] | None = None
-        self._next: tuple[int, Tensor, Tensor | None] | None = None
+        self._batches: dict[int, Future[Batch]] = {}
+        self._thread = ThreadPoolExecutor(1)
         weights = [data.weight]
         if self.environments:
             if not self.size:
@@ -241,40 +242,23 @@ class Sampler:
         return Batch(inputs, target, self._to_all(some), None, group)
 
     def batch(self, step: int) -> Batch:
-        """The batch of `size` rows (of each environment) of a step."""
-        if self._last is not None and self._last[0] == step:
-            return self._last[1]
-        rows, shifted = self._drawn(step)
-        batch = self.select_rows(rows)
-        if shifted is not None:
-            assert self.data.unlabelled is not None
-            batch = replace(batch, unlabelled=tuple(gather_rows(x, shifted) for x in self.data.unlabelled))
-        if self.streamed:
-            self._last = step, batch  # some steps request their batch twice
-            self._expect(step + 1)
-        return batch
+        """The batch of `size` rows (of each environment) of a step. A streamed one is gathered by a thread while the
+        step before is computed, and kept until the next step, since some steps request their batch twice."""
+        if not self.streamed:
+            return self._gather(step)
+        self._batches = {at: self._batches.get(at) or self._thread.submit(self._gather, at) for at in (step, step + 1)}
+        return self._batches[step].result()
 
-    def _drawn(self, step: int) -> tuple[Tensor, Tensor | None]:
-        """The row indices of a step, and those of its shifted rows."""
-        if self._next is not None and self._next[0] == step:
-            return self._next[1:]
+    def _gather(self, step: int) -> Batch:
         if self.environments:
             rows = torch.cat([order.draw(step * self.size, self.size) for order in self.orders], dim=1)
         else:
             rows = self._pooled(step) if self.pool > 1 else self.orders[0].draw(step * self.size, self.size)
-        rows = rows.expand(len(self.keys), -1)
-        return rows, None if self.unlabelled is None else self.unlabelled.draw(step * self.size, self.size)
-
-    def _expect(self, step: int) -> None:
-        """Start to gather a step's rows while the step before is computed."""
-        rows, shifted = self._drawn(step)
-        self._next = step, rows, shifted
-        for x in self.data.inputs:
-            if isinstance(x, PixelRows):
-                x.expect(rows)
-        for x in self.data.unlabelled or ():
-            if isinstance(x, PixelRows) and shifted is not None:
-                x.expect(shifted)
+        batch = self.select_rows(rows)
+        if self.unlabelled is None or self.data.unlabelled is None:
+            return batch
+        shifted = self.unlabelled.draw(step * self.size, self.size)
+        return replace(batch, unlabelled=tuple(gather_rows(x, shifted) for x in self.data.unlabelled))
 
     def _pooled(self, step: int) -> Tensor:
         """Rows of similar length: the rows of `pool` steps are sorted by length and assigned to steps in random

@@ -22,17 +22,21 @@ _WARM, _TIMED = 2, 4
 _MEMORY = ("not enough memory", "can't allocate memory", "out of memory", "alloc_failed")
 
 
-def measure_step_seconds(training: Training) -> float:
-    """The minimum time of one of a few steps."""
-    least = float("inf")
-    for step in range(_WARM + _TIMED):
+def time_steps(training: Training, count: int) -> list[float]:
+    """The seconds of each of a few steps."""
+    seconds = []
+    for _ in range(count):
         start = time.perf_counter()
         training.step()
         if training.stack.keys.is_cuda:
             torch.cuda.synchronize()
-        if step >= _WARM:
-            least = min(least, time.perf_counter() - start)
-    return least
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def measure_step_seconds(training: Training) -> float:
+    """The minimum time of one of a few steps."""
+    return min(time_steps(training, _WARM + _TIMED)[_WARM:])
 
 
 BUSY = 2e8
@@ -75,15 +79,14 @@ def measure_stack_size(make: Callable[[int], Training], replicas: int) -> int:
     return best_count
 
 
-def halve_stack(error: MemoryError | RuntimeError, count: int, fixed: bool) -> int:
+def halve_stack(error: MemoryError | RuntimeError, count: int) -> int:
     """How many replicas to train at once after `count` raised `error`. Raises it again if it is no lack of memory, and
-    `ModelError` for one replica, or if the number is fixed."""
+    `ModelError` for one replica."""
     if not _lacks_memory(error):
         raise error
-    if count == 1 or fixed:
-        each = "one replica" if count == 1 else f"{count} replicas at once"
+    if count == 1:
         raise ModelError(
-            f"there is not enough memory to train {each}: lower batch_size (full batches: set chunk), "
+            "there is not enough memory to train one replica: lower batch_size (full batches: set chunk), "
             "or the network's size"
         ) from error
     half = (count + 1) // 2

@@ -1,13 +1,7 @@
-"""How a step is computed, with the same result: in chunks, with recomputed activations, in a lower precision.
+"""How a step is computed, with the same result: in chunks, in a lower precision.
 
 The setting `chunk` is the most rows that are computed at once; their gradients are summed, so that the step is that of
 the whole batch. The sampler reads a full batch in chunks; a batch of `batch_size` rows is drawn whole and divided here.
-
-With the setting `recompute`, only the inputs of each block of a network are stored, and its activations computed again
-in the backward pass (Chen, Xu, Zhang and Guestrin, Training Deep Nets with Sublinear Memory Cost, 2016,
-arXiv:1604.06174); a block is an element of its outermost lists of modules: a layer of a Transformer, a stage of a
-residual network. Losses and gradients are the same: the same noise is drawn again, and running moments are updated
-once.
 
 Weights, optimisers and sums stay in float32. Under bfloat16, matrix products, convolutions and attention are autocast
 (Micikevicius et al., Mixed Precision Training, ICLR 2018, arXiv:1710.03740; bfloat16 needs no scaling of the loss). The
@@ -23,14 +17,12 @@ Small networks that grok, and everything on a CPU, are trained in float32.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
-from torch.utils.checkpoint import checkpoint
+from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
@@ -38,7 +30,6 @@ from ..layers.attention import Attention
 from ..layers.convolution import Conv2d
 from ..layers.recurrent import Recurrent
 from ..ranges import explain_out_of_range
-from ..replicas.rng import Rng
 from .algorithm import Algorithm
 from .sampler import Batch
 
@@ -97,60 +88,6 @@ def check_chunk(algorithm: Algorithm) -> None:
             f"setting chunk = {chunk}: this algorithm's loss of a batch is not a mean over rows, so it cannot be "
             "computed in chunks: leave chunk at 0"
         )
-
-
-def list_blocks(network: nn.Module) -> list[nn.Module]:
-    """The elements of a network's outermost lists of two modules or more."""
-    network_blocks: list[nn.Module] = []
-    for child in network.children():
-        if isinstance(child, nn.ModuleList | nn.Sequential) and len(child) > 1:
-            network_blocks += [layer for layer in child if next(layer.parameters(), None) is not None]
-        else:
-            network_blocks += list_blocks(child)
-    return network_blocks
-
-
-@contextmanager
-def recompute_activations(network: nn.Module, rng: Rng) -> Iterator[None]:
-    """The blocks of a network store no activations while the context lasts, which must include forward and backward
-    pass. `ModelError` if there are no blocks."""
-    network_blocks = list_blocks(network)
-    if not network_blocks:
-        raise ModelError("setting recompute: this network has no list of layers: leave it at false")
-    for block in network_blocks:
-        vars(block)["forward"] = _RecomputedForward(block, rng)
-    try:
-        yield
-    finally:
-        for block in network_blocks:
-            del vars(block)["forward"]
-
-
-class _RecomputedForward:
-    """A block's forward pass with recomputed activations."""
-
-    def __init__(self, block: nn.Module, rng: Rng) -> None:
-        self.block, self.rng, self.inside = block, rng, False
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        block, rng = self.block, self.rng
-        if self.inside or not torch.is_grad_enabled():
-            return type(block).forward(block, *args, **kwargs)
-        # The block's current tensors: one replica's slices, if it is called for each.
-        parameters, buffers = dict(block.named_parameters()), dict(block.named_buffers())
-        began, again = rng.mark(), False
-
-        def forward(*given: Any) -> Any:
-            nonlocal again
-            first, again, self.inside = not again, True, True
-            moments = buffers if first else {name: value.clone() for name, value in buffers.items()}
-            try:
-                with nullcontext() if first else rng.replayed(began):
-                    return functional_call(block, parameters | moments, given, kwargs)
-            finally:
-                self.inside = False
-
-        return checkpoint(forward, *args, use_reentrant=False)
 
 
 def compute_in(dtype: torch.dtype, device: str) -> AbstractContextManager[Any]:

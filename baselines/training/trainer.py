@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,15 +11,13 @@ import torch
 from torch import Tensor
 
 from ...core.clock import Stopwatch
-from ...core.world import SINGLE_PROCESS, World
 from .algorithm import StepState
 from .augmentation import make_augmentation
-from .distributed import SharedOptimiserStep, derive_noise_keys, refuse_unshared, share_batches
 from .losses import average_over_batch, compute_task_loss
 from .optimiser_step import OptimiserStep
 from .replica_stack import ReplicaStack
 from .sampler import Batch, Data, Sampler
-from .step_computation import check_chunk, choose_precision, compute_in, recompute_activations, split_into_chunks
+from .step_computation import check_chunk, choose_precision, compute_in, split_into_chunks
 
 SETTINGS: dict[str, Any] = {
     "batch_size": 128,
@@ -38,7 +35,6 @@ SETTINGS: dict[str, Any] = {
     "patience": 0,
     "precision": "auto",
     "feed": "auto",
-    "recompute": False,
     "each_environment": False,
 }
 """batch_size: 0 for full batches; per environment, if the algorithm draws by environment. clip: the largest gradient
@@ -48,9 +44,9 @@ are sorted by length together, so that a batch has rows of similar length. chunk
 computed at once, 0 for all; their gradients are summed, and a chunk that fits a cache is faster. candidates: the number
 of checkpoints, evenly spaced, among which the scorer may choose. check_every, patience: if both are set, a replica is
 evaluated on validation rows every `check_every` steps, stops after `patience` evaluations without improvement, and
-keeps its best state. precision: of a step's products. feed: where images are stored (`feed.py`). recompute: whether
-activations are computed again in the backward pass. each_environment: whether a batch has batch_size rows of each
-environment under any algorithm, if there are several. `step_computation.py` explains chunk, recompute and precision."""
+keeps its best state. precision: of a step's products. feed: where images are stored (`feed.py`). each_environment:
+whether a batch has batch_size rows of each environment under any algorithm, if there are several. `step_computation.py`
+explains chunk and precision."""
 
 FINITE_CHECK_EVERY = 50
 """Steps between two checks that losses are finite: each check waits for the device."""
@@ -70,12 +66,8 @@ class Outcome:
 class Training:
     """The state of training between two steps, and the step to the next."""
 
-    def __init__(self, stack: ReplicaStack, data: Data, steps: int, together: World = SINGLE_PROCESS) -> None:
-        """together: the processes that share the rows of each step; by default this one alone."""
+    def __init__(self, stack: ReplicaStack, data: Data, steps: int) -> None:
         self.stack, self.initial_data, self.data, self.steps = stack, data, data, steps
-        self.together = together
-        if together.size > 1:
-            refuse_unshared(stack.algorithm, data)
         self._watch, self.seconds_before = Stopwatch(), 0.0
         self.total = 0
         self.stage, self.in_stage = 0, 0
@@ -92,7 +84,6 @@ class Training:
         self.data = data
         stack = self.stack
         stack.ready()
-        stack.rng.keys = derive_noise_keys(stack.keys, self.together)
         stack.network.train()
         equal = stack.algorithm.by_environment or stack.hyperparameters["each_environment"]
         self.sampler = Sampler(self.data, stack.keys, stack.hyperparameters, equal)
@@ -110,8 +101,7 @@ class Training:
             self.validation = Validation(self.data.held_out["id_val"], len(stack), patience)
 
     def _optimiser_step(self, parameters: list[Any], rates: str = "lr") -> OptimiserStep:
-        kind = SharedOptimiserStep if self.together.size > 1 else OptimiserStep
-        return kind(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
+        return OptimiserStep(parameters, self.stack.hyperparameters.exact(rates), self.stack.hyperparameters)
 
     @property
     def seconds(self) -> float:
@@ -129,8 +119,7 @@ class Training:
         for optimiser_step in self.optimiser_steps.values():
             optimiser_step.at(self.in_stage, length)
         stack.rng.at(clock.total)
-        saving = recompute_activations(stack.network, stack.rng) if settings["recompute"] else nullcontext()
-        with compute_in(self.precision, stack.keys.device.type), saving:
+        with compute_in(self.precision, stack.keys.device.type):
             self.losses = stack.algorithm.update(
                 stack.network, lambda: self.batches(clock.total), clock, self.optimiser_steps
             )
@@ -165,12 +154,7 @@ class Training:
     def batches(self, step: int) -> Iterator[tuple[Batch, Tensor | None]]:
         """The batch of a step, augmented, or the chunks of a full one with their shares."""
         batches = self.sampler.batches(step)
-        # Rows must be mixed before they are divided among the processes.
-        if self.augmentation is not None and self.augmentation.mixes:
-            batches = self.augmentation.of(batches, step)
-        if self.together.size > 1:
-            batches = share_batches(batches, self.together)
-        if self.augmentation is not None and not self.augmentation.mixes:
+        if self.augmentation is not None:
             batches = self.augmentation.of(batches, step)
         return split_into_chunks(batches, self.stack.hyperparameters["chunk"])
 

@@ -17,7 +17,6 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
-from farshift.core.world import SINGLE_PROCESS, World
 
 from .toys import ADD, additions, recipe
 from .toys import Rows as Table
@@ -46,10 +45,9 @@ def fitted(
     groups: int = 0,
     stack: int = 0,
     code: str = "",
-    together: World = SINGLE_PROCESS,
     given: FitInput | None = None,
 ) -> TrainedGroup:
-    group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code, together)
+    group = ReplicaGroup(recipe, ADD, members, "toy/toy", kept, stack, code)
     return group.fit(given or rows(groups), Budget("quick"))
 
 
@@ -57,12 +55,11 @@ def answers(fit: TrainedGroup) -> dict[str, Any]:
     """What each member's checkpoints say of all rows, or why it failed."""
     ask = additions().only("a", "b")
     result: dict[str, Any] = {}
-    for member in fit.members:
-        try:
-            for candidate in fit.candidates(member):
-                result[f"{member.label} {candidate}"] = fit.predict(member, ask, candidate).scores.tolist()
-        except ModelError as error:
-            result[member.label] = str(error)
+    for label, replica in fit.results.items():
+        if isinstance(replica, ModelError):
+            result[label] = str(replica)
+        else:
+            result |= {f"{label} {name}": model.predict(ask).scores.tolist() for name, model in replica.checkpoints()}
     return result
 
 

@@ -29,7 +29,6 @@ from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
 from farshift.core.errors import BadDefinition, ModelError, UnknownName
 from farshift.core.plugins import load_module
-from farshift.core.world import SINGLE_PROCESS, World
 
 from .small_sequences import COPY, pairs
 from .toys import ADD, PARITY, TURN, Rows, accuracy, additions, bits, commands, recipe, start_training, trained, words
@@ -215,7 +214,7 @@ def fitted(
 
 
 def scores(fit: TrainedGroup, members: list[Member]) -> list[Any]:
-    return [fit.predict(member, images(15, 4).only("image")).scores for member in members]
+    return [fit.replica(member).predict(images(15, 4).only("image")).scores for member in members]
 
 
 TWO = [Member(0, {}), Member(1, {})]
@@ -228,13 +227,11 @@ def test_streamed_rows_are_augmented_as_resident_ones(settings: dict[str, Any]) 
         np.testing.assert_allclose(item, other, rtol=0, atol=1e-6)
 
 
-def training(
-    augment: str, together: World = SINGLE_PROCESS, task: Task = TASK, rows: Rows | None = None, **settings: Any
-) -> Training:
+def training(augment: str, task: Task = TASK, rows: Rows | None = None, **settings: Any) -> Training:
     names = settings.pop("names", ["first", "second"])
     chosen = {"width": 8, "batch_size": 7, "lr": 0.01, "augment": augment} | settings
     built = recipe("mlp", 4, chosen.pop("algorithm", "erm"), **chosen)
-    return start_training(built, task, rows or images(), [{}] * len(names), names, feed="auto", world=together)
+    return start_training(built, task, rows or images(), [{}] * len(names), names, feed="auto")
 
 
 def drawn(given: Training, step: int) -> list[Any]:
@@ -249,18 +246,6 @@ def test_a_replica_has_the_same_rows_to_the_bit_alone_or_among_many(augment: str
     assert torch.equal(both.target[1:], alone.target)
     assert not torch.equal(both.inputs[1][0], both.inputs[1][1])
     assert not torch.equal(alone.inputs[1], drawn(training("none", names=["second"]), 1)[0].inputs[1])
-
-
-@pytest.mark.parametrize("augment", ["domainbed", "augmix", "wilds_strong", "randaugment+mixup", "flip_crop+cutmix"])
-def test_processes_that_train_together_have_the_rows_that_one_has(augment: str) -> None:
-    """Each has every second row: augmented and mixed as in the whole batch."""
-    full, _ = drawn(training(augment), 2)
-    for rank in range(2):
-        own, share = drawn(training(augment, World(rank, 2, "x")), 2)
-        assert torch.equal(own.rows, full.rows[:, rank::2])
-        assert torch.equal(own.inputs[1], full.inputs[1][:, rank::2])
-        assert torch.equal(own.target, full.target[:, rank::2])
-        assert share.tolist() == pytest.approx([(4 - rank) / 7] * 2)
 
 
 def test_a_row_has_another_look_in_each_step_and_none_in_evaluation() -> None:

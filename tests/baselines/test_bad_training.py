@@ -64,8 +64,8 @@ def test_the_step_that_is_named_is_the_first_one_and_not_the_one_of_the_look(mon
 def test_settings_that_cannot_be_cost_their_own_replicas_alone() -> None:
     fit = fitted(made(), [Member(0, {"loss": "cubic"}), Member(0, {})])
     with pytest.raises(ModelError, match="loss = 'cubic'"):
-        fit.remarks(fit.members[0])
-    assert fit.remarks(fit.members[1])["steps"] == 12
+        fit.replica(Member(0, {"loss": "cubic"}))
+    assert fit.replica(Member(0, {})).remarks["steps"] == 12
 
 
 @pytest.fixture(scope="module")
@@ -113,12 +113,12 @@ def test_memory_that_does_not_suffice_for_one_is_one_line(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(Training, "step", none)
     with pytest.raises(ModelError, match="^there is not enough memory to train one replica: lower batch_size"):
-        fitted(made(), SEEDS[:1]).remarks(SEEDS[0])
+        fitted(made(), SEEDS[:1]).replica(SEEDS[0])
 
 
 def test_another_runtime_error_is_no_lack_of_memory() -> None:
     with pytest.raises(RuntimeError, match="shapes"):
-        stacking.halve_stack(RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 3, fixed=False)
+        stacking.halve_stack(RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 3)
 
 
 def untouched(out: Path) -> bool:

@@ -11,12 +11,11 @@ from farshift.baselines.training import checkpoint, replica_group, trainer
 from farshift.baselines.training.replica_group import ReplicaGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
-from farshift.benchmarks.model import Budget
 from farshift.core.errors import ModelError
 from farshift.core.progress import report_to
 from support import Heard
 
-from .killed_groups import ADD, answers, fitted, killed_before, made, rows
+from .killed_groups import answers, fitted, killed_before, made, rows
 
 SEEDS = [Member(0, {}), Member(1, {}), Member(2, {})]
 RATES = [Member(0, {}), Member(0, {"lr": 1e30}), Member(1, {"lr": 0.02})]
@@ -96,7 +95,7 @@ def test_a_checkpoint_of_another_training_is_refused_in_one_line_that_names_it(o
     fitted(**first)
     (file,) = tmp_path.glob("*.pt")
     with pytest.raises(ModelError) as caught:
-        fitted(**first | OTHERS[other]).remarks(SEEDS[0])
+        fitted(**first | OTHERS[other]).replica(SEEDS[0])
     assert str(caught.value) == (
         f"{file} is a checkpoint of another training (another version, or other settings): "
         "remove it to train from the start"
@@ -106,14 +105,14 @@ def test_a_checkpoint_of_another_training_is_refused_in_one_line_that_names_it(o
 def test_other_training_rows_are_a_training_of_their_own(tmp_path: Path) -> None:
     """Selection rules have the same members trained on other rows in the same folder."""
     fitted(made(), SEEDS, tmp_path)
-    assert fitted(made(), SEEDS, tmp_path, groups=2).remarks(SEEDS[0])["steps"] == 12
+    assert fitted(made(), SEEDS, tmp_path, groups=2).replica(SEEDS[0]).remarks["steps"] == 12
     assert len(list(tmp_path.glob("*.pt"))) == 2
 
 
 def test_replicas_that_stop_early_stop_at_different_steps() -> None:
     train = rows().train
     fit = fitted(made(check_every=1, patience=1), SLOWER, given=FitInput(train, train))
-    steps = [fit.remarks(member)["steps"] for member in SLOWER]
+    steps = [fit.replica(member).remarks["steps"] for member in SLOWER]
     assert steps == sorted(set(steps), reverse=True)
     assert steps[0] == 12
 
@@ -122,7 +121,7 @@ def test_a_checkpoint_of_another_format_says_so(tmp_path: Path, monkeypatch: pyt
     fitted(made(), SEEDS, tmp_path)
     monkeypatch.setattr(checkpoint, "FORMAT", 99)
     with pytest.raises(ModelError, match=r"\.pt is a checkpoint of format 1, not 99 .*: remove it"):
-        fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])
+        fitted(made(), SEEDS, tmp_path).replica(SEEDS[0])
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.999])
@@ -132,7 +131,7 @@ def test_a_checkpoint_that_is_cut_off_is_refused_in_one_line_that_names_it(share
     content = file.read_bytes()
     file.write_bytes(content[: int(share * len(content))])
     with pytest.raises(ModelError) as caught:
-        fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])
+        fitted(made(), SEEDS, tmp_path).replica(SEEDS[0])
     assert str(caught.value) == f"{file} cannot be read as a checkpoint: remove it to train from the start"
 
 
@@ -141,16 +140,7 @@ def test_a_resumed_training_stacks_as_it_did_before(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(replica_group, "choose_stack_size", lambda make, items: 2)
     assert killed_before(Training, "step", 6, lambda: fitted(made(), SEEDS, tmp_path)) == -9
     monkeypatch.setattr(replica_group, "choose_stack_size", lambda make, items: 3)
-    assert fitted(made(), SEEDS, tmp_path).remarks(SEEDS[0])["replicas"] == 2
-
-
-def test_a_team_that_is_done_leaves_nothing_behind(tmp_path: Path) -> None:
-    stored = tmp_path / "kept"
-    group = ReplicaGroup(made(), ADD, SEEDS, "toy/toy", stored)
-    group.fit(rows(), Budget("quick"))
-    assert {path.suffix for path in stored.iterdir()} == {".pt", ".stack"}
-    group.remove_checkpoints()
-    assert not stored.exists()
+    assert fitted(made(), SEEDS, tmp_path).replica(SEEDS[0]).remarks["replicas"] == 2
 
 
 def test_an_error_of_a_whole_fit_is_met_once_and_told_to_every_member(

@@ -274,19 +274,22 @@ def test_a_member_s_diagnostics_are_those_that_it_has_alone():
     every = ReplicaGroup(made(), ADD, members, "toy/toy", diagnose=names).fit(given, Budget("quick"))
     for member in members:
         alone = (
-            ReplicaGroup(made(), ADD, [member], "toy/toy", diagnose=names).fit(given, Budget("quick")).remarks(member)
+            ReplicaGroup(made(), ADD, [member], "toy/toy", diagnose=names)
+            .fit(given, Budget("quick"))
+            .replica(member)
+            .remarks
         )
-        for name, value in every.remarks(member).items():
+        for name, value in every.replica(member).remarks.items():
             if "." in name:
                 assert alone[name] == pytest.approx(value, rel=1e-3), name
-    assert every.remarks(members[0])["diagnostic_rows"] == 33
+    assert every.replica(members[0]).remarks["diagnostic_rows"] == 33
 
 
 def test_replicas_that_stop_early_are_diagnosed_as_the_best_of_what_they_were():
     stopping = made(steps=60, lr=0.5, check_every=2, patience=2)
     members = [Member(seed, {}) for seed in range(3)]
     fit = ReplicaGroup(stopping, ADD, members, "toy/toy", diagnose=["coherence"]).fit(rows(), Budget("quick"))
-    result = [fit.remarks(member) for member in members]
+    result = [fit.replica(member).remarks for member in members]
     assert any(item["steps"] < 60 for item in result)
     assert all(0 < item["coherence.alpha"] <= 1 for item in result)
 

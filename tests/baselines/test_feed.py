@@ -98,7 +98,7 @@ def losses(monkeypatch: pytest.MonkeyPatch) -> list[list[float]]:
 
 def outcome(fit: TrainedGroup, members: list[Member] = SEEDS) -> list[Any]:
     requested = images(30, 4).only("image")
-    return [fit.predict(member, requested).scores for member in members]
+    return [fit.replica(member).predict(requested).scores for member in members]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -198,54 +198,32 @@ def test_streamed_rows_are_read_as_those_of_a_tensor() -> None:
         assert torch.equal(read(lazy), read(full))
 
 
-def test_what_was_not_announced_is_gathered_all_the_same() -> None:
-    _, rows = data()
-    lazy, full = rows.inputs[1], feed.move_to_device(rows, "resident", "cpu").inputs[1]
-    assert isinstance(lazy, PixelRows)
-    some, others = torch.tensor([[1, 2, 3]]), torch.tensor([[5, 4]])
-    for announced, requested in [(some, some), (others, others), (some, others), (others, some), (some, some)]:
-        lazy.expect(announced)
-        assert torch.equal(lazy.at(requested), full[requested])
-
-
 def test_pictures_that_are_decoded_when_they_are_read_train_the_same() -> None:
     files = [picture(number, side=12) for number in range(20)]
     pixels = EncodedPixels(files, 6, load_decoder(), "key")
     locked = ArrayPixels(np.concatenate([pixels.take(np.arange(20))]))
     rows = torch.tensor([[4, 19, 4]])
     lazy = PixelRows(pixels, 255.0)
-    lazy.expect(rows)
     assert torch.equal(lazy.at(rows), PixelRows(locked, 255.0).at(rows))
 
 
 def test_a_full_batch_of_streamed_rows_is_refused_in_one_line() -> None:
     fit = fitted("streamed", batch_size=0)
     with pytest.raises(ModelError, match="a full batch has all rows on the device, and these are streamed"):
-        fit.remarks(SEEDS[0])
+        fit.replica(SEEDS[0])
 
 
 def test_streaming_of_what_is_no_picture_is_refused() -> None:
     rows = Rows(a=np.arange(6), b=np.arange(6), kind=np.arange(6) % 3)
     group = ReplicaGroup(recipe("mlp", 2, feed="streamed"), replace(TASK, inputs=("a", "b")), SEEDS, "toy/toy")
     with pytest.raises(ModelError, match="only images are streamed"):
-        group.fit(FitInput(rows, None), Budget("quick")).remarks(SEEDS[0])
+        group.fit(FitInput(rows, None), Budget("quick")).replica(SEEDS[0])
 
 
 def test_an_operation_that_needs_all_rows_says_what_to_do() -> None:
     _, rows = data()
     with pytest.raises(ModelError, match=r"reads all training rows at once \(by expand\): set feed = 'resident'"):
         rows.inputs[1].expand(3)
-
-
-def test_rows_are_gathered_before_they_are_asked_for() -> None:
-    _, rows = data()
-    lazy = rows.inputs[1]
-    assert isinstance(lazy, PixelRows)
-    keys = torch.tensor([1, 2])
-    sampler = Sampler(rows, keys, {"batch_size": 4, "pool": 1, "chunk": 0}, False)  # type: ignore[arg-type]
-    sampler.batch(0)
-    assert lazy._ahead is not None
-    assert torch.equal(lazy._ahead[0], sampler.batch(1).rows.reshape(-1))
 
 
 def test_of_a_mapped_file_no_more_than_the_steps_rows_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,7 +345,7 @@ def test_a_training_from_a_stream_that_is_killed_goes_on_to_the_same_bits(tmp_pa
 
     def outcome(kept: Path | None) -> list[Any]:
         fit = fitted_store(rows, TASK, kept, steps=12, feed="streamed")
-        return [fit.predict(member, requested).scores.tolist() for member in MEMBERS]
+        return [fit.replica(member).predict(requested).scores.tolist() for member in MEMBERS]
 
     clean = outcome(None)
     code = killed_before(Training, "step", 7, lambda: fitted_store(rows, TASK, tmp_path, steps=12, feed="streamed"))

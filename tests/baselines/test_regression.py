@@ -87,9 +87,7 @@ def test_labels_that_are_no_numbers_are_refused() -> None:
 def test_published_settings_may_ask_for_numbers_as_they_are() -> None:
     assert Numbers(np.array([3.0, 9.0]), standardised=False).encode(np.array([3.0])).tolist() == [3]
     model = trained(recipe("linear", 3, batch_size=0, scaled=False), NUMBER, measured())
-    assert model._fitted.group.remarks(model.member)["loss"] == pytest.approx(
-        float(np.square(measured().columns["y"]).mean()), rel=0.01
-    )
+    assert model._trained.remarks["loss"] == pytest.approx(float(np.square(measured().columns["y"]).mean()), rel=0.01)
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -149,7 +147,7 @@ def test_replicas_that_are_trained_together_answer_as_alone() -> None:
     for member in members:
         alone = Baseline(built, NUMBER, member.seed, "toy/toy", member.settings)
         alone.fit(rows, None, Budget("quick"))
-        together = fit.predict(member, rows.only("x"))
+        together = fit.replica(member).predict(rows.only("x"))
         assert isinstance(together, Answers)
         assert together.prediction == pytest.approx(answers(alone, rows), rel=1e-4)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tiny_vision
 import torch
-from farshift.baselines.training.step_computation import list_blocks
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import ModelError
@@ -81,65 +78,3 @@ def test_a_batch_has_as_many_rows_of_each_environment_where_that_is_asked() -> N
     assert share is None
     assert batch.group is not None
     assert batch.group.tolist() == [[0] * 7 + [1] * 7] * 2
-
-
-RECOMPUTED: dict[str, tuple[str, Task, dict[str, Any]]] = {
-    "batch normalisation": ("resnet", TASK, {"widths": [4, 4]}),
-    "dropout": ("transformer", TURN, {"width": 8, "heads": 2, "layers": 2, "feedforward": 16, "dropout": 0.3}),
-    "gradients of gradients": ("resnet", TASK, {"widths": [4, 4], "algorithm": "irm"}),
-    "sharp steps": ("resnet", TASK, {"widths": [4, 4], "sharpness": 0.05}),
-    "in chunks": ("transformer", TURN, {"width": 8, "heads": 2, "layers": 2, "feedforward": 16, "chunk": 3}),
-}
-
-
-@pytest.mark.parametrize("case", RECOMPUTED)
-def test_activations_that_are_computed_again_lead_to_the_same_bits(case: str) -> None:
-    network, task, settings = RECOMPUTED[case]
-    stored, at_end = history(training(network, task, **settings))
-    again, at_its_end = history(training(network, task, recompute=True, **settings))
-    np.testing.assert_array_equal(again, stored)
-    assert torch.equal(at_its_end, at_end), "moments too"
-
-
-@pytest.mark.parametrize("kind", ["resnet", "vit"])
-def test_a_pretrained_network_s_activations_are_computed_again_to_the_same_bits(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    weights = str(tiny_vision.saved(tmp_path / kind, kind))
-    settings = {"weights": weights, "side": 8, "frozen_norm": False, "batch_size": 4}
-    stored, at_end = history(training("pretrained", **settings))
-    again, at_its_end = history(training("pretrained", recompute=True, **settings))
-    np.testing.assert_array_equal(again, stored)
-    assert torch.equal(at_its_end, at_end)
-
-
-def test_fewer_activations_are_kept() -> None:
-    def held(recompute: bool) -> int:
-        given, seen = training("resnet", widths=[8, 8, 8], recompute=recompute), dict[int, int]()
-
-        def packed(x: torch.Tensor) -> torch.Tensor:
-            seen[x.data_ptr()] = x.nbytes
-            return x
-
-        own = {value.data_ptr() for value in given.stack.network.parameters()}
-        from farshift.baselines.training.algorithm import StepState
-        from farshift.baselines.training.step_computation import recompute_activations
-
-        clock = StepState(0, STEPS, 0, 0, given.stack.keys)
-        ((batch, _),) = given.batches(0)
-        given.stack.rng.at(0)
-        with torch.autograd.graph.saved_tensors_hooks(packed, lambda x: x):
-            if recompute:
-                with recompute_activations(given.stack.network, given.stack.rng):
-                    given.stack.algorithm.loss(given.stack.network, batch, clock)
-            else:
-                given.stack.algorithm.loss(given.stack.network, batch, clock)
-        return sum(size for position, size in seen.items() if position not in own)
-
-    assert held(True) < 0.5 * held(False)
-
-
-def test_blocks_are_the_layers_of_the_outermost_lists() -> None:
-    network = training("resnet", widths=[4, 4, 4]).stack.network
-    assert list_blocks(network) == list(network.body)
-    with pytest.raises(ModelError, match="this network has no list of layers"):
-        training("linear", recompute=True).step()

@@ -20,7 +20,7 @@ from farshift import FarshiftError
 from farshift.baselines.running.sweep import report_file_progress, run_baseline
 from farshift.baselines.training import fit_progress_reporter
 from farshift.baselines.training.fit_progress_reporter import FitProgressReporter
-from farshift.baselines.training.trained_group import TrainedGroup
+from farshift.baselines.training.trained_group import AdaptiveReplica, TrainedStack
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.runs.run import Run
@@ -157,8 +157,8 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Run:
 KILLED: list[tuple[str, type, str, int]] = [
     ("training", Training, "step", 6),
     ("training the other setting", Training, "step", 8),
-    ("the first answer", TrainedGroup, "predict", 1),
-    ("answering", TrainedGroup, "predict", 10),
+    ("the first answer", TrainedStack, "predict", 1),
+    ("answering", TrainedStack, "predict", 10),
     ("one seed done", RunFolder, "finish_seed", 2),
     ("all seeds done", RunFolder, "finish", 1),
 ]
@@ -233,12 +233,12 @@ def test_a_baseline_that_adapts_is_asked_as_the_protocol_says(
     tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shared / "own-t3a.toml").write_text(OWN.format(name="own-t3a", algorithm="t3a"))
-    resets, sizes = counted(monkeypatch, TrainedGroup, "reset"), []
-    full = TrainedGroup.predict
+    resets, sizes = counted(monkeypatch, AdaptiveReplica, "reset"), []
+    full = TrainedStack.predict
     monkeypatch.setattr(
-        TrainedGroup,
+        TrainedStack,
         "predict",
-        lambda self, member, batch, *more: (sizes.append(len(batch["features"])), full(self, member, batch, *more))[1],
+        lambda self, index, batch: (sizes.append(len(batch["features"])), full(self, index, batch))[1],
     )
     run_baseline("own-t3a", "vowel/speakers_adapting", seeds=1, out=tmp_path / "run")
     assert len(resets) == 3, "before each of id_test, id_val and ood_test"

@@ -69,7 +69,7 @@ def test_settings_in_a_sweep_are_the_settings_run_one_by_one() -> None:
     members = [Member(0, settings) for settings in each]
     fit = fitted(made(), members)
     together = answers(fit)
-    assert [fit.remarks(member)["replicas"] for member in members] == [3, 3, 3, 2, 2, 1]
+    assert [fit.replica(member).remarks["replicas"] for member in members] == [3, 3, 3, 2, 2, 1]
     for member in members:
         (alone,) = answers(fitted(made(), [member])).values()
         assert np.abs(np.array(alone) - together[f"{member.label} last"]).max() < 1e-5
@@ -101,7 +101,7 @@ def test_candidates_are_what_would_be_predicted_if_training_ended_there() -> Non
     """Where the schedule does not look ahead, the one of step s is a training of s steps."""
     member = Member(0, {})
     fit = fitted(made(candidates=3), [member, Member(1, {})])
-    assert fit.candidates(member) == ["step-4", "step-8", "last"]
+    assert list(fit.replica(member).checkpoint_stacks) == ["step-4", "step-8", "last"]
     result = answers(fit)
     for steps, name in ((4, "step-4"), (8, "step-8"), (12, "last")):
         (shorter,) = answers(fitted(made(steps=steps), [member])).values()
@@ -110,14 +110,17 @@ def test_candidates_are_what_would_be_predicted_if_training_ended_there() -> Non
 
 def test_more_candidates_than_steps_are_one_a_step() -> None:
     member = Member(0, {})
-    assert fitted(made(steps=2, candidates=9), [member]).candidates(member) == ["step-1", "last"]
+    assert list(fitted(made(steps=2, candidates=9), [member]).replica(member).checkpoint_stacks) == ["step-1", "last"]
 
 
 def test_a_replica_that_stopped_early_has_no_later_candidates_and_the_others_have() -> None:
     train = rows().train
     members = [Member(0, {"lr": 0.01}), Member(0, {"lr": 1.0})]
     fit = fitted(made(candidates=3, check_every=1, patience=1), members, given=FitInput(train, train))
-    assert [fit.candidates(member) for member in members] == [["step-4", "step-8", "last"], ["last"]]
+    assert [list(fit.replica(member).checkpoint_stacks) for member in members] == [
+        ["step-4", "step-8", "last"],
+        ["last"],
+    ]
     result = answers(fit)
     assert len(result) == 4
 
@@ -126,7 +129,7 @@ def test_early_stopping_keeps_the_state_of_its_best_look() -> None:
     train = rows().train
     member = Member(0, {"lr": 1.0})
     stopped = fitted(made(check_every=1, patience=1), [member], given=FitInput(train, train))
-    steps = int(stopped.remarks(member)["steps"])
+    steps = int(stopped.replica(member).remarks["steps"])
     assert 1 < steps < 12
     (best,) = answers(fitted(made(steps=steps - 1), [member])).values()
     (stored,) = answers(stopped).values()
@@ -177,7 +180,7 @@ def spend(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         def seconds(self) -> float:
             return clock[0] - self.start
 
-    for module in ("trained_group", "trainer"):
+    for module in ("replica_group", "trainer"):
         monkeypatch.setattr(f"farshift.baselines.training.{module}.Stopwatch", Watch)
 
     def spent(seconds: float) -> None:

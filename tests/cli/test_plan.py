@@ -11,7 +11,7 @@ import pytest
 from encoded_files import folder, picture
 from farshift import read_run
 from farshift.baselines.running import resources
-from farshift.baselines.running.resources import Requirement, estimate_cost, find_shortages
+from farshift.baselines.running.resources import estimate_cost, find_shortages, format_estimate
 from farshift.baselines.running.sweep import make_plan
 from farshift.benchmarks.benchmark import load_benchmarks
 from farshift.benchmarks.model import Budget
@@ -143,7 +143,7 @@ def refused(farshift, home, tmp_path, *arguments, **more) -> str:
 def test_pictures_that_are_to_lie_in_memory_and_do_not_fit_are_refused_with_what_to_change(farshift, home, tmp_path):
     (tmp_path / "large.toml").write_text('[large]\nside = 1_000_000\nfeed = "resident"\n')
     line = refused(farshift, home, tmp_path, "cnn", "--on", "photos/sketch", "--settings", tmp_path / "large.toml")
-    assert line.endswith("are free: lower the setting side or buckets, or leave feed at auto")
+    assert line.endswith("are free: lower the setting side or buckets or the network's size, or leave feed at auto")
 
 
 def test_a_download_that_the_disk_has_no_room_for_is_refused_before_it_begins(farshift, home, tmp_path):
@@ -172,9 +172,10 @@ def test_pictures_are_decoded_in_the_trial_and_leave_nothing_in_the_cache(farshi
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)
     assert result["seconds"]["reading"] > 0
-    disk = {need["what"]: need["bytes"] for need in result["needs"] if need["resource"] == "disk"}
     rows = result["rows"]
-    assert disk["decoded images"] == 3 * 32 * 32 * (rows["train"] + rows["id_val"] + rows["predicted"])
+    assert result["needs"]["disk"]["decoded images"] == 3 * 32 * 32 * (
+        rows["train"] + rows["id_val"] + rows["predicted"]
+    )
     assert list_entries() == before
 
 
@@ -210,17 +211,12 @@ def test_no_definition_that_was_never_pulled_breaks_an_estimate(monkeypatch, tmp
     assert len(unpulled) > 90
     for name in unpulled:
         forecast = estimate_cost(make_plan("erm", name, tmp_path / "out", Budget("quick")))
-        assert forecast.not_measured and forecast.table()
+        assert forecast["not_measured"] and format_estimate(forecast)
 
 
-def test_what_is_needed_of_one_place_is_added_up_and_the_largest_is_named(monkeypatch):
+def test_what_is_needed_of_one_resource_is_added_up_and_the_largest_is_named(monkeypatch):
     monkeypatch.setattr(resources, "get_free_bytes", lambda place, device: {"disk": 100, "memory": 10_000}[place])
-    some = [
-        Requirement("this", "memory", 4_000, "change this"),
-        Requirement("that", "memory", 7_000, "change that"),
-        Requirement("a file", "disk", 100, "buy a disk"),
-    ]
-    assert find_shortages(some, "it") == [
-        "it does not fit: it takes 11.0 kB of memory (that: 7.0 kB), and 10.0 kB are free: change that"
-    ]
-    assert find_shortages(some[1:], "it") == []
+    memory = {"this": 4_000, "that": 7_000}
+    (problem,) = find_shortages({"memory": memory, "disk": {"a file": 100}}, "it")
+    assert problem.startswith("it does not fit: it takes 11.0 kB of memory (that: 7.0 kB), and 10.0 kB are free: lower")
+    assert find_shortages({"memory": {"that": 7_000}}, "it") == []
