@@ -36,7 +36,8 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
     with _use_settings():
         plot: Figure = drawing.picture(records)
         if title and plot.legends:  # a title of the figure would lie on the legend
-            plot.legends[0].set_title(fold(title, int(72 * plot.get_figwidth() / TITLE / LETTER)), {"size": TITLE})
+            plot.legends[0].set_title(fold(title, int(72 * plot.get_figwidth() / TITLE / LETTER)))
+            plot.legends[0].get_title().set_fontsize(TITLE)
         elif title:
             plot.suptitle(title, fontsize=TITLE, wrap=True)
         if not note:
