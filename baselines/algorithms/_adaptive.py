@@ -35,8 +35,7 @@ class TestTimeAdaptation(Plain):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         if bool(self.ready.all()):
             return self.adapted(network, *inputs)
-        logits: Tensor = network(*inputs)
-        return logits
+        return network(*inputs)
 
     def prepare(self, network: Any, data: Data) -> None:
         """Called once, when training has ended."""

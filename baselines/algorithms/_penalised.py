@@ -25,8 +25,7 @@ class PenalisedRisk(Base):
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
-        total: Tensor = risk + self.hyperparameters["penalty"] * penalty
-        return total
+        return risk + self.hyperparameters["penalty"] * penalty
 
 
 def check_spread(name: str, least: int) -> None:

@@ -23,8 +23,7 @@ class Perceptron(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers[:-1]:
             x = torch.relu(layer(x))
-        out: Tensor = self.layers[-1](x)
-        return out
+        return self.layers[-1](x)
 
 
 def make_discriminator(

@@ -45,7 +45,4 @@ class Algorithm(Base):
         sides = encode_both_domains(network, batch)
         risk = average_over_batch(cross_entropy(network.head(sides[0]), batch.target), batch)
         step, radius = self.hyperparameters["step"], self.hyperparameters["radius"]
-        total: Tensor = risk + self.hyperparameters["penalty"] * sum(
-            compute_norm_loss(side, step, radius) for side in sides
-        )
-        return total
+        return risk + self.hyperparameters["penalty"] * sum(compute_norm_loss(side, step, radius) for side in sides)

@@ -45,8 +45,7 @@ def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, cla
     marginal = F.one_hot(shifted, classes).double().mean(1)
     ridge = torch.eye(classes, dtype=torch.float64, device=label.device) / min(len(label), shifted.shape[1])
     turned = confusion.transpose(1, 2)
-    class_ratios: Tensor = torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
-    return class_ratios
+    return torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
 
 
 class Algorithm(Base):

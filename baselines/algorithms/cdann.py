@@ -58,8 +58,7 @@ class Algorithm(Unconditional):
         return [*super().adversaries(network), *network.labels.parameters()]
 
     def read(self, network: Any, features: Tensor, target: Tensor) -> Tensor:
-        conditioned: Tensor = features + network.labels(target)
-        return conditioned
+        return features + network.labels(target)
 
     def average(self, errors: Tensor, batch: Batch) -> Tensor:
         own = F.one_hot(batch.target, self.about.outputs).to(errors.dtype)

@@ -47,5 +47,4 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         source, target = encode_both_domains(network, batch)
         risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * coral_loss(source, target)
-        return total
+        return risk + self.hyperparameters["penalty"] * coral_loss(source, target)

@@ -98,8 +98,7 @@ class Algorithm(TestTimeAdaptation):
             given = self.rng.keys, rows, self.batches_seen, self.hyperparameters, self.about.sizes
             total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
-        mean: Tensor = total / self.hyperparameters["views"]
-        return mean
+        return total / self.hyperparameters["views"]
 
     @torch.no_grad()
     def _settle(self, parameters: Sequence[Tensor]) -> None:

@@ -111,8 +111,7 @@ class Algorithm(ChosenRows):
         power: Tensor = self.hyperparameters["power"]
         done = clock.step / (self.hyperparameters["until"] * clock.steps).clamp(min=1)
         lowest = least**power
-        share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
-        return share
+        return (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
 
     def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
         """By difficulty; those drawn once all rows are in."""

@@ -153,8 +153,7 @@ class Algorithm(Base):
         """The weight of unlabelled rows, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
         risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
-        weight: Tensor = risen * self.hyperparameters["unlabelled"]
-        return weight
+        return risen * self.hyperparameters["unlabelled"]
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""

@@ -66,8 +66,7 @@ class Entities(nn.Module):
         """masked and dropped: (K, n, fields)."""
         shown = torch.where(masked, self.masks, ids) + self.starts
         vectors = self.table(shown) * ~dropped[..., None]
-        logits: Tensor = self.reader(vectors.sum(2))
-        return logits
+        return self.reader(vectors.sum(2))
 
 
 class Algorithm(Base):
@@ -98,8 +97,7 @@ class Algorithm(Base):
         share = self.hyperparameters.on("entity_share", biased)
         joint = (1 - share) * network(*batch.inputs) + share * biased
         alone = average_over_batch(cross_entropy(biased, batch.target), batch)
-        total: Tensor = (
+        return (
             average_over_batch(cross_entropy(joint, batch.target), batch)
             + self.hyperparameters["entity_weight"] * alone
         )
-        return total

@@ -53,8 +53,7 @@ class Algorithm(Base):
             weak = network(*get_shifted_inputs(batch))
         risk = average_over_batch(cross_entropy(risk_logits, batch.target), batch)
         pull = compute_consistency_loss(weak, strong, self.hyperparameters["threshold"])
-        total: Tensor = risk + self.hyperparameters["weight"] * pull
-        return total
+        return risk + self.hyperparameters["weight"] * pull
 
     def _logits(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         """Of the labelled rows and of the strong forms of the shifted ones, in one pass."""

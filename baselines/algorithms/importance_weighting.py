@@ -51,8 +51,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
 
     def value(v: Tensor) -> Tensor:
         a = x @ v
-        loss: Tensor = torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
-        return loss
+        return torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
 
     v = torch.zeros_like(x[0])
     for _ in range(rounds):

@@ -131,8 +131,7 @@ class Algorithm(TestTimeAdaptation):
             grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self.batches_seen += 1
-        logits: Tensor = network.head(self._mapped(z))
-        return logits
+        return network.head(self._mapped(z))
 
     def _mapped(self, z: Tensor) -> Tensor:
         """Features through the map, whose first ReLU a network's negative ones pass by: so it is the identity at

@@ -111,8 +111,7 @@ class Algorithm(Base):
             before = compute_block_states(self.oracle, batch.inputs)[1]
         bounds = [compute_variational_bound(*three) for three in zip(after, before, self.spreads, strict=True)]
         risk = average_over_batch(cross_entropy(network.head(features), batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
-        return total
+        return risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
 
     @torch.no_grad()
     def after(self, network: Any, clock: StepState) -> None:

@@ -67,7 +67,6 @@ class Algorithm(Base):
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyperparameters["meta_weight"] * average_over_batch(
+        return risk + self.hyperparameters["meta_weight"] * average_over_batch(
             compute_task_loss(logits, test.target), test
         )
-        return total

@@ -44,13 +44,11 @@ class Marginal(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """The network's own first representation, (K, n, ..)."""
-        embedding: Tensor = self.network.embed(categories, numbers)
-        return embedding
+        return self.network.embed(categories, numbers)
 
     def features(self, x: Tensor) -> Tensor:
         """The network's own features, (K, n, width / 2)."""
-        features: Tensor = self.network.encode(x)
-        return features
+        return self.network.encode(x)
 
     def beside(self, features: Tensor, means: Tensor) -> Tensor:
         """Features (K, n, d) of equal shares of E environments with their means (K, E, d): (K, n, 2 d)."""
@@ -64,8 +62,7 @@ class Marginal(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Logits (K, n, classes) of rows of one environment."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))
 
 
 class Algorithm(Base):

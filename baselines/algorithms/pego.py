@@ -52,8 +52,7 @@ class AdaptedLinear(Linear):
         self.down, self.up, self.groups = down, up, groups
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = super().forward(x) + self.up(self.down(x))
-        return out
+        return super().forward(x) + self.up(self.down(x))
 
 
 def compute_overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Tensor:
@@ -78,8 +77,7 @@ class Algorithm(Base):
     def _pretraining(self, steps: int) -> int:
         if self.hyperparameters.common.get("weights"):
             return 0
-        pretraining_steps: int = steps * self.hyperparameters["pretrain_percent"] // 100
-        return pretraining_steps
+        return steps * self.hyperparameters["pretrain_percent"] // 100
 
     def stages(self, steps: int) -> tuple[int, ...]:
         before = self._pretraining(steps)
@@ -149,8 +147,7 @@ class Algorithm(Base):
             return risk
         groups = self.hyperparameters["groups"]
         overlaps = torch.stack([compute_overlap(*each, groups) for each in _list_adapted_layers(network)]).sum(0)
-        total: Tensor = risk + self.hyperparameters["orthogonality"] * overlaps
-        return total
+        return risk + self.hyperparameters["orthogonality"] * overlaps
 
 
 def _list_adapted_layers(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:

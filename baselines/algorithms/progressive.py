@@ -81,5 +81,4 @@ def run_iterations(network: Any, source: Tensor, skipped: Tensor, taught: Tensor
         after = step(x, state, seen)
         after = torch.where(done < skipped, after.detach(), after)
         state = torch.where(done < last, after, state)
-    features: Tensor = network.settled(state, seen)
-    return features
+    return network.settled(state, seen)

@@ -60,8 +60,7 @@ class ReRanker(nn.Module):
         self.aligned: bool = writer.aligned
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        logits: Tensor = self.writer(source, target)
-        return logits
+        return self.writer(source, target)
 
     def judge_answers(self, source: Tensor, written: Tensor) -> Tensor:
         """The logit (K, n) of whether `written` (K, n, T) answers source ids (K, n, S), read off after its end."""

@@ -53,5 +53,4 @@ class Algorithm(Base):
             muted = head(features * stays)
             lost = (logits.softmax(-1) - muted.softmax(-1)).gather(-1, own)[..., 0]
             spared = lost < quantile(lost, 1 - self.hyperparameters["muted_rows"])
-            mask: Tensor = (stays | spared[..., None]).to(features.dtype)
-            return mask
+            return (stays | spared[..., None]).to(features.dtype)

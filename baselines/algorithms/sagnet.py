@@ -79,8 +79,7 @@ class Algorithm(Base):
     def _by_style(self, network: Any, features: Tensor, clock: StepState, draw: str) -> Tensor:
         """Logits that see the rows' styles alone, (K, n, classes)."""
         order = draw_permutations(clock.draw(draw), features.shape[1])
-        logits: Tensor = network.style_head(randomise_content(features, order))
-        return logits
+        return network.style_head(randomise_content(features, order))
 
     def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: StepState) -> Tensor:
         """L_s on fixed features (K, n, width), (K,)."""
@@ -95,8 +94,7 @@ class Algorithm(Base):
             cross_entropy(network.head(randomise_style(features, order, share)), batch.target), batch
         )
         unsure = -self._by_style(network, features, clock, "adversary").log_softmax(-1).mean(-1)
-        total: Tensor = risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
-        return total
+        return risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
 
     def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         for batch, _ in batches():

@@ -34,5 +34,4 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         risk = average_over_batch(cross_entropy(logits, batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * average_over_batch(logits.square().mean(-1), batch)
-        return total
+        return risk + self.hyperparameters["penalty"] * average_over_batch(logits.square().mean(-1), batch)

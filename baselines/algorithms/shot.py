@@ -107,8 +107,7 @@ class Algorithm(Base):
         overall = p.mean(1)
         diverse = -(overall * (overall + LEAST).log()).sum(-1)
         pseudo_loss = cross_entropy(logits, read_entries(self.pseudo, rows)).mean(1)
-        losses: Tensor = uncertain - diverse + self.hyperparameters["pseudo"] * pseudo_loss
-        return losses
+        return uncertain - diverse + self.hyperparameters["pseudo"] * pseudo_loss
 
     @torch.no_grad()
     def _relabel(self, network: Any) -> None:
