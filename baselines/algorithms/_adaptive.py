@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Data
 from ._plain import Plain
 from ._weights import RunningMean
 

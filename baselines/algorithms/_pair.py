@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..training.algorithm import Build
+from . import Build
 
 
 class Pair(nn.Module):

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext
+from . import AlgorithmContext
 
 
 class Perceptron(nn.Module):

@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
 
 KIND = "domain"
@@ -60,7 +58,7 @@ class Contextual(nn.Module):
         return self.head(self.encode(self.embed(categories, numbers)))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     adapts = True  # the support of a test row is its whole batch
 

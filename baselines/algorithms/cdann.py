@@ -16,8 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..layers.embedding import Embedding
-from ..training.algorithm import Build
-from ..training.sampler import Batch
+from . import Batch, Build
 from .dann import Algorithm as Unconditional
 
 KIND = "domain"

@@ -17,11 +17,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._perceptron import make_discriminator
 
 KIND = "domain"
@@ -50,7 +48,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def assemble(self, build: Build) -> Any:

@@ -19,10 +19,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.embedding import Embedding
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
 
 KIND = "domain"
@@ -69,7 +67,7 @@ class Entities(nn.Module):
         return self.reader(vectors.sum(2))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         fields = len(self.about.sizes.categories)
         if not fields:

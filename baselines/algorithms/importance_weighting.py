@@ -17,10 +17,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = (
@@ -67,7 +65,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
     return (x @ v)[: len(source)]
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     row_weight: Tensor
 

@@ -26,10 +26,9 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._adaptive import OnlineAdam, TestTimeAdaptation
 from ._style import mix_styles
 

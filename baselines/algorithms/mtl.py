@@ -16,10 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.linear import Linear
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_by_environment, cross_entropy, group_by_environment
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = (
@@ -65,7 +63,7 @@ class Marginal(nn.Module):
         return self.head(self.encode(self.embed(categories, numbers)))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     adapts = True  # the environment of a test row is its whole batch
     means: Tensor

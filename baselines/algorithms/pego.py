@@ -23,10 +23,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.linear import Linear
 from ..layers.lora import Lora
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Build, Data, MakeOptimiserStep, OptimiserSteps, StepState
 
 KIND = "domain"
 CITATION = (
@@ -67,7 +65,7 @@ def compute_overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Te
     return torch.stack([product.abs().flatten(1).sum(1) for product in products]).sum(0)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     frozen: Tensor
 

@@ -20,11 +20,9 @@ from torch import Tensor
 
 from ..layers.linear import Linear
 from ..replicas.rng import draw_permutations, draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep, exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"
@@ -65,7 +63,7 @@ def randomise_content(x: Tensor, order: Tensor) -> Tensor:
     return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.style_head = self.about.each(lambda: Linear(network.width, self.about.outputs), "style head")

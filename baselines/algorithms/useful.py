@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.losses import cross_entropy
-from ..training.sampler import Data
+from . import Data
 from ._plain import Plain, compute_step_share
 
 KIND = "any"
