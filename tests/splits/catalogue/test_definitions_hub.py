@@ -42,6 +42,19 @@ def science(path, number):
     }
 
 
+def winogrande(path, number):
+    options = {"option1": "trophy", "option2": "case", "answer": str(1 + number % 2)}
+    return {"sentence": f"The {number} is too big: _.", "rating_quantile": number / 400} | options
+
+
+def lichess(path, number):
+    moves = {"answer_san": f"Qh{1 + number % 8}#", "answer_uci": f"d1h{1 + number % 8}"}
+    return {"fen": f"position {number}", "pgn": "1. e4 e5", "rating_quantile": number / 400} | moves
+
+
+RATED = (science, winogrande, lichess)
+"""Rows of Easy2Hard-Bench, of which the easier half is cut off."""
+
 SETS = {
     "omega_transformative/official": (omega, {"train": 30, "ood_test": 20}, {}),
     "omega_explorative/official": (omega, {"train": 12, "id_test": 8, "ood_test": 8}, {}),
@@ -50,6 +63,8 @@ SETS = {
     "colo_a2_s2t/official": (cows, {"train": 18, "ood_test": 12}, {}),
     "colo_b_light/official": (cows, {"train": 18, "ood_test": 12}, {}),
     "easy2hard_arc/easier_half": (science, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+    "easy2hard_winogrande/easier_half": (winogrande, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+    "easy2hard_lichess/easier_half": (lichess, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
 }
 
 
@@ -64,7 +79,7 @@ def small(place, monkeypatch, tmp_path):
         for pin in source["distributions"][0]["files"]:
             (mirror,) = pin["mirrors"]
             path = mirror["file"].replace("*", "00000-of-00001")
-            count = 400 if make is science else (6 if "train" in path else 4) * (3 if make is cows else 1)
+            count = 400 if make in RATED else (6 if "train" in path else 4) * (3 if make is cows else 1)
             buffer = io.BytesIO()
             pq.write_table(pa.Table.from_pylist([make(path, number) for number in range(count)]), buffer)
             files[path] = buffer.getvalue()
@@ -99,6 +114,12 @@ def test_boxes_are_corners_and_options_are_lettered(small):
     rows = dict(zip(part["question"].tolist(), zip(part["options"], part["answer"], strict=True), strict=True))
     assert rows["question 301"] == ("A. text 1\nB. text 2\nC. text 3\nD. text 4", 1)
     assert rows["question 302"] == ("A. text A\nB. text B\nC. text C", 2)
+
+
+def test_the_option_that_fills_a_blank_is_counted_from_zero_and_a_move_is_in_algebraic_notation(small):
+    part = small("easy2hard_winogrande/easier_half").part("ood_test").numpy(["sentence", "answer"])
+    assert dict(zip(part["sentence"], part["answer"], strict=True))["The 301 is too big: _."] == 1
+    assert set(values(small("easy2hard_lichess/easier_half"), "ood_test", "answer")) == {f"Qh{n}#" for n in range(1, 9)}
 
 
 def test_detections_of_ones_own_are_scored_on_cows(small, place, tmp_path):
