@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tomllib
 
 import farshift as fs
@@ -149,6 +150,26 @@ def test_detections_of_ones_own_are_scored_on_cows(small, place, tmp_path):
     assert score(all_boxes) == pytest.approx(1.0)
     assert score(first_box) == pytest.approx(67 / 101), "two cows of three: recalls 0, .01 .. .66"
     assert score(wide_boxes) == pytest.approx(0.1)
+
+
+def test_boolq_is_tested_on_questions_that_were_changed_and_have_an_answer(place, tmp_path):
+    """The layout of its files; the first record of the contrast sets says what their keys mean."""
+    rows = {"question": ["is it", "was it"], "answer": [True, False], "passage": ["It is.", "It was not."]}
+    pq.write_table(pa.table(rows), tmp_path / "train.parquet")
+    changed = [{"perturbed_q": "isn't it", "answer": "FALSE"}, {"perturbed_q": "left blank", "answer": ""}]
+    record = {"title": "It", "paragraph": "It is.", "question": "is it so", "answer": "TRUE"}
+    first = {"paragraph": "Paragraph", "perturbed_questions": [{"perturbed_q": "Perturbed Q", "answer": "New Answer"}]}
+    content = {"data": [first, record | {"perturbed_questions": changed}]}
+    (tmp_path / "boolq_perturbed.json").write_text(json.dumps(content), "utf-8")
+
+    split, parts = pulled(twin("boolq_contrast/contrast", place), tmp_path)
+    assert parts == {"train": 2, "id_test": 1, "ood_test": 1}
+    found = {part: (values(split, part, "question"), values(split, part, "answer")) for part in parts}
+    assert found == {
+        "train": (["is it", "was it"], [0, 1]),
+        "id_test": (["is it so"], [1]),
+        "ood_test": (["isn't it"], [0]),
+    }
 
 
 def test_lists_of_structs_are_read_as_structs_of_lists_and_a_row_without_a_field_is_named(tmp_path):
