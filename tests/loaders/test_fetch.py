@@ -17,9 +17,12 @@ from farshift.core.canonical import compute_identity
 from farshift.core.errors import BadDefinition, Unavailable, UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file, fetch_unpinned_file
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.source import DownloadSize, compute_download_size, find_source
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.manifest import TreePin, UnpinnedFile
 from hub_server import REPOSITORY, serving
+from own_source import pin_source
 from servers import web
 from support import Heard
 
@@ -245,3 +248,15 @@ def test_two_processes_pulling_the_same_file_download_it_once(cache):
         assert len(paths) == 1
         assert Path(paths.pop()).read_bytes() == BODY * 32
         assert len(site.requests) == 1
+
+
+def test_files_with_an_address_are_downloads_and_one_s_own_are_none(cache, tmp_path):
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{row},{row % 2}\n" for row in range(20)))
+    pin_source(Data(files=["rows.csv"], inputs=["x"], labels=["y"]), "mine", tmp_path, tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(tmp_path))
+        patch.setenv("FARSHIFT_CACHE", str(tmp_path / "empty"))
+        assert compute_download_size("mine") == DownloadSize()
+    pins = find_source("wine_quality").definition.distributions[0].files
+    assert compute_download_size("wine_quality") == DownloadSize(sum(pin.bytes for pin in pins))
+    assert "a folder of" in compute_download_size("spoken_digits").unknown[0]

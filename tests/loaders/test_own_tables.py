@@ -82,16 +82,13 @@ def test_numbers_with_a_decimal_comma_or_marks_of_what_is_missing_are_told(home)
     prices = [f"{row}.5" for row in range(40)]
     quoted = [f'"{price.replace(".", ",")}"' for price in prices]
     assert pinned(home, "commas.csv", simple(quoted).encode(), output).schema["price"].type == "string"
-    assert output.lines[0].endswith(
-        'its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }'
-    )
+    advice = "set `missing` or `decimal` in options, or `types`"
+    assert output.lines[0].startswith("[data] price is text: most of its values are numbers, but not '0,5', ")
+    assert output.lines[0].endswith(advice)
     assert pinned(home, "read.csv", simple(quoted).encode(), decimal=",").schema["price"].type == "float64"
     output = Heard()
     holes = simple(["NA", *prices[1:]]).encode()
     assert pinned(home, "holes.csv", holes, output).schema["price"].type == "string"
-    assert (
-        output.lines[0]
-        == "[data] price is text: its numbers have 'NA' among them: set options = { missing = [\"NA\"] }"
-    )
+    assert output.lines[0] == f"[data] price is text: most of its values are numbers, but not 'NA': {advice}"
     filled = pinned(home, "filled.csv", holes, missing=["NA"], if_missing="drop")
     assert (filled.schema["price"].type, filled.table().num_rows) == ("float64", 39)
