@@ -39,7 +39,7 @@ _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
 """Integers with so many digits that float64, or int64, may not represent them exactly."""
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
 _LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
-_COMMA = r"^[+-]?[0-9]+(,[0-9]+)?$"
+_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _PATTERNS = {"bool": r"^(?i:true|false)$", "int64": _INTEGER, "float64": _NUMBER}
 """The pattern of the texts of each type, the narrowest type first."""
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
