@@ -24,7 +24,7 @@ from ...core.engines import Needs, limit_threads, open_engine, use_free_cores
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import get_cache_root
 from ...core.text import format_count
-from ...loaders.acquire.download_size import compute_download_size
+from ...loaders.acquire.source import compute_download_size
 from ...loaders.cache.entries import format_size
 from ...splits.schema import Field
 from ..compatibility import list_required_data
@@ -94,7 +94,7 @@ def list_downloads(benchmark: Benchmark) -> Sizes:
     if load_cached(benchmark) is not None:
         return {}
     size = compute_download_size(benchmark.manifest.definition.source.name)
-    return {what: count for what, count in (("the download", size.bytes), ("copies of local files", size.own)) if count}
+    return {"the download": size.bytes} if size.bytes else {}
 
 
 def list_memory(plan: Plan, processes: int = 1) -> dict[str, Sizes]:
@@ -278,11 +278,10 @@ def format_estimate(estimate: Mapping[str, Any]) -> list[list[str]]:
     size = estimate["download"]
     download = [format_size(size["bytes"])] * bool(size["bytes"])
     download += [f"{name} (its size is not stated)" for name in size["unknown"]]
-    own = f"; {format_size(size['own'])} of local files are copied to the cache" * bool(size["own"])
     table = [
         ["training", training],
         ["rows", counts or "not known: the split is frozen when it is first pulled"],
-        ["download", (", ".join(download) or "nothing") + own],
+        ["download", ", ".join(download) or "nothing"],
     ]
     for resource, free in estimate["free"].items():
         needs = [f"{what} {format_size(count)}" for what, count in estimate["needs"][resource].items()]
