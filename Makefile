@@ -12,8 +12,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-board bench-real bench-features bench-gpu bench-harness bench-intake bench-loaders bench-scoring bench-server \
-	bench-splits bench-startup bench-tokens bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-gpu bench-harness bench-loaders bench-scoring \
+	bench-splits bench-startup bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
 
 help:
 	@echo "make demo       run the quickstart: five kinds of shift, two baselines each, a board to open"
@@ -33,8 +33,8 @@ help:
 	@echo "make rejudge CLAIMS='NAME ..'"
 	@echo "                judge claims by changed rules or premises, from the stored predictions"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-board, bench-real, bench-features, bench-gpu, bench-harness, bench-intake, bench-loaders, bench-scoring,"
-	@echo "make bench-server, bench-splits, bench-startup, bench-tokens, bench-training"
+	@echo "make,,, bench-gpu, bench-harness,, bench-loaders, bench-scoring,"
+	@echo "make, bench-splits, bench-startup,, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
 	@echo "make same-as BASE=COMMIT"
@@ -153,20 +153,8 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench-board: $(READY)
-	$(BIN)/python tests/bench/board.py $(ARGS)
-
-bench-features: $(READY)
-	$(BIN)/python tests/bench/features.py $(ARGS)
-
-bench-real: $(READY)
-	$(BIN)/python tests/bench/real.py $(ARGS)
-
 bench-harness: $(READY)
 	$(BIN)/python tests/bench/harness.py
-
-bench-intake: $(READY)
-	$(BIN)/python tests/bench/intake.py $(ARGS)
 
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)
@@ -174,17 +162,11 @@ bench-loaders: $(READY)
 bench-scoring: $(READY)
 	$(BIN)/python tests/bench/scoring.py $(ARGS)
 
-bench-server: $(READY)
-	$(BIN)/python tests/bench/server.py $(ARGS)
-
 bench-splits: $(READY)
 	$(BIN)/python tests/bench/splits.py $(ARGS)
 
 bench-startup: $(READY)
 	$(BIN)/python tests/bench/startup.py
-
-bench-tokens: $(READY)
-	$(BIN)/python tests/bench/tokens.py $(ARGS)
 
 bench-training: $(READY)
 	$(BIN)/python tests/bench/training.py

@@ -18,12 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from loaders_decode import beside_peers
-from loaders_memory import encoded_epochs
 from loaders_peers import image_peers
-from loaders_pictures import decoding, small
+from loaders_pictures import decoding
 from loaders_rows import BATCH, Rows, make_rows
-from loaders_use import first_batch, large_epoch, verification
 
 ROUNDS = 15
 
@@ -123,34 +120,14 @@ def subsets(rows: Rows) -> None:
 
 def main() -> None:
     requested = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    requested.add_argument("--gigabytes", type=float, default=10, help="the size of the epoch whose memory is measured")
     requested.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
-    requested.add_argument(
-        "--archive", type=Path, help="a tar of JPEGs to decode beside other loaders; made ones otherwise"
-    )
-    requested.add_argument("--only-decoding", action="store_true", help="measure decoding beside other loaders alone")
-    requested.add_argument("--only-pictures", action="store_true", help="measure pictures and nothing else")
-    requested.add_argument("--only-memory", action="store_true", help="measure an epoch over JPEGs and nothing else")
-    requested.add_argument("--jpegs", type=int, default=200_000, help="how many JPEGs of 10 kB that epoch has")
     options = requested.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if options.only_memory:
-            return encoded_epochs(Path(folder), options.jpegs)
-        if options.only_decoding:
-            return beside_peers(options.pictures, Path(folder), options.archive)
         rows = make_rows(Path(folder))
-        small(Path(folder))
         decoding(options.pictures)
-        beside_peers(options.pictures, Path(folder), options.archive)
-        if options.only_pictures:
-            return
         sequential(rows)
         shuffled(rows)
         subsets(rows)
-        verification(rows)
-        first_batch(rows)
-        large_epoch(Path(folder), options.gigabytes)
-        encoded_epochs(Path(folder), options.jpegs)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pictures: decoding on all cores beside a bare loop, epochs from the decoded cache, and small pictures with texts."""
+"""Pictures: decoding on all cores beside a bare loop, and epochs from the decoded cache."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from farshift.core.files import get_cache_root
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.pixels import open_pixels
 from farshift.loaders.cache.entries import clear_cache
-from farshift.loaders.part import Part
-from farshift.splits.schema import Field, Schema
 from PIL import Image
 
 SIDE, BATCH = 224, 64
-SMALL = 60_000
 
 
 def made(count: int, side: int = 256) -> list[bytes]:
@@ -107,56 +102,3 @@ def _epoch(files: list[bytes]) -> None:
         f"\nepoch from the decoded cache, shuffled, batches of {BATCH}: {len(files) / result['ours']:,.0f} pictures/s, "
         f"{result['ours'] / result['limit']:.2f} x memmap fancy indexing   goal: at most 1.15"
     )
-
-
-def small(folder: Path) -> None:
-    """Pictures of 28 x 28 with a label and a text of few values, all columns: beside a memmap of the pictures alone."""
-    draw = np.random.default_rng(0)
-    pixels = draw.integers(0, 256, (SMALL, 784), dtype=np.uint8)
-    file = folder / "small.npy"
-    table = pa.table(
-        {
-            "image": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), 784),
-            "label": np.arange(SMALL) % 10,
-            "published": pa.array(np.array(["train", "test"])[np.arange(SMALL) % 2]),
-            "row_id": np.arange(SMALL, dtype=np.uint64),
-        }
-    )
-    fields = (
-        Field("image", "uint8[28,28]", "input"),
-        Field("label", "int64", "label"),
-        Field("published", "string", "meta"),
-    )
-    places = draw.permutation(SMALL)
-    part = Part("bench/small", "0" * 64, "train", Schema(fields), "label", table, places, {})
-    np.save(file, pixels[places])
-    plain, order = np.load(file, mmap_mode="r"), draw.permutation(SMALL)
-    starts = range(0, SMALL, 256)
-
-    def pass_(seed: int | None, columns: list[str] | None) -> Callable[[], Any]:
-        def read() -> None:
-            for _ in part.batches(256, seed=seed, columns=columns):
-                pass
-
-        return read
-
-    def memmap(shuffled: bool) -> None:
-        # As a loop that uses its batches has it: one is held while the next is read, and no more.
-        for start in starts:
-            batch = plain[order[start : start + 256]] if shuffled else plain[start : start + 256].copy()
-        del batch
-
-    works: dict[str, Callable[[], Any]] = {
-        "in order, limit": lambda: memmap(False),
-        "in order, all columns": pass_(None, None),
-        "in order, picture": pass_(None, ["image"]),
-        "shuffled, limit": lambda: memmap(True),
-        "shuffled, all columns": pass_(1, None),
-        "shuffled, picture": pass_(1, ["image"]),
-    }
-    result = interleaved(works, 15)
-    print("\n28 x 28 pictures, label, text and row id; the limit is a memmap of the pictures")
-    for name, took in result.items():
-        limit = result[f"{name.split(',')[0]}, limit"]
-        goal = "" if name.endswith("limit") else "   goal: at most 1.5"
-        print(f"{name:>42} {SMALL / took / 1e3:>10,.0f} k rows/s  {took / limit:>9.2f} x the limit{goal}")
