@@ -74,8 +74,8 @@ def run(
         or all (default: none).
     --network NAME: Network, as printed by farshift baselines networks (default: the baseline's).
     --encoder MODEL: Train on features computed once with a frozen pretrained model: a name printed by farshift
-        baselines networks; a Hugging Face transformers model, org/name[@revision] or ./folder; a function FILE.py:NAME
-        that returns a torch module; or timm:NAME, open_clip:NAME, torchvision:NAME.
+        baselines networks; a Hugging Face transformers model, org/name[@revision] or ./folder; or a function
+        FILE.py:NAME that returns a torch module.
     --fine-tune MODEL: Fine-tune a pretrained model, named as for --encoder.
     --augment NAME: Data augmentation in training: NAME[+NAME..][,setting=value..], such as randaugment,magnitude=5
         (default: the baseline's).
