@@ -19,10 +19,9 @@ from ..benchmarks.answers import Answers
 from ..benchmarks.model import Columns, Task
 from ..core.draws import derive_key
 from ..core.errors import BadDefinition
-from ..loaders.batching.encoded import EncodedFiles
 from .encoding.bad_files import answer_readable_rows
 from .encoding.encoding import RowEncoding
-from .encoding.frozen import Reader, read_unchanged
+from .encoding.frozen import Reader
 from .encoding.log_mel import SpectrogramEncoding, is_audio_task
 from .recipe import Recipe, make_unknown_setting_error
 
@@ -54,11 +53,6 @@ class Estimator:
     def checkpoints(self) -> Iterator[tuple[str, Estimator]]:
         """The only checkpoint."""
         return iter([("last", self)])
-
-    def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Decode the images of a part before its batches are predicted (`harness/predictor.py`)."""
-        if self.read is read_unchanged:
-            self.coding.announce(columns)
 
     def _predict_classes(self, batch: Columns) -> list[Answers]:
         if not len(batch[self.task.inputs[0]]):  # estimators reject an empty batch

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from math import prod
 from typing import Any, cast
 
@@ -20,63 +19,13 @@ from torch import Tensor
 
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
-from ...loaders.batching.encoded import BadImage, EncodedFiles
-from ...loaders.batching.images import Files, find_readable_images, read_content
+from ...loaders.batching.images import find_readable_images
 from ...loaders.batching.pixels import ArrayPixels, Pixels, open_pixels, read_all_pixels
 from ...loaders.decoders import DEFAULT, load_decoder
 from ..formats import Format, Texts, make_format
 from .images import is_encoded
 from .pixel_rows import PixelRows, find_largest_value
 from .targets import make_targets
-
-_DIGEST = 16
-
-
-class ImagePrefetch:
-    """The images of announced columns, resized to `side` by one decoder."""
-
-    def __init__(self, side: int, by: str) -> None:
-        self.side, self.by = side, by
-        self._announced: list[EncodedFiles] = []
-        self._pixels: list[Pixels] = []
-        self._at: dict[bytes, tuple[int, int]] = {}
-
-    def announce(self, files: EncodedFiles) -> None:
-        """Decode a column into the cache, without images that cannot be decoded: these are errors of their batch.
-        Images that do not fit in the cache are decoded batch by batch."""
-        if any(column is files for column in self._announced):
-            return
-        self._announced.append(files)
-        readable_files = files
-        try:
-            pixels = open_pixels(readable_files, self.side, self.by)
-        except BadImage:
-            readable_files = files[find_readable_images(files, self.by)]
-            pixels = open_pixels(readable_files, self.side, self.by)
-        if isinstance(pixels, ArrayPixels):
-            number = len(self._pixels)
-            self._pixels.append(pixels)
-            self._at |= {
-                _digest_content(readable_files, index): (number, index) for index in range(len(readable_files))
-            }
-
-    def of(self, files: Files) -> NDArray[np.uint8] | None:
-        """The images of a batch, (n, side, side, 3); None if one of them was not announced."""
-        if not self._at:
-            return None
-        locations = [self._at.get(_digest_content(files, index)) for index in range(len(files))]
-        images = np.empty((len(locations), self.side, self.side, 3), np.uint8)
-        for number, pixels in enumerate(self._pixels):
-            matches = [(row, at[1]) for row, at in enumerate(locations) if at is not None and at[0] == number]
-            if matches:
-                rows, places = np.array(matches).T
-                images[rows] = pixels.take(places)
-        return None if None in locations else images
-
-
-def _digest_content(files: Files, index: int) -> bytes:
-    return blake2b(read_content(files, index), digest_size=_DIGEST).digest()
-
 
 SETTINGS: dict[str, Any] = {
     "inputs": "auto",
@@ -165,7 +114,6 @@ class RowEncoding:
         self.targets = make_targets(task, train, scaled)
         outputs = self.targets.outputs
         self.images = [name for name in task.inputs if is_encoded(train[name])]
-        self.announced = ImagePrefetch(side, by)
         self.streams = ""
         """The only input of a task if it is uint8 images: its rows need not be on the device."""
         if len(task.inputs) == 1 and how != "categories" and (pixels := self._pixels(train[task.inputs[0]])):
@@ -212,17 +160,8 @@ class RowEncoding:
     def _decoded(self, batch: Columns) -> Columns:
         """The columns in memory, with encoded images decoded to pixels."""
         read = {name: np.asarray(batch[name]) for name in self.task.inputs if name not in self.images}
-        return {**batch, **read, **{name: self._pixels_of(batch[name]) for name in self.images}}
-
-    def _pixels_of(self, files: NDArray[Any]) -> NDArray[np.uint8]:
-        pixels = self.announced.of(files)
-        return read_all_pixels(open_pixels(files, self.side, self.by)) if pixels is None else pixels
-
-    def announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Decode the images of `columns`, which `inputs` will then get in batches."""
-        for name in self.images:
-            if name in columns:
-                self.announced.announce(columns[name])
+        pixels = {name: read_all_pixels(open_pixels(batch[name], self.side, self.by)) for name in self.images}
+        return {**batch, **read, **pixels}
 
     @property
     def decoder(self) -> str:

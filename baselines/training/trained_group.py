@@ -11,9 +11,7 @@ from ...benchmarks.answers import Answers
 from ...benchmarks.harness.training import FittedModel
 from ...benchmarks.model import Columns
 from ...core.errors import ModelError
-from ...loaders.batching.encoded import EncodedFiles
-from ..encoding.encoding import RowEncoding
-from ..encoding.frozen import Reader, read_unchanged
+from ..encoding.frozen import Reader
 from ..estimator import Estimator
 from .predict import Encoding, predict_batch
 from .replica_stack import ReplicaStack
@@ -63,13 +61,6 @@ class Replica:
     def checkpoints(self) -> Iterator[tuple[str, Self]]:
         """This replica at each checkpoint that the recipe saves, by name; the final one is last."""
         return ((name, replace(self, checkpoint=name)) for name in self.checkpoint_stacks)
-
-    def farshift_announce(self, columns: Mapping[str, EncodedFiles]) -> None:
-        """Decode the images of a part before its batches are predicted (`harness/predictor.py`); an encoder reads
-        images itself."""
-        stack = self.checkpoint_stacks[self.checkpoint][0]
-        if isinstance(stack.coding, RowEncoding) and stack.read is read_unchanged:
-            stack.coding.announce(columns)
 
 
 class AdaptiveReplica(Replica):

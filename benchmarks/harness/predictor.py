@@ -38,10 +38,6 @@ TIME_LIMIT = 600.0
 SAMPLE = 32
 """Rows of each part that a model that is declared deterministic predicts twice."""
 
-ANNOUNCE = "farshift_announce"
-"""An optional method of models that prepares the encoded files of a part before they are predicted batch by batch; it
-receives all their columns by name."""
-
 _PROGRESS_SECONDS = 0.1
 """Seconds between two reports of progress."""
 
@@ -86,9 +82,6 @@ class Predictor:
         adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
         job.asks(candidate, inputs)
         covered = job.covered(candidate, inputs)
-        announce = getattr(model, ANNOUNCE, None)
-        if announce is not None and not covered.all() and inputs.files:
-            announce(inputs.files)
         if not adapts:
             self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():

@@ -87,11 +87,6 @@ class ModelRows:
         except BadFile as error:
             raise make_row_error(error, row_ids) from error
 
-    @property
-    def files(self) -> dict[str, EncodedFiles]:
-        """The columns of encoded files."""
-        return {name: column for name, column in self.columns.items() if isinstance(column, EncodedFiles)}
-
     def select(self, rows: NDArray[Any]) -> ModelRows:
         """Select rows by indices or a mask."""
         return replace(
