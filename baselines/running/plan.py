@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...benchmarks.settings import NONE, Settings
 from ...core.canonical import compute_identity
 from ...core.errors import BadDefinition, ModelError
 from ...core.files import compute_file_sha256
-from ...core.plugins import PACKAGE, find_module_file
+from ...core.plugins import PACKAGE
 from ...loaders.acquire.pretrained import find_pretrained_network
 from ...loaders.stream.split import remove_secrets
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
@@ -201,39 +200,23 @@ def check_data(recipe: Recipe, benchmark: Benchmark) -> None:
     check_available(recipe, benchmark.name, available)
 
 
-_CHOSEN_BY_SETTINGS: tuple[Sort, ...] = ("positions", "formats", "augmentations", "optimisers", "schedules")
-
-_TRAINING = (".", "encoding", "replicas", "running", "training")
-"""The folders whose code affects every training."""
-
-
 _ONLY_TOLD: Any = {"quick": {"reference"}, "full": {"reference"}}
 _ONLY_TOLD |= {"on": {"__all__": dict(_ONLY_TOLD)}}
 """Fields of a recipe that have no effect on its training."""
 
 
 def compute_code_digest(recipe: Recipe, weights: Sequence[Mapping[str, str]] | None = None) -> str:
-    """sha256 over all that determines a baseline's result: the recipe, the code of the trainer, network and algorithm,
-    the pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
+    """sha256 over all that determines a baseline's result: the recipe, the code of all baselines (your own too), the
+    pretrained `weights` (by default those that the recipe names), and the versions of Farshift, torch and
     scikit-learn."""
-    home = PACKAGE / "baselines"
-    paths = [path for folder in _TRAINING for path in sorted((home / folder).glob("*.py"))]
-    if recipe.network and recipe.algorithm:
-        for shared in ("networks", "algorithms"):
-            paths += sorted((home / shared).glob("_*.py"))
-        paths += sorted((home / "layers").glob("*.py"))
-        for sort in _CHOSEN_BY_SETTINGS:
-            paths += sorted((home / sort).glob("_*.py"))
-            paths += [path for _, path in sorted(find_plugin_files(sort).items())]
-        paths += _find_imported_files(find_module_file("baselines/networks", recipe.network, "network"))
-        paths += _find_imported_files(find_module_file("baselines/algorithms", recipe.algorithm, "algorithm"))
+    files = {path for sort in get_args(Sort) if sort != "recipes" for path in find_plugin_files(sort).values()}
+    files |= set((PACKAGE / "baselines").rglob("*.py"))
+    code = sorted([f"{path.parent.name}/{path.name}", compute_file_sha256(path)] for path in files)
     versions = [_get_installed_version(name) for name in ("farshift", "torch", "scikit-learn")]
     weights = describe_weights(list_weight_specs(recipe, [recipe.settings])) if weights is None else weights
     if weights:
         versions += [*(entry["digest"] for entry in weights), _get_installed_version("transformers")]
-    return compute_identity(
-        [recipe.model_dump(mode="json", exclude=_ONLY_TOLD), [compute_file_sha256(path) for path in paths], versions]
-    )
+    return compute_identity([recipe.model_dump(mode="json", exclude=_ONLY_TOLD), code, versions])
 
 
 def describe_weights(weights: Sequence[str]) -> list[dict[str, str]]:
@@ -273,18 +256,6 @@ def format_weights_name(spec: str) -> str:
     """The name of weights: without a revision on the Hub, or the location of a folder or file."""
     is_path = spec.startswith((".", "/", "~")) or ".py:" in spec
     return Path(spec).expanduser().resolve().name if is_path else spec.partition("@")[0]
-
-
-def _find_imported_files(path: Path) -> list[Path]:
-    """A file and the files beside it that it imports."""
-    paths = [path]
-    for module_path in paths:
-        tree = ast.parse(module_path.read_text(encoding="utf-8"))
-        near = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
-        named = {node.module or alias.name for node in near for alias in node.names}
-        beside = sorted(module_path.with_name(f"{name}.py") for name in named)
-        paths += [other for other in beside if other.is_file() and other not in paths]
-    return paths
 
 
 def _get_installed_version(name: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
+from operator import itemgetter
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -124,88 +125,65 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
     require_extras()
     for plan in plans:
         plan.check()
+    failures: list[tuple[int, Failure]] = []
     with ExitStack() as exit_stack:
         executor = exit_stack.enter_context(open_engine(engine, Needs(device, threads=1)))
         for plan in plans:
             refuse_shortages(list_memory(plan, min(executor.workers, len(plan.seeds))), plan.title, device)
         folders = [exit_stack.enter_context(plan.begin()) for plan in plans]
-        missing = [folder.missing() for folder in folders]
-        for stale in (path for folder in folders for path in list_fit_files(folder.path)):
-            stale.unlink(missing_ok=True)
-        jobs = list(_make_jobs(plans, folders, missing, executor.workers))
+        jobs: list[GroupJob] = []
+        owners: list[Plan] = []
+        for plan, folder in zip(plans, folders, strict=True):
+            for stale in list_fit_files(folder.path):
+                stale.unlink(missing_ok=True)
+            made = _make_jobs(plan, folder, executor.workers)
+            jobs, owners = jobs + made, owners + [plan] * len(made)
         if jobs and device == "cpu" and isinstance(executor, Local):
             exit_stack.enter_context(use_free_cores())
-        progress = _SweepProgress(plans, jobs)
-        with nullcontext() if isinstance(executor, Local) else watch_progress_files(progress.files):
-            for index, _, error in iterate_outcomes(executor, run_group_job, [job for _, job in jobs]):
-                progress.add(index, error)
-        runs, failures = [], [progress.failures[index] for index in sorted(progress.failures)]
-        broken = {id(failure.plan) for failure in failures}
+        with nullcontext() if isinstance(executor, Local) else watch_progress_files(jobs):
+            done = 0
+            for index, _, error in iterate_outcomes(executor, run_group_job, jobs):
+                if error is not None:
+                    failures.append((index, Failure(owners[index], error)))
+                    log_message(f"{owners[index].title}: {error}")
+                done += len(jobs[index].missing)
+                if len(plans) > 1:
+                    report_progress("replicas", done, sum(len(job.missing) for job in jobs))
+        broken = {id(failure.plan) for _, failure in failures}
+        runs = []
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) not in broken:
                 runs.append(finish_run(folder))
                 rmtree(folder.path / TRAINING, ignore_errors=True)
-        return runs, failures
+                log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
+    return runs, [failure for _, failure in sorted(failures, key=itemgetter(0))]
 
 
-def _make_jobs(
-    plans: Sequence[Plan], folders: list[RunFolder], missing: list[list[int]], workers: int
-) -> Iterator[tuple[int, GroupJob]]:
-    """The replica groups with replicas left to train or to predict, each with its plan's number."""
-    for number, (plan, folder) in enumerate(zip(plans, folders, strict=True)):
-        each = plan.steps * plan.number_of_fits() * len(plan.settings) if missing[number] else 0
-        for seeds in split_seeds(plan.seeds, workers):
-            if remaining := tuple(seed for seed in seeds if seed in missing[number]):
-                yield (
-                    number,
-                    GroupJob(
-                        folder=folder.path,
-                        plan=folder.plan,
-                        recipe=plan.recipe,
-                        benchmark=plan.benchmark.name,
-                        budget=plan.budget,
-                        seeds=seeds,
-                        missing=remaining,
-                        settings=plan.settings,
-                        stack=plan.stack,
-                        steps=each * len(seeds),
-                        stream=plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else "",
-                    ),
-                )
-
-
-class _SweepProgress:
-    """Reports the progress of the replica groups of some plans. failures: by the index of the group's job."""
-
-    def __init__(self, plans: Sequence[Plan], jobs: list[tuple[int, GroupJob]]) -> None:
-        """jobs: each with its plan's number."""
-        self.plans, self.jobs = plans, jobs
-        self.failures: dict[int, Failure] = {}
-        self.files: dict[str, dict[Path, int]] = {}
-        """By label, the progress files of its groups and the steps of each."""
-        self._waiting = [sum(owner == number for owner, _ in jobs) for number in range(len(plans))]
-        self._done = 0
-        for _, job in jobs:
-            self.files.setdefault(job.label, {})[job.file] = job.steps
-        for plan in (plans[number] for number in dict.fromkeys(number for number, _ in jobs)):
-            replicas = format_count(len(plan.seeds) * len(plan.settings) * plan.number_of_fits(), "replica")
-            steps = "" if plan.recipe.estimator else f", {format_count(plan.steps, 'step')} each"
-            log_message(f"{plan.title}: training {replicas}{steps}")
-
-    def add(self, index: int, error: FarshiftError | None) -> None:
-        """A group's job is done, or failed."""
-        number, job = self.jobs[index]
-        plan = self.plans[number]
-        if error is not None:
-            self.failures[index] = Failure(plan, error)
-        self._waiting[number] -= 1
-        self._done += len(job.missing)
-        if error is not None:
-            log_message(f"{plan.title}: {error}")
-        if len(self.plans) > 1:
-            report_progress("replicas", self._done, sum(len(job.missing) for _, job in self.jobs))
-        if not self._waiting[number] and all(failure.plan is not plan for failure in self.failures.values()):
-            log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
+def _make_jobs(plan: Plan, folder: RunFolder, workers: int) -> list[GroupJob]:
+    """The replica groups of a plan with replicas left to train or to predict."""
+    missing = folder.missing()
+    if not missing:
+        return []
+    fits = plan.number_of_fits() * len(plan.settings)
+    steps = "" if plan.recipe.estimator else f", {format_count(plan.steps, 'step')} each"
+    log_message(f"{plan.title}: training {format_count(len(plan.seeds) * fits, 'replica')}{steps}")
+    return [
+        GroupJob(
+            folder=folder.path,
+            plan=folder.plan,
+            recipe=plan.recipe,
+            benchmark=plan.benchmark.name,
+            budget=plan.budget,
+            seeds=seeds,
+            missing=remaining,
+            settings=plan.settings,
+            stack=plan.stack,
+            steps=plan.steps * fits * len(seeds),
+            stream=plan.benchmark.address if isinstance(plan.benchmark, StreamedBenchmark) else "",
+        )
+        for seeds in split_seeds(plan.seeds, workers)
+        if (remaining := tuple(seed for seed in seeds if seed in missing))
+    ]
 
 
 def raise_first_failure(failures: Sequence[Failure]) -> None:
@@ -296,13 +274,16 @@ def make_plan(
 
 
 @contextmanager
-def watch_progress_files(files: Mapping[str, Mapping[Path, int]]) -> Iterator[None]:
-    """Report the progress of trainings while the context lasts. files: by label, each process's file and its steps."""
+def watch_progress_files(jobs: Sequence[GroupJob]) -> Iterator[None]:
+    """Report the progress of jobs in other processes while the context lasts, by their labels."""
+    steps: dict[str, dict[Path, int]] = {}
+    for job in jobs:
+        steps.setdefault(job.label, {})[job.file] = job.steps
     done_by_path: dict[Path, int] = {}
 
     def follow() -> None:
-        for label, steps in files.items():
-            report_file_progress(label, steps, done_by_path)
+        for label, of_label in steps.items():
+            report_file_progress(label, of_label, done_by_path)
 
     with run_every(0.5, follow):
         yield

@@ -140,16 +140,6 @@ def test_a_run_s_code_has_the_files_of_one_s_own_in_it(tmp_path: Path, monkeypat
     assert len(set(digests)) == 3
 
 
-def test_a_run_s_code_has_the_algorithms_that_its_own_is_built_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
-    monkeypatch.setattr(
-        "farshift.baselines.running.plan.compute_file_sha256", lambda path: seen.append(Path(path).name) or ""
-    )
-    compute_code_digest(recipe("mlp", algorithm="cdann"))
-    assert {"cdann.py", "dann.py"} <= set(seen)
-    assert "irm.py" not in seen
-
-
 def test_additions_with_one_row_and_a_batch_larger_than_the_data_are_learned() -> None:
     given = Rows(a=np.array([1]), b=np.array([2]), sum=np.array([3]))
     assert accuracy(trained(recipe("mlp", 20, batch_size=100, lr=0.05), ADD, given), ADD, given) == 1.0
