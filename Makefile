@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # test would compile torch anew (2.7 s of the processor), and a server its framework (1.7 s).
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-gpu bench-harness bench-loaders bench-scoring \
+.PHONY: help setup board screenshots demo test test-slow test-lowest docs check audit format dist clean pages bench-gpu bench-harness bench-loaders \
 	bench-splits bench-startup bench-training claims-gpu mutants same-as size claim-order rejudge statistics-report attack fuzz
 
 help:
@@ -33,7 +33,7 @@ help:
 	@echo "make rejudge CLAIMS='NAME ..'"
 	@echo "                judge claims by changed rules or premises, from the stored predictions"
 	@echo "make audit      known vulnerabilities of what is installed, by the OSV database"
-	@echo "make bench-gpu, bench-harness, bench-loaders, bench-scoring, bench-splits,"
+	@echo "make bench-gpu, bench-harness, bench-loaders,"
 	@echo "make bench-startup, bench-training"
 	@echo "                measure, beside a peer or a limit in the same run"
 	@echo "make claims-gpu check published claims on a GPU, as many as fit 25 minutes, and store what came of them"
@@ -158,12 +158,6 @@ bench-harness: $(READY)
 
 bench-loaders: $(READY)
 	$(BIN)/python tests/bench/loaders.py $(ARGS)
-
-bench-scoring: $(READY)
-	$(BIN)/python tests/bench/scoring.py $(ARGS)
-
-bench-splits: $(READY)
-	$(BIN)/python tests/bench/splits.py $(ARGS)
 
 bench-startup: $(READY)
 	$(BIN)/python tests/bench/startup.py

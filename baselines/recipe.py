@@ -8,7 +8,7 @@ from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -129,15 +129,25 @@ def _get_budget(given: Recipe | BenchmarkOverride, budget: str) -> RecipeBudget 
     return {"quick": given.quick, "full": given.full}.get(budget)
 
 
-def filter_budget_settings(
-    given: Recipe | BenchmarkOverride, select: Callable[[Mapping[str, Setting]], dict[str, Setting]]
-) -> dict[str, RecipeBudget | None]:
-    """The steps of each budget, with those of its own settings that `select` returns."""
-    each = {"quick": given.quick, "full": given.full}
-    return {
-        budget: spend and spend.model_copy(update={"settings": select(spend.settings)})
-        for budget, spend in each.items()
-    }
+S = TypeVar("S", "Recipe", BenchmarkOverride)
+
+
+def map_settings(section: S, change: Callable[[dict[str, Setting]], dict[str, Setting]]) -> S:
+    """A recipe, or what it changes on one benchmark, with `change` applied to its settings and to those of each budget
+    and benchmark."""
+    update: dict[str, Any] = {"settings": change(section.settings)}
+    for budget in BUDGETS:
+        if spend := _get_budget(section, budget):
+            update[budget] = spend.model_copy(update={"settings": change(spend.settings)})
+    if isinstance(section, Recipe):
+        update["on"] = {name: map_settings(override, change) for name, override in section.on.items()}
+    return section.model_copy(update=update)
+
+
+def drop_settings(recipe: Recipe, changed: Mapping[str, Any]) -> Recipe:
+    """The recipe for all benchmarks, with the same steps and no settings but those in `changed`."""
+    bare = map_settings(recipe.model_copy(update={"on": {}, "suits": ["*"]}), lambda _: {})
+    return bare.model_copy(update=dict(changed))
 
 
 Sort = Literal["recipes", "networks", "algorithms", "optimisers", "schedules", "positions", "formats", "augmentations"]
@@ -285,8 +295,7 @@ def make_fine_tuned(recipe: Recipe, weights: str, **chosen: Setting) -> Recipe:
     settings = {name: value for name, value in recipe.settings.items() if name in own and name != "lr"}
     rate = {"lr": own["lr"]} if "lr" in own else {}  # a rate that an algorithm sets is its paper's
     settings |= _FINE_TUNED | rate | {"weights": weights} | chosen
-    changed = {"network": "pretrained", "settings": settings, "on": {}, "suits": ["*"]}
-    return recipe.model_copy(update=changed | filter_budget_settings(recipe, lambda _: {}))
+    return drop_settings(recipe, {"network": "pretrained", "settings": settings})
 
 
 def replace_network(recipe: Recipe, network: str) -> Recipe:
@@ -306,18 +315,10 @@ def replace_network(recipe: Recipe, network: str) -> Recipe:
     )
     network_settings = {*read_settings(find_named_file("network", "networks", recipe.network))} - {*shared}
 
-    def drop_network_settings(settings: Mapping[str, Setting]) -> dict[str, Setting]:
-        return {name: value for name, value in settings.items() if name not in network_settings}
-
-    on = {
-        name: override.model_copy(
-            update={"settings": drop_network_settings(override.settings)}
-            | filter_budget_settings(override, drop_network_settings)
-        )
-        for name, override in recipe.on.items()
-    }
-    changed = {"network": network, "settings": drop_network_settings(recipe.settings), "on": on, "suits": ["*"]}
-    return recipe.model_copy(update=changed | filter_budget_settings(recipe, drop_network_settings))
+    changed = map_settings(
+        recipe, lambda settings: {name: value for name, value in settings.items() if name not in network_settings}
+    )
+    return changed.model_copy(update={"network": network, "suits": ["*"]})
 
 
 def replace_augmentation(recipe: Recipe, spec: str) -> Recipe:

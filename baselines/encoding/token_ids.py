@@ -145,26 +145,18 @@ class AudioEncoding(RowEncoding):
 
 
 def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:
-    """`ModelError` if `other` encodes tokens or audio differently from `weights`, for which rows are encoded. Images
-    can always be shared: each network resizes and normalises them itself. inputs: the setting of that name. setting:
-    the one that names `other`."""
+    """`ModelError` if `other` encodes tokens or audio differently from `weights`, for which rows are encoded, or reads
+    fewer tokens. Images can always be shared: each network resizes and normalises them itself. inputs: the setting of
+    that name. setting: the one that names `other`."""
     if inputs == "tokens":
-        (ids, most), (other_ids, other_most) = _read_tokens(weights), _read_tokens(other)
-        if ids != other_ids:
-            raise ModelError(f"setting {setting}: {other} and {weights} read one text with different tokenizers")
-        if other_most is not None and (most is None or other_most < most):
-            raise ModelError(
-                f"setting {setting}: {other} reads {other_most} tokens at most, and texts are encoded for {weights}, "
-                f"which reads {most or 'any number'}: give a model with as long a window"
-            )
+        (own, window), (theirs, their_window) = _read_tokens(weights), _read_tokens(other)
+        if own != theirs or (their_window is not None and (window is None or their_window < window)):
+            raise ModelError(f"setting {setting}: {other} needs the tokenizer of {weights}, and as long a window")
     if inputs == "sounds":
-        own, others = (read_audio_processor(find_folder(spec).folder) for spec in (weights, other))
-        for name in ("sampling_rate", "do_normalize"):
-            if getattr(own, name, None) != getattr(others, name, None):
-                raise ModelError(
-                    f"setting {setting}: {other} has {name} = {getattr(others, name, None)}, and audio is encoded "
-                    f"for {weights}, which has {getattr(own, name, None)}"
-                )
+        processors = (read_audio_processor(find_folder(spec).folder) for spec in (weights, other))
+        read, others = ((item.sampling_rate, getattr(item, "do_normalize", None)) for item in processors)
+        if read != others:
+            raise ModelError(f"setting {setting}: {other} needs the sampling rate and normalisation of {weights}")
 
 
 def _read_tokens(weights: str) -> tuple[str, int | None]:

@@ -43,7 +43,7 @@ from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.files import compute_file_sha256
 from ...core.progress import log_message
 from ...core.settings import get_version
-from ..recipe import BenchmarkOverride, Recipe, Setting, filter_budget_settings, find_recipe
+from ..recipe import BenchmarkOverride, Recipe, Setting, find_recipe, map_settings
 from ..running.plan import Plan, compute_code_digest
 from ..running.recorded_scores import RecordedScore, read_recorded_scores
 from ..running.resources import prepare_data
@@ -230,11 +230,11 @@ def override_settings(recipe: Recipe, on: str, settings: dict[str, Setting]) -> 
         return recipe
     if recipe.estimator:
         return recipe.model_copy(update={"settings": recipe.settings | settings})
-    override = recipe.on.get(on, BenchmarkOverride())
-    own = filter_budget_settings(
-        override, lambda short: {name: value for name, value in short.items() if name not in settings}
+    override = map_settings(
+        recipe.on.get(on, BenchmarkOverride()),
+        lambda given: {name: value for name, value in given.items() if name not in settings},
     )
-    changed = override.model_copy(update={"settings": override.settings | settings} | own)
+    changed = override.model_copy(update={"settings": override.settings | settings})
     return recipe.model_copy(update={"on": recipe.on | {on: changed}})
 
 

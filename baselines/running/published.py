@@ -23,7 +23,7 @@ from ..recipe import (
     Recipe,
     RecipeBudget,
     Setting,
-    filter_budget_settings,
+    drop_settings,
     find_plugin_files,
     make_fine_tuned,
     read_settings,
@@ -124,10 +124,9 @@ def apply_published(recipe: Recipe, name: str, benchmark: str, rows: Callable[[]
     steps = match.steps
     if match.epochs:
         steps = match.epochs * ceil(rows() / int(str(settings["batch_size"])))
-    changed: dict[str, Any] = {"settings": settings, "on": {}, "suits": ["*"]}
-    changed |= filter_budget_settings(recipe, lambda _: {}) | {"full": RecipeBudget(steps=steps)}
     network = recipe.network if tuned else match.instead or recipe.network
-    return recipe.model_copy(update=changed | {"network": network, "published": name})
+    changed = {"settings": settings, "full": RecipeBudget(steps=steps), "network": network, "published": name}
+    return drop_settings(recipe, changed)
 
 
 def list_published() -> list[dict[str, Any]]:

@@ -274,16 +274,6 @@ def test_the_readme_shows_the_head_of_the_table():
     assert rows[0] in text
 
 
-def test_there_are_claims_of_all_five_kinds():
-    assert {item.kind for item in ALL.values()} >= {
-        "domain",
-        "length",
-        "compositional",
-        "easy-to-hard",
-        "corrupted-label",
-    }
-
-
 def test_a_claim_without_an_outcome_says_what_it_takes():
     section = render_claim(ClaimEntry(made(), None), "")
     assert "**Not yet run.** Estimated time on one CPU core: 1 min." in section

@@ -123,10 +123,6 @@ def test_a_replica_draws_the_same_alone_or_among_many(which: list[int]) -> None:
         assert torch.equal(draw(MANY[which]), draw(MANY)[which])
 
 
-def test_a_device_may_be_named_by_a_text_or_an_object() -> None:
-    assert torch.equal(make_keys(["a", "b"], "cpu"), make_keys(["a", "b"], torch.device("cpu")))
-
-
 def test_streams_of_other_names_steps_and_draws_share_no_key() -> None:
     result = [derive_stream(MANY, name, step, draw) for name in ("a", "b") for step in range(20) for draw in range(20)]
     assert len(torch.cat(result).unique()) == 64 * 2 * 20 * 20
@@ -301,10 +297,3 @@ def test_columns_in_which_all_rows_are_padding_are_left_out() -> None:
         batch = sampler(built, some=KEYS[:1], batch_size=1).batch(step)
         longest = int(lengths[batch.rows].max())
         assert batch.target.shape == batch.inputs[0].shape == batch.inputs[1].shape == (1, 1, longest)
-
-
-def test_picked_data_keep_what_is_shared_and_what_is_a_replicas_own() -> None:
-    own = torch.arange(72).view(3, 24)
-    result = data(target=own).picked(torch.tensor([2, 0]))
-    assert torch.equal(result.target, own[[2, 0]])
-    assert len(result.weight) == 1

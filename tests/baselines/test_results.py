@@ -69,17 +69,6 @@ def test_the_same_run_is_recorded_as_the_same_bytes(run, tmp_path):
     assert record_run(run, tmp_path / "a").read_bytes() == record_run(run, tmp_path / "b").read_bytes()
 
 
-def test_a_recorded_result_is_compared_with_a_run(run, tmp_path):
-    record_run(run, tmp_path)
-    result = fs.compare(run, find_recorded_run(ON, "mlp", tmp_path))
-    assert result.id.value == 0
-
-
-def test_results_are_listed_by_benchmark_and_name(run, tmp_path):
-    record_run(run, tmp_path)
-    assert list_results(tmp_path) == [(ON, "mlp")]
-
-
 @pytest.mark.parametrize("damage", ["cut off", "foreign", "other version"])
 def test_a_damaged_file_is_one_line_that_names_it(run, tmp_path, damage):
     file = record_run(run, tmp_path)
@@ -92,12 +81,6 @@ def test_a_damaged_file_is_one_line_that_names_it(run, tmp_path, damage):
     with pytest.raises(BadRun, match=r"mlp\.parquet") as raised:
         find_recorded_run(ON, "mlp", tmp_path)
     assert "\n" not in str(raised.value)
-
-
-def test_what_is_not_recorded_is_refused_with_what_is(run, tmp_path):
-    record_run(run, tmp_path)
-    with pytest.raises(UnknownName, match="mlp"):
-        find_recorded_run(ON, "mpl", tmp_path)
 
 
 def test_a_run_of_ones_own_model_is_no_baseline(tmp_path):

@@ -19,7 +19,6 @@ from farshift.baselines.recipe import (
     resolve_settings,
 )
 from farshift.baselines.running import suite as suites
-from farshift.baselines.running.plan import has_image
 from farshift.baselines.running.published import (
     RecipeOverrides,
     apply_published,
@@ -196,29 +195,6 @@ def test_a_network_that_cannot_read_the_inputs_is_refused_before_anything_is_tra
     with pytest.raises(ModelError, match=why):
         make_plan(name, on, tmp_path / "r", make_budget("quick"), 1, changes=RecipeOverrides(network=network)).check()
     assert not (tmp_path / "r").exists()
-
-
-def test_a_network_that_is_not_there_is_named_with_those_near():
-    with pytest.raises(UnknownName, match="did you mean resnet"):
-        replace_network(find_recipe("erm"), "resnett")
-
-
-def test_pictures_and_arrays_of_two_axes_are_images():
-    assert [has_image(find_benchmark(name)) for name in (IMAGES, "vowel/speakers", "modadd97/xi35")] == [
-        True,
-        False,
-        False,
-    ]
-
-
-def test_networks_on_the_command_line(command, tmp_path):
-    done = command(
-        *("run", "coral", "--on", "vowel/speakers", "--network", "resnet", "--out", tmp_path / "r", "--seeds", "1")
-    )
-    assert done.returncode == 2
-    assert "resnet reads images" in done.stderr.splitlines()[-1]
-    clash = command("run", "erm", "--suite", "core", "--network", "cnn", "--out", tmp_path / "s")
-    assert "run --suite: --network goes with one benchmark (--on)" in clash.stderr
 
 
 WEIGHTS = "org/name"

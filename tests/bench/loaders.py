@@ -4,7 +4,7 @@ make bench-loaders
 
 Rows: 50,000 images 32x32x3 with a label each, in batches of 256. All readers give the same rows (checked before
 anything is timed). Interleaved rounds, medians; a reader whose pass takes more than a second has fewer rounds. Limits:
-a copy of each slice of a memmap; its fancy indexing where the order is another. Pictures: `loaders_pictures.py`. Goals
+a copy of each slice of a memmap; its fancy indexing where the order is another. Goals
 stand beside what was measured.
 """
 
@@ -19,7 +19,6 @@ from pathlib import Path
 
 import numpy as np
 from loaders_peers import image_peers
-from loaders_pictures import decoding
 from loaders_rows import BATCH, Rows, make_rows
 
 ROUNDS = 15
@@ -120,11 +119,9 @@ def subsets(rows: Rows) -> None:
 
 def main() -> None:
     requested = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    requested.add_argument("--pictures", type=int, default=2000, help="how many JPEGs are decoded")
-    options = requested.parse_args()
+    requested.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = make_rows(Path(folder))
-        decoding(options.pictures)
         sequential(rows)
         shuffled(rows)
         subsets(rows)
