@@ -20,7 +20,7 @@ from ..benchmarks.model import Columns, Task
 from ..core.draws import derive_key
 from ..core.errors import BadDefinition
 from .encoding.bad_files import answer_readable_rows
-from .encoding.encoding import RowEncoding
+from .encoding.encoding import AnswerEncoding, RowEncoding
 from .encoding.frozen import Reader
 from .encoding.log_mel import SpectrogramEncoding, is_audio_task
 from .recipe import Recipe, make_unknown_setting_error
@@ -38,7 +38,7 @@ class Estimator:
 
     task: Task
     estimator: Any
-    coding: RowEncoding
+    coding: AnswerEncoding
     remarks: dict[str, Any]
     read: Reader
     texts: NDArray[Any] | None = None
@@ -77,7 +77,7 @@ def fit_estimator(
     if task.type == "sequence":
         texts, labels = np.unique(labels.astype(str), return_inverse=True)
         known = replace(task, type="classification", classes=len(texts))
-        coding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
+        coding: AnswerEncoding = RowEncoding(known, rows, buckets=1024, pieces=_TOKENS[task.tokens])
     else:
         coding = SpectrogramEncoding(task, rows) if is_audio_task(task, rows) else RowEncoding(task, rows)
     estimator = make_estimator(recipe, benchmark, name, extra)

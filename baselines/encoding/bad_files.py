@@ -12,7 +12,7 @@ from ...benchmarks.model import Columns
 from ...core.errors import BadData
 from ...core.progress import log_message
 from ...loaders.batching.encoded import BadFile
-from .encoding import RowEncoding
+from .encoding import AnswerEncoding
 from .pixel_rows import PixelRows, find_largest_value
 
 
@@ -37,7 +37,9 @@ def raise_if_unreadable(inputs: Sequence[Any]) -> None:
             find_largest_value(x.pixels)
 
 
-def answer_readable_rows(coding: RowEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]) -> list[Answers]:
+def answer_readable_rows(
+    coding: AnswerEncoding, batch: Columns, ask: Callable[[Columns], list[Answers]]
+) -> list[Answers]:
     """`ask`'s answers for a batch, one for each replica; rows whose file cannot be decoded are `FAILED`."""
     try:
         return ask(batch)

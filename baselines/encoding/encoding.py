@@ -5,6 +5,7 @@ Everything learned here (classes, scale, vocabularies) is learned from the train
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -90,11 +91,47 @@ class Encoded:
 _WORDS: Mapping[str, Any] = {"ngram_range": (1, 2)}
 
 
-class RowEncoding:
-    """Rows with one answer each. Integer columns that the task declares categories are read as categories, other
+class AnswerEncoding(ABC):
+    """Rows with one answer each, a class or a number; labels are encoded by `targets.py`."""
+
+    sizes: Sizes
+    decoder = ""
+    """What decodes its files, with the version; empty if it reads none."""
+    encoding = ""
+    """A description of how each input is read, for the run card."""
+
+    def __init__(self, task: Task, train: Columns, scaled: bool = True) -> None:
+        self.task, self.targets = task, make_targets(task, train, scaled)
+
+    @abstractmethod
+    def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """Categories or ids int64, and numbers float32; the row is the first axis."""
+
+    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
+        """As `inputs`, for all training rows, which may be read later."""
+        return self.inputs(batch)
+
+    def readable(self, batch: Columns) -> NDArray[np.bool_]:
+        """Which rows have only files that can be decoded, (n,)."""
+        return np.ones(len(batch[self.task.inputs[0]]), bool)
+
+    def features(self, batch: Columns) -> NDArray[np.float32]:
+        """Features of an estimator, one flat row each, (n, width): one-hot categories, then numbers."""
+        categories, numbers = self.inputs(batch)
+        sizes = self.sizes.categories
+        hot = [np.eye(size, dtype=np.float32)[ids] for size, ids in zip(sizes, categories.numpy().T, strict=True)]
+        return np.concatenate([*hot, numbers.numpy()], axis=1)
+
+    def encode(self, rows: Columns) -> Encoded:
+        target = self.targets.encode(rows[self.task.label])
+        return Encoded(self.rows(rows), target, torch.ones(len(target), dtype=torch.int64))
+
+
+class RowEncoding(AnswerEncoding):
+    """Columns of any kind. Integer columns that the task declares categories are read as categories, other
     columns and arrays as numbers over the training maximum, encoded images as RGB of `side` x `side` pixels, texts as
     hashed words and pairs of words (Weinberger et al., ICML 2009, arXiv:0902.2206; each row's counts are scaled to
-    length 1). Labels are encoded by `targets.py`."""
+    length 1)."""
 
     def __init__(
         self,
@@ -110,8 +147,8 @@ class RowEncoding:
         """pieces: how texts are split, as options of scikit-learn's `HashingVectorizer`. scaled: as in `SETTINGS`."""
         if how not in ("auto", "categories", "numbers"):
             raise ModelError(f"setting inputs = {how!r}: use auto, categories, numbers, graphs, tokens or sounds")
-        self.task, self.how, self.side, self.by = task, how, side, by
-        self.targets = make_targets(task, train, scaled)
+        super().__init__(task, train, scaled)
+        self.how, self.side, self.by = how, side, by
         outputs = self.targets.outputs
         self.images = [name for name in task.inputs if is_encoded(train[name])]
         self.streams = ""
@@ -164,13 +201,11 @@ class RowEncoding:
         return {**batch, **read, **pixels}
 
     @property
-    def decoder(self) -> str:
-        """The decoder of its images, with its version; empty if it reads none."""
+    def decoder(self) -> str:  # type: ignore[override]
         return load_decoder(self.by).version if self.images else ""
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
-        """Which rows have only files that can be decoded, (n,)."""
-        mask = np.ones(len(next(iter(batch.values()))), bool)
+        mask = super().readable(batch)
         for name in self.images:
             mask &= find_readable_images(batch[name], self.by)
         return mask
@@ -183,8 +218,7 @@ class RowEncoding:
         return self.how == "categories" and column.dtype != object
 
     @property
-    def encoding(self) -> str:
-        """A description of how each input is read, for the run card."""
+    def encoding(self) -> str:  # type: ignore[override]
         columns_by_kind = {
             "categories": [f"{name} ({self.values[name]})" for name in self.categories],
             "numbers": [name for name in self.numbers if name not in self.images],
@@ -227,17 +261,6 @@ class RowEncoding:
         hashing = HashingVectorizer(n_features=self.buckets, alternate_sign=False, dtype=np.float32, **self.pieces)
         features: NDArray[np.float32] = hashing.transform(column.tolist()).toarray()
         return features
-
-    def features(self, batch: Columns) -> NDArray[np.float32]:
-        """Features of an estimator, one flat row each, (n, width): one-hot categories, then numbers."""
-        categories, numbers = self.inputs(batch)
-        sizes = self.sizes.categories
-        hot = [np.eye(size, dtype=np.float32)[ids] for size, ids in zip(sizes, categories.numpy().T, strict=True)]
-        return np.concatenate([*hot, numbers.numpy()], axis=1)
-
-    def encode(self, rows: Columns) -> Encoded:
-        target = self.targets.encode(rows[self.task.label])
-        return Encoded(self.rows(rows), target, torch.ones(len(target), dtype=torch.int64))
 
 
 Ids = NDArray[np.int64]

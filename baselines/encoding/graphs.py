@@ -10,32 +10,25 @@ from torch import Tensor
 from ...benchmarks.model import Columns, Task
 from ...core.errors import ModelError
 from ...loaders.batching.graphs import parse_graph
-from .encoding import PAD, RowEncoding, Sizes
-from .targets import make_targets
+from .encoding import PAD, AnswerEncoding, Sizes
 
 _UNSEEN = 1
 """The id of all node labels that no training graph has; those of training follow."""
 
 
-class GraphEncoding(RowEncoding):
+class GraphEncoding(AnswerEncoding):
     """One input whose texts are graphs (`loaders/batching/graphs.py`). `sizes.source` is the number of node ids,
     `sizes.numbers` an edge's two ends."""
 
     def __init__(self, task: Task, train: Columns) -> None:
         if len(task.inputs) != 1 or train[task.inputs[0]].dtype != object:
             raise ModelError(f"setting inputs = 'graphs' needs one input, a graph; this task has {task.inputs}")
-        self.task, self.targets, self.streams, self.images = task, make_targets(task, train), "", []
+        super().__init__(task, train)
         self.labels: NDArray[np.int64] = np.unique(
             np.concatenate([parse_graph(text)[0] for text in train[task.inputs[0]]])
         )
         self.sizes = Sizes(self.targets.outputs, numbers=2, source=_UNSEEN + 1 + len(self.labels), names=task.names)
-
-    @property
-    def encoding(self) -> str:
-        return f"graphs: {self.task.inputs[0]} ({len(self.labels)} node labels)"
-
-    def readable(self, batch: Columns) -> NDArray[np.bool_]:
-        return np.ones(len(batch[self.task.inputs[0]]), bool)
+        self.encoding = f"graphs: {task.inputs[0]} ({len(self.labels)} node labels)"
 
     def inputs(self, batch: Columns) -> tuple[Tensor, Tensor]:
         """Node ids (n, N), PAD after a graph's last node, and edges (n, E, 2), after the last 0-0; both int64."""
@@ -48,6 +41,3 @@ class GraphEncoding(RowEncoding):
             nodes[row, : len(labels)] = np.where(seen, indices + _UNSEEN + 1, _UNSEEN)
             edges[row, : len(ends)] = ends
         return torch.from_numpy(nodes), torch.from_numpy(edges)
-
-    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        return self.inputs(batch)

@@ -18,8 +18,7 @@ from ...benchmarks.model import Columns, Task
 from ...core.errors import BadData, ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.encoded import BadAudio, is_audio, is_encoded
-from .encoding import RowEncoding, Sizes
-from .targets import make_targets
+from .encoding import AnswerEncoding, Sizes
 
 RATE = 16_000
 """Samples a second."""
@@ -55,27 +54,20 @@ def compute_log_mel(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray((np.maximum(log_power, log_power.max() - 8) + 4) / 4, np.float32)
 
 
-class SpectrogramEncoding(RowEncoding):
+class SpectrogramEncoding(AnswerEncoding):
     """One audio clip as a log-mel spectrogram, (frames, BANDS), cut off or padded with silence to the 95th percentile
     of the lengths in training: a function of the clip only, whatever else is in the batch."""
 
     def __init__(self, task: Task, train: Columns) -> None:
         if not is_audio_task(task, train):
             raise ModelError(f"a spectrogram needs one audio input, and this task has {', '.join(task.inputs)}")
-        self.task, self.targets, self.streams, self.images = task, make_targets(task, train), "", []
+        super().__init__(task, train)
         lengths = sorted(map(len, self._decode_audio(train)))
         self.samples = min(LONGEST, max(WINDOW, lengths[int(_SHARE * (len(lengths) - 1))]))
         shape = (1 + (self.samples - WINDOW) // STEP, BANDS)
         self.sizes = Sizes(self.targets.outputs, numbers=shape[0] * shape[1], shape=shape, names=task.names)
-
-    @property
-    def decoder(self) -> str:
-        return describe_audio_decoder()
-
-    @property
-    def encoding(self) -> str:
-        frames, bands = self.sizes.shape
-        return f"log-mel spectrograms: {self.task.inputs[0]} ({frames} frames of 10 ms, {bands} bands)"
+        self.decoder = describe_audio_decoder()
+        self.encoding = f"log-mel spectrograms: {task.inputs[0]} ({shape[0]} frames of 10 ms, {BANDS} bands)"
 
     def readable(self, batch: Columns) -> NDArray[np.bool_]:
         files = batch[self.task.inputs[0]]
@@ -107,9 +99,6 @@ class SpectrogramEncoding(RowEncoding):
             spectrograms[index] = compute_log_mel(some)
         flat = torch.from_numpy(spectrograms.reshape(len(waveforms), self.sizes.numbers))
         return torch.zeros((len(waveforms), 0), dtype=torch.int64), flat
-
-    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        return self.inputs(batch)
 
 
 def is_audio_task(task: Task, train: Columns) -> bool:

@@ -24,15 +24,14 @@ from ...core.errors import ModelError
 from ...loaders.batching.audio import describe_audio_decoder, read_samples
 from ...loaders.batching.tokens import load_tokenizer, tokenise_texts
 from .checkpoint import find_folder
-from .encoding import PAD, Encoded, RowEncoding, SequenceEncoding, Sizes, make_encoding
+from .encoding import PAD, AnswerEncoding, Encoded, SequenceEncoding, Sizes, make_encoding
 from .graphs import GraphEncoding
 from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
-from .targets import make_targets
 from .token_rows import TokenRows
 
 
-def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> RowEncoding | SequenceEncoding:
+def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> AnswerEncoding | SequenceEncoding:
     """Make the encoding of `task` that the settings select, learned from `train`."""
     if task.type != "sequence" and settings["inputs"] == "tokens":
         return TokenEncoding(task, train, str(settings.get("weights", "")))
@@ -45,7 +44,7 @@ def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> 
     return make_encoding(task, train, settings)
 
 
-class TokenEncoding(RowEncoding):
+class TokenEncoding(AnswerEncoding):
     """One text by the tokenizer that is stored with a model's weights, truncated to the model's window. Ids are the
     tokenizer's plus 1, padded with PAD (0), so that no real token is mistaken for padding. Labels are unchanged.
 
@@ -58,20 +57,12 @@ class TokenEncoding(RowEncoding):
         location = find_folder(weights)
         config, own = read_config(location.folder), read_tokenizer(location.folder)
         find_pad_token(own)
-        self.task, self.targets, self.window = (
-            task,
-            make_targets(task, train),
-            compute_context_length(config, own, None),
-        )
+        super().__init__(task, train)
+        window = compute_context_length(config, own, None)
         if getattr(own, "backend_tokenizer", None) is None:
             raise ModelError(f"weights {weights}: their tokenizer has no fast form (tokenizer.json): give others")
-        self.pinned = replace(load_tokenizer(own, self.window), name=location.name)
-        self.streams, self.images = "", []
+        self.pinned = replace(load_tokenizer(own, window), name=location.name)
         self.sizes = Sizes(self.targets.outputs, source=len(own) + 1)
-
-    @property
-    def decoder(self) -> str:
-        return ""
 
     @property
     def tokenizer(self) -> str:
@@ -99,7 +90,7 @@ class TokenEncoding(RowEncoding):
         return replace(encoded, lengths=cast(TokenRows, encoded.inputs[0]).lengths)
 
 
-class AudioEncoding(RowEncoding):
+class AudioEncoding(AnswerEncoding):
     """One audio clip by the processor that is stored with a model's weights: its first `seconds`, padded with zeros to
     the longest in training. A function of the clip only, whatever else is in the batch."""
 
@@ -113,18 +104,14 @@ class AudioEncoding(RowEncoding):
         config = read_config(folder)
         if not hasattr(config, "conv_kernel"):
             raise ModelError(f"weights {weights} read no audio: give a model such as wav2vec 2.0")
-        self.task, self.targets, self.processor = task, make_targets(task, train), read_audio_processor(folder)
+        super().__init__(task, train)
+        self.decoder, self.processor = describe_audio_decoder(), read_audio_processor(folder)
         self.rate = int(self.processor.sampling_rate)
         self.most = max(count_frame_samples(config), round(seconds * self.rate))
         files = train[task.inputs[0]]
         longest = max((len(self._decode_audio(files, index)) for index in range(len(files))), default=0)
         self.samples = min(self.most, max(longest, count_frame_samples(config)))
-        self.streams, self.images = "", []
         self.sizes = Sizes(self.targets.outputs, numbers=self.samples, shape=(self.samples,))
-
-    @property
-    def decoder(self) -> str:
-        return describe_audio_decoder()
 
     def _decode_audio(self, files: NDArray[Any], index: int) -> NDArray[np.float32]:
         return read_samples(bytes(files[index]), self.rate, f"recording {index} of {len(files)}")
@@ -139,9 +126,6 @@ class AudioEncoding(RowEncoding):
                 given = self.processor(some, sampling_rate=self.rate, return_tensors="np")["input_values"][0]
                 values[index, : len(some)] = given
         return torch.zeros((len(values), 0), dtype=torch.int64), torch.from_numpy(values)
-
-    def rows(self, batch: Columns) -> tuple[Tensor, Tensor]:
-        return self.inputs(batch)
 
 
 def check_shared(weights: str, other: str, inputs: str, setting: str) -> None:

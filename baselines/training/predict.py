@@ -11,10 +11,10 @@ import torch
 from ...benchmarks.answers import Answers
 from ...benchmarks.model import Columns
 from ..encoding.bad_files import answer_readable_rows
-from ..encoding.encoding import PAD, RowEncoding, SequenceEncoding
+from ..encoding.encoding import PAD, AnswerEncoding, SequenceEncoding
 from .replica_stack import ReplicaStack
 
-Encoding = RowEncoding | SequenceEncoding
+Encoding = AnswerEncoding | SequenceEncoding
 
 TEXT_ROWS = 256
 """Rows whose texts are generated at once: with more, the attention caches no longer fit a CPU's cache."""
@@ -22,12 +22,12 @@ TEXT_ROWS = 256
 
 def predict_batch(coding: Encoding, stack: ReplicaStack, batch: Columns) -> list[Any]:
     """The answers of each replica of a stack."""
-    if isinstance(coding, RowEncoding):
+    if isinstance(coding, AnswerEncoding):
         return answer_readable_rows(coding, batch, partial(_predict_rows, coding, stack))
     return _generate_texts(coding, stack, batch)
 
 
-def _predict_rows(coding: RowEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
+def _predict_rows(coding: AnswerEncoding, stack: ReplicaStack, batch: Columns) -> list[Answers]:
     """A class or a number for each row."""
     inputs = [x.to(stack.keys.device) for x in coding.inputs(batch)]
     if not len(inputs[0]):
@@ -59,6 +59,6 @@ def _generate_texts(coding: SequenceEncoding, stack: ReplicaStack, batch: Column
 
 def encode_inputs(coding: Encoding, columns: Columns) -> tuple[torch.Tensor, ...]:
     """Encode the inputs of rows whose labels are not known."""
-    if isinstance(coding, RowEncoding):
+    if isinstance(coding, AnswerEncoding):
         return coding.rows(columns)
     return (coding.inputs(columns)[0],)
