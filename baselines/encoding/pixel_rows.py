@@ -44,11 +44,6 @@ class PixelRows(Rows):
         """Whether images are decoded at each reading."""
         return isinstance(self.pixels, EncodedPixels)
 
-    @property
-    def key(self) -> str:
-        """A key that identifies these rows."""
-        return f"{self.pixels.key}/{self.scale!r}"
-
     def at(self, rows: Tensor) -> Tensor:
         """The rows with the indices (..), which are on the host: (.., width)."""
         return self._scaled(torch.from_numpy(self.pixels.take(rows.reshape(-1).numpy()))).view(*rows.shape, -1)

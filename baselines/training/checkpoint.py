@@ -19,16 +19,13 @@ from ...core.files import write_atomically
 from .replica_stack import ReplicaStack
 from .trainer import Training
 
-FORMAT = 1
 ADVICE = "choose another --out"
 
 
-def save_checkpoint(training: Training, path: Path, identity: str) -> None:
-    """Write the state of `training` to `path`. `identity` identifies the training: see `resume_training`."""
+def save_checkpoint(training: Training, path: Path) -> None:
+    """Write the state of `training` to `path`."""
     outcome, validation, data = training.outcome, training.validation, training.data
     state = {
-        "format": FORMAT,
-        "identity": identity,
         "total": training.total,
         "stage": training.stage,
         "in_stage": training.in_stage,
@@ -52,24 +49,17 @@ def save_checkpoint(training: Training, path: Path, identity: str) -> None:
     write_atomically(path, content.getvalue(), ADVICE)
 
 
-def resume_training(training: Training, path: Path, identity: str) -> bool:
-    """Set `training`, which has not begun, to the state in `path`; False if there is no such file.
-
-    Raises `ModelError` if the file cannot be read, or is of another format or another training."""
+def resume_training(training: Training, path: Path) -> bool:
+    """Set `training`, which has not begun, to the state in `path`; False if there is no such file. `ModelError` if it
+    cannot be read."""
     if not path.is_file():
         return False
     try:
         state = torch.load(path, training.stack.keys.device, weights_only=True)
-        known = state["format"], state["identity"]
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:  # a truncated file may raise anything
         raise ModelError(f"{path} cannot be read as a checkpoint: remove it to train from the start") from error
-    if known != (FORMAT, identity):
-        what = f"format {known[0]}, not {FORMAT}" if known[0] != FORMAT else "another training"
-        raise ModelError(
-            f"{path} is a checkpoint of {what} (another version, or other settings): remove it to train from the start"
-        )
     template_at = _make_stage_lookup(training)
     training.total, training.stage, training.in_stage = state["total"], state["stage"], state["in_stage"]
     training.finished, training.seconds_before = state["finished"], state["seconds"]

@@ -39,7 +39,7 @@ from .sampler import Data
 from .stack_size import choose_stack_size, halve_stack
 from .trained_group import AdaptiveReplica, Replica, TrainedGroup, TrainedStack
 from .trainer import Outcome, Training
-from .training_rows import FitInput, Member, digest_tensor, extract_columns, number_groups
+from .training_rows import FitInput, Member, extract_columns, number_groups
 
 CHECKPOINT_SECONDS = 30.0
 """Seconds of training between two checkpoints."""
@@ -55,8 +55,8 @@ class EncodedRows:
     coding: Encoding
     read: Reader
     """Reads a batch's columns before they are encoded."""
-    given: Data
-    """The rows before they were moved to the device; their digests identify a training."""
+    digest: str
+    """Of the rows as they were given."""
     data: Data
     steps: int
 
@@ -103,10 +103,9 @@ class ReplicaGroup:
         if self.recipe.estimator:
             self._fit_estimators(fit, rows, budget)
         else:
-            digest = rows.digest()
             for members, encode in self.encode(rows, budget):
                 try:
-                    seconds_before += self._train_encoded(fit, encode(), digest)
+                    seconds_before += self._train_encoded(fit, encode())
                 except ModelError as error:  # of these settings only: the others are tried
                     for member in members:
                         fit.results.setdefault(member.label, error)
@@ -144,7 +143,7 @@ class ReplicaGroup:
         columns, weight, group, read = self._read_columns(given.train, budget)
         recipe = self.recipe.for_budget(budget.name)
         settings = {member.label: resolve_settings(recipe, self.benchmark, member.settings) for member in self.members}
-        steps = budget.steps or recipe.steps(budget.name, self.benchmark)
+        steps, digest = budget.steps or recipe.steps(budget.name, self.benchmark), given.digest()
         self._check_available(given, group)
         alike: dict[Any, list[Member]] = {}
         for member in self.members:
@@ -169,7 +168,7 @@ class ReplicaGroup:
             }
             data = replace(data, held_out=held_out)
             moved = move_to_device(data, chosen["feed"], budget.device)
-            return EncodedRows(members, settings, coding, read, data, moved, steps)
+            return EncodedRows(members, settings, coding, read, digest, moved, steps)
 
         for members in alike.values():
             yield members, lambda members=members: encode(members)  # type: ignore[misc]
@@ -191,14 +190,14 @@ class ReplicaGroup:
                 f"with the setting format = {settings['format']!r} texts are not aligned: leave the format plain"
             )
 
-    def _train_encoded(self, fit: TrainedGroup, rows: EncodedRows, digest: str) -> float:
+    def _train_encoded(self, fit: TrainedGroup, rows: EncodedRows) -> float:
         """Train members that can be stacked: as many at once as suffices, or as fit the memory. Return the seconds
         that earlier processes spent, as checkpoints recorded them."""
-        count, remaining, seconds_before = self.count_stacked(rows, digest), list(rows.members), 0.0
+        count, remaining, seconds_before = self.count_stacked(rows), list(rows.members), 0.0
         while remaining:
             members = remaining[:count]
             try:
-                seconds_before += self._train_stack(fit, rows, members, digest)
+                seconds_before += self._train_stack(fit, rows, members)
                 remaining = remaining[len(members) :]
                 continue
             except (MemoryError, RuntimeError) as error:
@@ -206,12 +205,11 @@ class ReplicaGroup:
             gc.collect()  # the failed training may be in a reference cycle
         return seconds_before
 
-    def _train_stack(self, fit: TrainedGroup, rows: EncodedRows, members: list[Member], digest: str) -> float:
-        training, path = self.make_training(rows, members), self._make_path(members, digest, ".pt")
-        identity = self._compute_identity(rows, members)
-        if path is not None and resume_training(training, path, identity):
+    def _train_stack(self, fit: TrainedGroup, rows: EncodedRows, members: list[Member]) -> float:
+        training, path = self.make_training(rows, members), self._make_path(rows, members, ".pt")
+        if path is not None and resume_training(training, path):
             log_message(f"{self.recipe.name} on {self.benchmark}: resumes at step {training.total} of {training.steps}")
-        outcome = training.run(self._make_watcher(training, path, identity))
+        outcome = training.run(self._make_watcher(training, path))
         self._add_outcome(fit, members, rows, outcome)
         if self.reporter is not None:
             self.reporter.trained(rows.steps * len(members))
@@ -263,12 +261,12 @@ class ReplicaGroup:
         )
         return Training(stack, rows.data, rows.steps)
 
-    def count_stacked(self, rows: EncodedRows, digest: str = "") -> int:
+    def count_stacked(self, rows: EncodedRows) -> int:
         """Choose how many replicas to stack. A resumed training keeps its stack size, since a checkpoint has the
         replicas of one stack and the size is measured, except on a CPU."""
         if self.stack:
             return self.stack
-        file = self._make_path(rows.members, digest, ".stack")
+        file = self._make_path(rows, rows.members, ".stack")
         if file is not None and file.is_file():
             return int(file.read_text("ascii"))
         count = choose_stack_size(lambda members: self.make_training(rows, members), rows.members)
@@ -276,31 +274,16 @@ class ReplicaGroup:
             write_atomically(file, str(count).encode(), ADVICE)
         return count
 
-    def _make_path(self, members: Sequence[Member], digest: str, suffix: str) -> Path | None:
-        """The checkpoint file of some members' training on rows with this digest."""
+    def _make_path(self, rows: EncodedRows, members: Sequence[Member], suffix: str) -> Path | None:
+        """The checkpoint file of some members' training. All that determines the training is in its name, so that no
+        other training resumes it."""
         if self.checkpoints is None:
             return None
-        return self.checkpoints / f"{compute_identity([[*map(self.make_name, members)], digest])[:16]}{suffix}"
+        decides = [self.recipe.model_dump(mode="json"), self.code, torch.__version__, rows.digest, rows.steps]
+        decides += [[self.make_name(member), rows.settings[member.label]] for member in members]
+        return self.checkpoints / f"{compute_identity(decides)[:16]}{suffix}"
 
-    def _compute_identity(self, rows: EncodedRows, members: Sequence[Member]) -> str:
-        """A digest that identifies a training, so that a checkpoint is only resumed by the training that wrote it."""
-        given = rows.given
-        known = [given, *(given.held_out[name] for name in sorted(given.held_out))]
-        digests = [[digest_tensor(x) for x in (*some.inputs, some.target, some.weight)] for some in known]
-        digests += [[digest_tensor(x)] for x in (given.group, *(given.unlabelled or ())) if x is not None]
-        return compute_identity(
-            [
-                self.recipe.model_dump(mode="json"),
-                [*map(self.make_name, members)],
-                [rows.settings[member.label] for member in members],
-                digests,
-                rows.steps,
-                self.code,
-                torch.__version__,
-            ]
-        )
-
-    def _make_watcher(self, training: Training, path: Path | None, identity: str) -> Callable[[Training], None]:
+    def _make_watcher(self, training: Training, path: Path | None) -> Callable[[Training], None]:
         """What is called after each step: it reports progress, and writes checkpoints regularly and at the end."""
         reporter, replicas, last = self.reporter, len(training.stack), time.monotonic()
         if reporter is not None:
@@ -311,7 +294,7 @@ class ReplicaGroup:
             if reporter is not None:
                 reporter.step(now, replicas)
             if path is not None and (now.finished or time.monotonic() - last >= CHECKPOINT_SECONDS):
-                save_checkpoint(now, path, identity)
+                save_checkpoint(now, path)
                 last = time.monotonic()
 
         return watch

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from ...benchmarks.model import Columns, TrainingRows
 from ...benchmarks.model_inputs.rows import ModelRows
+from ...core.canonical import compute_identity
 from ...loaders.batching.encoded import digest_contents
 from ..encoding.images import is_encoded
-from ..encoding.pixel_rows import PixelRows
-from ..encoding.token_rows import TokenRows
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,9 @@ class FitInput:
     unlabelled: Columns | None = None
 
     def digest(self) -> str:
-        """A digest that identifies the training rows of a fit."""
-        return digest_batch(_collect_columns(self.train))
+        """A digest of all rows that a fit reads."""
+        parts = [None if part is None else _collect_columns(part) for part in (self.train, self.val, self.ood_val)]
+        return compute_identity([None if part is None else digest_batch(part) for part in (*parts, self.unlabelled)])
 
 
 def number_groups(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
@@ -54,14 +54,6 @@ def number_groups(group: NDArray[Any], known: NDArray[Any]) -> torch.Tensor:
     new = np.setdiff1d(group, names)
     numbers = {name: number for number, name in enumerate((*names.tolist(), *new.tolist()))}
     return torch.tensor([numbers[name] for name in group.tolist()], dtype=torch.int64)
-
-
-def digest_tensor(x: torch.Tensor | PixelRows | TokenRows) -> str:
-    if isinstance(x, PixelRows):
-        return x.key
-    if isinstance(x, TokenRows):
-        return digest_tensor(x.ids) + digest_tensor(x.offsets)
-    return blake2b(x.contiguous().cpu().numpy().tobytes(), digest_size=16).hexdigest()
 
 
 def extract_columns(given: TrainingRows) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64], NDArray[Any] | None]:

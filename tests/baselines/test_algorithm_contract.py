@@ -161,13 +161,13 @@ def test_a_training_that_was_cut_off_ends_as_one_that_was_not(name: str, tmp_pat
     full = training_of(name, each)
     for after in range(STEPS + 1):
         if after in CUT_OFF:
-            save_checkpoint(full, tmp_path / f"{after}.pt", "same")
+            save_checkpoint(full, tmp_path / f"{after}.pt")
         if after < STEPS:
             full.step()
     expected = answers(full)
     for after in CUT_OFF:
         again = training_of(name, each)
-        assert resume_training(again, tmp_path / f"{after}.pt", "same")
+        assert resume_training(again, tmp_path / f"{after}.pt")
         assert again.total == after
         assert torch.equal(answers(again), expected), after
 

@@ -173,12 +173,12 @@ def test_training_with_a_narrower_teacher_goes_on_from_a_checkpoint_of_either_st
 
     def watch(training: Training) -> None:
         if training.total == steps:
-            save_checkpoint(training, tmp_path / "checkpoint.npz", "it")
+            save_checkpoint(training, tmp_path / "checkpoint.npz")
             raise Killed
 
     with pytest.raises(Killed):
         first.run(watch)
-    assert resume_training(second, tmp_path / "checkpoint.npz", "it")
+    assert resume_training(second, tmp_path / "checkpoint.npz")
     second.run()
     for item, other in zip(full.outcome.candidates, second.outcome.candidates, strict=True):
         check_alike(alone(item[1].network, 0), alone(other[1].network, 0), 0.0)
