@@ -24,7 +24,7 @@ from farshift.core.errors import BadData, ModelError
 from farshift.loaders.batching.audio import read_samples
 from farshift.loaders.cache.entries import list_contents, verify_cache
 from PIL import Image
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Ridge
 
 from .toys import Rows, recipe, trained, words
 
@@ -207,17 +207,6 @@ def test_brightness_is_measured_on_training_rows(folders: dict[str, Path]) -> No
     assert np.allclose(encoder.columns(dark)["picture"], own.columns(scaled)["picture"], atol=1e-5)
 
 
-def test_features_train_a_probe_that_tells_texts_apart(folders: dict[str, Path]) -> None:
-    commands = [f"{verb} {turn}" for verb in ("walk", "run", "look", "jump") for turn in ("left", "right")]
-    rows = texts(commands)
-    encoder = FrozenColumns(str(folders["bert"]), READ, rows)
-    read = encoder.columns(rows)
-    encoding = RowEncoding(READ, read)
-    assert encoding.sizes.numbers == 16
-    probe = LogisticRegression(C=1000).fit(encoding.features(read), rows["turn"])
-    assert probe.predict(encoding.features(encoder.columns(texts(commands)))).tolist() == rows["turn"].tolist()
-
-
 def test_features_train_a_probe_that_tells_numbers(folders: dict[str, Path]) -> None:
     commands = [f"{verb} {turn}" for verb in ("walk", "run", "look", "jump") for turn in ("left", "right")]
     rows = Rows(command=words(commands), turn=100 + 10.0 * np.arange(8))
@@ -231,18 +220,6 @@ def test_features_train_a_probe_that_tells_numbers(folders: dict[str, Path]) -> 
     built = recipe("linear", 1500, lr=0.05, batch_size=0).model_copy(update={"encoder": str(folders["bert"])})
     result: Any = trained(built, RATED, rows).predict(rows.only("command"))
     assert np.corrcoef(result.prediction, rows.columns["turn"])[0, 1] > 0.95
-
-
-def test_images_and_sounds_are_read_for_a_number_too(folders: dict[str, Path], tmp_path: Path) -> None:
-    seen = pictures(4, 8, 8, 3)
-    as_classes, as_numbers = (
-        FrozenColumns(str(folders["vit"]), task, seen).columns(seen)["picture"]
-        for task in (SEEN, Task("regression", ("picture",), "shape"))
-    )
-    assert np.array_equal(as_classes, as_numbers)
-    heard = {"audio": np.array([sound(0), sound(1)], dtype=object), "pitch": np.array([0.5, 2.0])}
-    encoder = FrozenColumns(str(tiny_vision.sounds(tmp_path / "heard")), Task("regression", ("audio",), "pitch"), heard)
-    assert encoder.columns(heard)["audio"].ndim == 2
 
 
 def test_other_inputs_are_left_as_they_are(folders: dict[str, Path]) -> None:

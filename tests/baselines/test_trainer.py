@@ -24,7 +24,7 @@ from farshift.baselines.training.step_computation import compute_in
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.benchmark import Benchmark, find_benchmark
-from farshift.benchmarks.model import Budget, TrainableModel
+from farshift.benchmarks.model import Budget
 from farshift.benchmarks.model_inputs import load
 from farshift.core.errors import ModelError
 from torch import Tensor
@@ -39,10 +39,6 @@ SHORT = recipe("mlp", 20, lr=0.01, batch_size=16)
 
 def probabilities(model: Baseline) -> np.ndarray:
     return model.predict(additions().only("a", "b")).scores  # type: ignore[union-attr]
-
-
-def test_a_baseline_is_a_trainable_model() -> None:
-    assert isinstance(Baseline(SHORT, ADD, 0, "toy/toy"), TrainableModel)
 
 
 def test_the_same_seed_gives_the_same_bits_whatever_the_global_generator_and_another_seed_others() -> None:
@@ -216,13 +212,6 @@ def test_the_seconds_before_a_kill_are_in_the_checkpoint(
 def spent(path: Path, **more: Any) -> list[dict[str, Any]]:
     run = run_baseline("mlp", ON, seeds=3, steps=10, out=path, **more)
     return list(run.card.spent.by_seed.values())
-
-
-def test_each_seed_of_a_run_has_its_share_on_the_card(
-    tmp_path: Path, spend: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    each_step_takes(3.0, spend, monkeypatch)
-    assert [seed["fit_seconds"] for seed in spent(tmp_path / "run")] == [10.0, 10.0, 10.0]
 
 
 def test_a_ceiling_of_device_seconds_is_held_against_each_seeds_own_share(
