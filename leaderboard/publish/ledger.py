@@ -120,11 +120,11 @@ _STEPS = {
 
 def _make_windows_context(board: Snapshot, records: Sequence[Record]) -> dict[str, Any]:
     known = read_windows(records)
-    windows = [_describe_window(item, known.get(item["terms"]["window"])) for item in reversed(board.windows)]
+    windows = [describe_window(item, known.get(item["terms"]["window"])) for item in reversed(board.windows)]
     return {"windows": windows}
 
 
-def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
+def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
     """Describe a window for the page. results: those of sealed/results.py; window: its state in the ledger. The clock
     is not read, so the page changes only when a record is added."""
     name, terms = results["terms"]["window"], results["terms"]

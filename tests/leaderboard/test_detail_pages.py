@@ -18,8 +18,9 @@ from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.compare import compare_entries, list_pairs, make_compare_page, make_pair_path
 from farshift.leaderboard.publish.entries import make_team_slug
-from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record
+from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record, describe_window
 from farshift.leaderboard.publish.site import Site
+from farshift.leaderboard.sealed.window import Window
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
 from made_tables import entry, snapshot
@@ -153,6 +154,22 @@ def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
     text = Read(walked[1].pages[f"teams/{make_team_slug('name:us')}.html"].render()).text
     for shown in ("no key", "2 in tables, 1 withdrawn or removed", "a bug", "modadd97/xi35: 2"):
         assert shown in text
+
+
+@pytest.mark.parametrize(
+    ("records", "seed", "state"),
+    [
+        ({}, None, "Committed: the test set is not drawn yet"),
+        ({"opened": {}}, None, "Open for answers until B"),
+        ({"opened": {}, "closed": {}}, None, "Closed: the secret is due by C"),
+        ({"opened": {}, "closed": {}}, "ab", "Revealed"),
+    ],
+)
+def test_a_window_stands_where_its_records_say_and_no_clock_is_read(records, seed, state):
+    results = {"terms": {"window": "w", "closes": "B", "reveals": "C"}, "seed": seed}
+    described = describe_window(results, Window(None, "", **records))
+    assert described["state"] == state
+    assert described["takes_answers"] == (state == "Open for answers until B")
 
 
 def test_a_benchmark_s_page_names_the_split_and_its_identity(walked):
