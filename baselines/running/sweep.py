@@ -104,7 +104,7 @@ def run_group_job(job: GroupJob) -> None:
         diagnose=job.plan["model"].get("diagnose", ()),
         reporter=reporter,
     )
-    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark, world=together)
+    folder, query = RunFolder(job.folder, job.plan), Predictor(benchmark, world=together)
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )

@@ -11,6 +11,7 @@ import operator
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,12 @@ from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
-from ..runs.run_folder import RunFolder, read_stated_identity
-from ..runs.shards import Shard
+from ..runs.run_folder import RunFolder, Shard, read_stated_identity
 from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
 from .factory import get_model_name, make_factory
 from .loop import Evaluation
 from .predictor import BATCH, TIME_LIMIT, Predictor
-from .training import make_sequential_trainer
+from .training import SequentialTrainer
 
 
 def evaluate(
@@ -139,9 +139,9 @@ def evaluate(
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
     if time_limit is None:
         time_limit = 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
-    query = Predictor.of(benchmark, batch_size, time_limit, on_hang, together)
+    query = Predictor(benchmark, batch_size, time_limit, on_hang, together)
     with begin_run(benchmark, out, card, spend, chosen, selection, together) as folder:
-        evaluation = Evaluation(folder, benchmark, model_inputs, make_sequential_trainer(make), spend, query, named)
+        evaluation = Evaluation(folder, benchmark, model_inputs, partial(SequentialTrainer, make), spend, query, named)
         for seed in folder.missing():
             for error in evaluation.run([seed]).values():
                 raise error

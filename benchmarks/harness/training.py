@@ -120,11 +120,6 @@ class SequentialTrainer:
         return FittedModel(model, remarks, watch.seconds(), list_used_data(opened))
 
 
-def make_sequential_trainer(make: Factory) -> Trainer:
-    """Return a trainer of a factory's models."""
-    return lambda rows, budget: SequentialTrainer(make, rows, budget)
-
-
 def list_used_data(opened: Mapping[str, Any]) -> list[str]:
     """List the additional data that a training used."""
     return [name for name, value in opened.items() if value is not None]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
 from ...core.label_access import allow_label_access
-from ...loaders.batching.columns import TextColumn, to_object_array
+from ...loaders.batching.columns import TextColumn
 from ...loaders.batching.encoded import BadFile, EncodedFiles
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
 from ...loaders.batching.order import make_order
@@ -96,7 +96,7 @@ class ModelRows:
         """Select rows by indices or a mask."""
         return replace(
             self,
-            columns={name: _select_rows(column, rows) for name, column in self.columns.items()},
+            columns={name: column[rows] for name, column in self.columns.items()},
             row_ids=self.row_ids[rows],
             group=None if self.group is None else self.group[rows],
         )
@@ -115,8 +115,6 @@ class ModelRows:
 
 def copy_rows(column: Any, rows: slice | NDArray[Any]) -> NDArray[Any]:
     """Return a copy of some rows of one of the columns of `ModelRows`."""
-    if isinstance(column, TextColumn):
-        return to_object_array(column.take(np.arange(len(column))[rows]))
     selected = column[rows]
     is_view = isinstance(selected, np.ndarray) and isinstance(rows, slice)
     return np.array(selected) if is_view else np.asarray(selected)
@@ -126,10 +124,6 @@ def _load_column(column: Any) -> NDArray[Any]:
     """A column in memory that may be written into; copied if it is not."""
     is_loaded = isinstance(column, np.ndarray) and column.flags.writeable
     return column if is_loaded else copy_rows(column, slice(None))
-
-
-def _select_rows(column: Any, rows: NDArray[Any]) -> Any:
-    return column.select(rows) if isinstance(column, TextColumn) else column[rows]
 
 
 @dataclass(frozen=True)
@@ -202,10 +196,7 @@ class _LazyRows:
 
 
 def _load_texts(columns: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: copy_rows(column, slice(None)) if isinstance(column, TextColumn) else column
-        for name, column in columns.items()
-    }
+    return {name: np.asarray(column) if isinstance(column, TextColumn) else column for name, column in columns.items()}
 
 
 def _open_column(part: Part, name: str) -> Any:

@@ -18,8 +18,7 @@ from ...core.documents import read_json
 from ...core.errors import BadRun, FarshiftError
 from ...core.files import write_atomically
 from .run import read_card
-from .run_folder import is_locked
-from .shards import list_shards, parse_row_range
+from .run_folder import is_locked, list_shards, parse_row_range
 
 TRAINING = "training"
 """The folder of checkpoints and of these files, in an unfinished run's folder."""

@@ -14,8 +14,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs import run_folder as merging
-from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.benchmarks.runs.shards import discard_folder
+from farshift.benchmarks.runs.run_folder import RunFolder, discard_folder
 from farshift.benchmarks.runs.status import list_statuses
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
@@ -273,7 +272,7 @@ def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(t
 
     runs = {}
     for rows in (1, 10**6):
-        monkeypatch.setattr("farshift.benchmarks.runs.shards.FLUSH_ROWS", rows)
+        monkeypatch.setattr("farshift.benchmarks.runs.run_folder.FLUSH_ROWS", rows)
         runs[rows] = fs.evaluate(Sometimes(), on=ON, seeds=1, out=tmp_path / str(rows), name="m")
     contents = {(run.path / "predictions.parquet").read_bytes() for run in runs.values()}
     assert len(contents) == 1, "whatever the shards"

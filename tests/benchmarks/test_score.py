@@ -15,7 +15,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.benchmark import SCORER
-from farshift.benchmarks.runs.card import RunCard
+from farshift.benchmarks.runs.run import RunCard
 from farshift.benchmarks.scoring.answered_rows import get_cluster_names
 from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.statistics.clusters import Clustering

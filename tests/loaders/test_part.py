@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from farshift import FarshiftError, load
 from farshift.core.errors import UnknownName
-from farshift.loaders.split import open_split
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,10 +76,6 @@ def test_what_does_not_exist_is_refused_with_what_does():
         load("scan/length").numpy(["comand"])  # codespell:ignore comand
     with pytest.raises(FarshiftError, match="batch_size must be at least 1"):
         next(load("scan/length").batches(0))
-
-
-def test_a_split_names_its_parts():
-    assert open_split("prefix_sums/32_to_64").parts == ("train", "id_test", "ood_test")
 
 
 def test_a_slice_of_a_part_is_its_rows():

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from functools import cache
-from itertools import islice
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -50,16 +49,6 @@ def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers(workers, dr
     stream = part().torch(32, drop_last=drop_last)
     assert ids(loader(stream, workers)) == truth(drop_last=drop_last)
     assert len(stream) == len(loader(stream, workers)) == (10 if drop_last else 11)
-
-
-def test_batches_are_tensors_of_the_parts_values():
-    for name in ("modadd97/xi35", "prefix_sums/32_to_64"):
-        full = load(name, part="train").select(np.arange(100))
-        for tensors, arrays in zip(full.torch(32, seed=4), full.batches(32, seed=4), strict=True):
-            assert set(tensors) == set(arrays)
-            assert all(
-                np.array_equal(tensors[key].numpy(), arrays[key]) for key in arrays if arrays[key].dtype != object
-            )
 
 
 def test_texts_are_lists():
@@ -162,23 +151,6 @@ def test_stateful_loaders_saved_at_an_epochs_end_go_on_with_the_next_whole_epoch
     assert ids(resumed) == truth(epoch=2)
 
 
-def test_a_stateful_loader_saved_by_four_ranks_resumes_on_two():
-    stateful = pytest.importorskip("torchdata.stateful_dataloader").StatefulDataLoader
-
-    def readers(world: int) -> list:
-        return [stateful(part().torch(32, rank=rank, world=world), batch_size=None) for rank in range(world)]
-
-    def together(shares) -> list[list[int]]:
-        return [[row for batch in batches for row in batch["row_id"].tolist()] for batches in shares]
-
-    saved = readers(4)
-    before = together(islice(zip(*saved, strict=True), 5))
-    resumed = readers(2)
-    for item in resumed:
-        item.load_state_dict(saved[3].state_dict())
-    assert before + together(zip(*resumed, strict=True)) == truth()
-
-
 def test_states_of_other_streams_are_refused():
     state = part().torch(32).state_dict()
     others = {
@@ -259,12 +231,6 @@ def test_batches_on_a_device_are_those_of_the_part_bit_for_bit(rows, each, world
         for key, values in arrays.items():
             assert tensors[key].numpy().dtype == values.dtype
             assert tensors[key].numpy().tobytes() == values.tobytes()
-
-
-def test_writing_into_a_batch_changes_nothing_on_the_device():
-    there = part().on_device("cpu", columns=["a"])
-    next(there.batches(64))["a"][:] = -1
-    assert (next(there.batches(64))["a"] >= 0).all()
 
 
 def test_texts_are_not_put_on_a_device():
