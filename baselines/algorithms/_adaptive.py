@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Data
 from ._plain import Plain
 from ._weights import RunningMean
 
@@ -35,8 +35,7 @@ class TestTimeAdaptation(Plain):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         if bool(self.ready.all()):
             return self.adapted(network, *inputs)
-        logits: Tensor = network(*inputs)
-        return logits
+        return network(*inputs)
 
     def prepare(self, network: Any, data: Data) -> None:
         """Called once, when training has ended."""

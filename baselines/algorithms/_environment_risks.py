@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..training.losses import average_by_environment, compute_gradients, compute_task_loss, reduce_to_rows
-from ..training.sampler import Batch
+from . import Batch
 
 
 def compute_environment_risks(network: Any, batch: Batch) -> Tensor:

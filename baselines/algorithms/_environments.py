@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ..training.sampler import Batch
+from . import Batch
 
 
 def select_environments(batch: Batch, which: Tensor) -> Batch:

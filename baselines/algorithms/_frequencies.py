@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..training.algorithm import AlgorithmContext
+from . import AlgorithmContext
 
 
 def compute_log_frequencies(about: AlgorithmContext) -> Tensor:

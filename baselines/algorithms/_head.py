@@ -18,7 +18,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..layers.linear import Linear
 from ..training.losses import group_by_environment, is_numeric_target
-from ..training.sampler import Batch
+from . import Batch
 
 
 def read_head_shape(network: Any) -> tuple[int, int, int]:

@@ -14,9 +14,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, Build, StepState
 from ._head import (
     Curvature,
     compute_environment_curvature,

@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, OptimiserSteps, StepState
 from ._environment_risks import compute_environment_risks, compute_risks_and_gradients
 
 
@@ -22,7 +20,7 @@ def average_masked_gradients(each: Tensor, mask: Tensor) -> Tensor:
     return each.mean(1) * mask / share.clamp(min=1e-10).view(-1, *[1] * (mask.ndim - 1))
 
 
-class MaskedGradient(Base):
+class MaskedGradient(BaseAlgorithm):
     """Descends on `masked` gradients."""
 
     by_environment = True

@@ -8,13 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 
 
-class Members(Base):
+class Members(BaseAlgorithm):
     """Empirical risk of `members` networks with different initial weights, each with an equal share of the steps."""
 
     begun: Tensor

@@ -11,12 +11,11 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from ..training.algorithm import Algorithm, StepState
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 
-class Plain(Algorithm):
+class Plain(BaseAlgorithm):
     """Empirical risk: the mean loss."""
 
     additive = True

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch
+from . import Batch, Batches, OptimiserSteps, StepState
 from ._plain import Plain
 
 

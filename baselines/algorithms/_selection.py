@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..training.sampler import Batch
+from . import Batch
 
 
 def compute_selected_mean(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:

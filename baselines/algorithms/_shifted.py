@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..training.sampler import Batch
+from . import Batch
 
 
 def get_shifted_inputs(batch: Batch) -> tuple[Tensor, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.sampler import Batch
+from . import Batch
 from ._shifted import get_shifted_inputs
 
 

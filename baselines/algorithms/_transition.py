@@ -19,13 +19,11 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Data, StepState
 
 
-class LossCorrection(Base):
+class LossCorrection(BaseAlgorithm):
     """Half of the steps on the given labels, then a fresh network on the corrected loss for the other half."""
 
     additive = True

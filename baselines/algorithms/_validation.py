@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ..replicas.rng import Rng
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch, Data
+from . import Batch, Data
 from ._plain import use_evaluation_mode
 
 

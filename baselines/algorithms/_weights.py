@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Build, StepState
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Build, Data, StepState
 from ._norms import recompute_running_moments
 from ._plain import Plain, compute_step_share
 

@@ -14,10 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,7 +31,7 @@ SEARCH: dict[str, Any] = {"alpha": ["choice", 0.1, 1.0, 10.0], "beta": ["choice"
 LOG_ZERO = math.log(1e-4)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -13,10 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._frequencies import compute_log_frequencies
 
 KIND = "domain"
@@ -27,7 +25,7 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     prior: Tensor
 

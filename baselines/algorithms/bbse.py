@@ -20,10 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Data, StepState
 from ._plain import compute_step_share
 
 KIND = "domain"
@@ -45,11 +43,10 @@ def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, cla
     marginal = F.one_hot(shifted, classes).double().mean(1)
     ridge = torch.eye(classes, dtype=torch.float64, device=label.device) / min(len(label), shifted.shape[1])
     turned = confusion.transpose(1, 2)
-    class_ratios: Tensor = torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
-    return class_ratios
+    return torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     class_weight: Tensor
 
     def set_up(self) -> None:

@@ -19,10 +19,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -39,7 +37,7 @@ ROUNDS = 7
 """Newton steps: enough for float64 with t2 up to 4, a thousand classes, and scores hundreds apart."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def set_up(self) -> None:

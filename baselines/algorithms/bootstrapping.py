@@ -13,10 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._soft import soft_cross_entropy
 
 KIND = "corrupted-label"
@@ -33,7 +31,7 @@ SEARCH: dict[str, Any] = {"beta": ["uniform", 0.6, 1.0]}
 LIMITS = {"belief": ("soft", "hard")}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -12,10 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._frequencies import compute_log_frequencies
 from ._selection import compute_selected_mean
 
@@ -30,7 +28,7 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     inverse: Tensor
 
     def set_up(self) -> None:

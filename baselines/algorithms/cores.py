@@ -16,10 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._frequencies import compute_log_frequencies
 from ._selection import compute_selected_mean
 
@@ -37,7 +35,7 @@ SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": 
 LIMITS = dict.fromkeys(("wait_percent", "rise_percent", "sieve_percent"), "at least 0 and at most 100")
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     prior: Tensor
 
     def set_up(self) -> None:

@@ -24,10 +24,9 @@ from torch import Tensor
 
 from ..augmentations import domainbed
 from ..replicas.rng import derive_stream, draw_uniform
-from ..training.algorithm import Build
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import compute_gradients
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import OnlineAdam, TestTimeAdaptation
 from ._norms import use_batch_moments
 from ._soft import soft_cross_entropy
@@ -98,8 +97,7 @@ class Algorithm(TestTimeAdaptation):
             given = self.rng.keys, rows, self.batches_seen, self.hyperparameters, self.about.sizes
             total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
-        mean: Tensor = total / self.hyperparameters["views"]
-        return mean
+        return total / self.hyperparameters["views"]
 
     @torch.no_grad()
     def _settle(self, parameters: Sequence[Tensor]) -> None:

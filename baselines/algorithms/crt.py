@@ -17,9 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.rng import Rng
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import Batch, Batches, Build, Data, MakeOptimiserStep, OptimiserSteps, StepState
 from ._head import read_head_shape
 from ._plain import Plain, compute_step_share, use_evaluation_mode
 from ._weights import RunningMean

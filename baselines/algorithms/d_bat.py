@@ -16,8 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._members import Members
 from ._plain import use_evaluation_mode
 from ._shifted import get_shifted_inputs

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_permutations
-from ..training.sampler import Data
+from . import Data
 from ._head import read_head_shape
 from ._plain import Plain, compute_shared_features
 

@@ -28,10 +28,8 @@ from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_beta, draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, OptimiserSteps, StepState
 from ._memory import read_entries
 from ._mixture import compute_lower_posterior
 from ._pair import Pair, build_pair, compute_joint_logits
@@ -67,7 +65,7 @@ ROWS = 512
 """Rows whose losses are computed at once."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     clean: Tensor
     own: Tensor
 
@@ -153,8 +151,7 @@ class Algorithm(Base):
         """The weight of unlabelled rows, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
         risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
-        weight: Tensor = risen * self.hyperparameters["unlabelled"]
-        return weight
+        return risen * self.hyperparameters["unlabelled"]
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""

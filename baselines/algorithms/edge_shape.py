@@ -20,10 +20,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.images import find_channel_axis, unflatten_images
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._canny import detect_edges
 
 KIND = "domain"
@@ -51,7 +49,7 @@ class _EdgeMaps:
         return self
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def set_up(self) -> None:

@@ -21,9 +21,8 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_normal, make_keys
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import Batch, Data, StepState
 from ._penalised import AnnealedPenalty
 from ._plain import compute_step_share
 from .irm import compute_slopes

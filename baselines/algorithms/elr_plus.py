@@ -22,10 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._memory import read_entries, write_entries
 from ._pair import Pair, build_pair, compute_joint_logits
 from ._soft import soft_cross_entropy
@@ -61,7 +59,7 @@ def compute_ramp(step: int, over: Tensor) -> Tensor:
     return (-5 * left.square()).exp()
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     remembers = True
     believed: Tensor
 

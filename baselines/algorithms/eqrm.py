@@ -17,9 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, MakeOptimiserStep, OptimiserSteps, StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ._environment_risks import compute_environment_risks
 
 KIND = "domain"
@@ -63,7 +61,7 @@ def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:
     return quantile.to(each.dtype)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def burns_in(self, clock: StepState) -> bool:

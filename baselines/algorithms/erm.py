@@ -11,10 +11,8 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss, label_smoothing_loss, squared_error
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "any"
 CITATION = "Vapnik, Statistical Learning Theory, 1998"
@@ -26,7 +24,7 @@ the one-hot label)."""
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     soft_targets = True
 

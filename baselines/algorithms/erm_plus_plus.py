@@ -21,9 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Batches, Build, Data, MakeOptimiserStep, OptimiserSteps, StepState
 from ._norms import recompute_running_moments
 from ._plain import Plain
 from ._validation import compute_validation_risk

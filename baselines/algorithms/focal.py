@@ -12,10 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = "Lin, Goyal, Girshick, He and Dollár, Focal loss for dense object detection, ICCV 2017 (arXiv:1708.02002)"
@@ -27,7 +25,7 @@ SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}
 LIMITS = {"gamma": "at least 0"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

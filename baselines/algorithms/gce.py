@@ -15,10 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -34,7 +32,7 @@ SEARCH: dict[str, Any] = {"q": ["uniform", 0.1, 1.0], "truncation": ["choice", 0
 LIMITS = {"q": "above 0 and at most 1"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
+from . import StepState
 from ._head import Curvature, compute_hessian_products
 from ._hessian import HessianAligned
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import StepState
+from . import StepState
 from ._head import Curvature, compute_hessian_products, compute_mean_products
 from ._hessian import HessianAligned
 

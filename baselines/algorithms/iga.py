@@ -14,8 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._environment_risks import compute_risks_and_gradients
 from ._penalised import PenalisedRisk
 

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build
-from ..training.sampler import Data
+from . import Build, Data
 from .erm import Algorithm as EmpiricalRisk
 
 KIND = "corrupted-label"

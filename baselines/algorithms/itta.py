@@ -26,10 +26,9 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._adaptive import OnlineAdam, TestTimeAdaptation
 from ._style import mix_styles
 
@@ -131,8 +130,7 @@ class Algorithm(TestTimeAdaptation):
             grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self.batches_seen += 1
-        logits: Tensor = network.head(self._mapped(z))
-        return logits
+        return network.head(self._mapped(z))
 
     def _mapped(self, z: Tensor) -> Tensor:
         """Features through the map, whose first ReLU a network's negative ones pass by: so it is the identity at

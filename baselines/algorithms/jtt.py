@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.sampler import Data
+from . import Data
 from ._plain import Plain, compute_step_share
 
 KIND = "domain"

@@ -14,10 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, label_smoothing_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -35,7 +33,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -18,10 +18,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._frequencies import compute_log_frequencies
 from ._head import read_head_shape
 from ._selection import compute_selected_mean
@@ -40,7 +38,7 @@ SEARCH: dict[str, Any] = {"max_margin": ["choice", 0.3, 0.5, 0.8], "defer_percen
 LIMITS = {"effective": "at least 0 and below 1", "max_margin": "at least 0"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     margins: Tensor
     """m, (K, classes); 0 of a class without rows."""
     weights: Tensor

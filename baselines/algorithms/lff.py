@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._memory import read_entries, write_entries
 from ._pair import build_pair
 
@@ -33,7 +31,7 @@ SEARCH: dict[str, Any] = {"q": ["choice", 0.5, 0.7, 0.9]}
 LIMITS = {"q": "above 0"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     remembers = True
     biased: Tensor
     debiased: Tensor

@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
+from . import Build, Data, StepState
 from ._plain import compute_step_share
 from ._weights import RunningMean
 from .erm import Algorithm as EmpiricalRisk

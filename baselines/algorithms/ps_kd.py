@@ -14,10 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._memory import read_entries, write_entries
 from ._soft import soft_cross_entropy
 
@@ -33,7 +31,7 @@ SETTINGS: dict[str, Any] = {"alpha": 0.8}
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     remembers = True
     past: Tensor

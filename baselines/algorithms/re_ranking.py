@@ -31,10 +31,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..encoding.encoding import EOS, PAD
 from ..layers.linear import Linear
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Build, Data, StepState
 from ._candidates import sample_answers, search_beams
 from ._plain import use_evaluation_mode
 
@@ -60,8 +58,7 @@ class ReRanker(nn.Module):
         self.aligned: bool = writer.aligned
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        logits: Tensor = self.writer(source, target)
-        return logits
+        return self.writer(source, target)
 
     def judge_answers(self, source: Tensor, written: Tensor) -> Tensor:
         """The logit (K, n) of whether `written` (K, n, T) answers source ids (K, n, S), read off after its end."""
@@ -86,7 +83,7 @@ class ReRanker(nn.Module):
         return written.gather(2, best[..., None, None].expand(-1, -1, 1, written.shape[-1]))[:, :, 0]
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         """`ModelError` for networks that do not write token by token."""
         writer, judge = build("weights"), build("judge")

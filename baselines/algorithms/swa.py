@@ -14,8 +14,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
+from . import Build, Data, StepState
 from ._norms import recompute_running_moments
 from ._plain import Plain, compute_step_share
 from ._weights import RunningMean

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
+from . import Build, Data, StepState
 from ._norms import recompute_running_moments
 from ._plain import Plain
 from ._validation import compute_validation_risk

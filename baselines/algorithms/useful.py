@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.losses import cross_entropy
-from ..training.sampler import Data
+from . import Data
 from ._plain import Plain, compute_step_share
 
 KIND = "any"
@@ -99,5 +99,4 @@ def _find_first_axis(centred: Tensor) -> Tensor:
     scaled = centred / centred.abs().amax((1, 2), keepdim=True)
     # For equal points, or NaN (a replica that diverges must not stop the others), any direction will do.
     scaled = scaled.nan_to_num(0.0, 0.0, 0.0)
-    axis: Tensor = torch.linalg.eigh(scaled.transpose(1, 2) @ scaled).eigenvectors[..., -1]
-    return axis
+    return torch.linalg.eigh(scaled.transpose(1, 2) @ scaled).eigenvectors[..., -1]

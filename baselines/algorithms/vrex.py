@@ -12,8 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._environment_risks import compute_environment_risks
 from ._penalised import AnnealedPenalty
 

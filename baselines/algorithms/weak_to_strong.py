@@ -30,10 +30,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Build, Data, StepState
 from ._plain import compute_step_share
 
 KIND = "easy-to-hard"
@@ -58,7 +56,7 @@ pretrained weights, `org/name[@revision]` or `./folder`; all else is the student
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     taught: Tensor
     weak: Tensor
 

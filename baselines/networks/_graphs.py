@@ -51,13 +51,11 @@ class GraphNetwork(nn.Module):
         """Output of `embed` to features (K, n, width)."""
         states, adjacency = x[..., : self.hidden], x[..., self.hidden :]
         present = adjacency.diagonal(dim1=-2, dim2=-1)[..., None]
-        dropped: Tensor = self.dropout(self.pass_messages(states, adjacency, present))
-        return dropped
+        return self.dropout(self.pass_messages(states, adjacency, present))
 
     def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
         """Node ids (K, n, N) and edges (K, n, E, 2) to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(nodes, edges)))
-        return logits
+        return self.head(self.encode(self.embed(nodes, edges)))
 
     def rows_at_once(self, nodes: Tensor, edges: Tensor) -> int:
         """Rows in a batch in evaluation: fewer for large graphs."""

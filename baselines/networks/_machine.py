@@ -60,8 +60,7 @@ class Machine(nn.Module, ABC):
 
     def _blank(self, source: Tensor) -> Tensor:
         """The vector fed while the output is written, (K, 1, width)."""
-        x: Tensor = self.read(torch.full_like(source[:, :1, 0], BLANK))
-        return x
+        return self.read(torch.full_like(source[:, :1, 0], BLANK))
 
     def start(self, source: Tensor) -> State:
         """The state once source ids (K, n, S) are read."""
@@ -89,8 +88,7 @@ class Machine(nn.Module, ABC):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
+        return self.head(self.features(source, target))
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""

@@ -49,10 +49,8 @@ class Network(nn.Module):
         """Output of `embed` to features (K, n, width)."""
         for convolution in self.convolutions:
             x = halve_by_max(torch.relu(convolution(x)))
-        features: Tensor = self.dropout(torch.relu(self.dense(x.flatten(2))))
-        return features
+        return self.dropout(torch.relu(self.dense(x.flatten(2))))
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat images `numbers` (K, n, pixels) to logits (K, n, classes); `categories` is empty."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))

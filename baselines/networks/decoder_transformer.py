@@ -83,8 +83,7 @@ class Network(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
+        return self.head(self.features(source, target))
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""

@@ -48,8 +48,7 @@ class Network(nn.Module):
         """Categories (K, n, fields) int64, or numbers (K, n, width), to elements (K, n, elements, features)."""
         if self.table is None:
             return numbers.reshape(*numbers.shape[:-1], self.elements, numbers.shape[-1] // self.elements)
-        elements: Tensor = self.table(categories)
-        return elements
+        return self.table(categories)
 
     def encode(self, x: Tensor) -> Tensor:
         """Output of `embed` to features (K, n, width)."""
@@ -62,8 +61,7 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Categories (K, n, fields) int64 and numbers (K, n, width), one of them empty, to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))
 
 
 def _make_hidden_layers(widths: list[int]) -> nn.ModuleList:

@@ -119,8 +119,7 @@ class Network(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
+        return self.head(self.features(source, target))
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The likeliest word for each token, ids (K, n, T), PAD after a row's last."""

@@ -35,13 +35,11 @@ class Network(nn.Module):
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
         """Source ids (K, n, S) to inputs of the head, (K, n, S, width); the target is ignored."""
-        x: Tensor = self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]
-        return x
+        return self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]
 
     def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
         """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
-        logits: Tensor = self.head(self.features(source))
-        return logits
+        return self.head(self.features(source))
 
     @torch.no_grad()
     def generate(self, source: Tensor, limit: int) -> Tensor:

@@ -60,8 +60,7 @@ class Network(nn.Module):
 
     def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
         """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
-        logits: Tensor = self.head(self.features(source))
-        return logits
+        return self.head(self.features(source))
 
     @torch.no_grad()
     def generate(self, source: Tensor, limit: int) -> Tensor:

@@ -49,5 +49,4 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Categories (K, n, fields) int64 and numbers (K, n, width) to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))

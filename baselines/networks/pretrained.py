@@ -114,13 +114,11 @@ class Network(nn.Module):
             features = self.body(input_values=x, attention_mask=heard)
         else:
             features = self.body(pixel_values=x)
-        dropped: Tensor = self.dropout(features)
-        return dropped
+        return self.dropout(features)
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Token ids (K, n, T), or flat images or audio (K, n, pixels or samples), to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))
 
     def rows_at_once(self, categories: Tensor, numbers: Tensor) -> int:
         """Rows in a batch in evaluation: fewer for long texts and audio, whose states need much memory."""

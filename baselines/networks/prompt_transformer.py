@@ -54,11 +54,9 @@ class Network(nn.Module):
         query = torch.zeros_like(seen)
         query[..., -1] = True
         features, _ = self.encoder(self.read(x), seen | query)
-        last: Tensor = features[..., -1, :]
-        return last
+        return features[..., -1, :]
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, outputs); `categories` is
         empty."""
-        outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return outputs
+        return self.head(self.encode(self.embed(categories, numbers)))

@@ -53,5 +53,4 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Categories (K, n, fields) int64 to outputs (K, n, classes); `numbers` is empty."""
-        outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return outputs
+        return self.head(self.encode(self.embed(categories, numbers)))

@@ -45,8 +45,7 @@ class NormalisedConvolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.convolution(x)
-        active: Tensor = self.activation(self.norm(halve_by_max(y) if self.pooled else y))
-        return active
+        return self.activation(self.norm(halve_by_max(y) if self.pooled else y))
 
 
 class Group(nn.Module):
@@ -59,8 +58,7 @@ class Group(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.into(x)
-        added: Tensor = y + self.block(y)
-        return added
+        return y + self.block(y)
 
 
 class Network(nn.Module):
@@ -90,5 +88,4 @@ class Network(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Flat images `numbers` (K, n, pixels) to logits (K, n, classes); `categories` is empty."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))

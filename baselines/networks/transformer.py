@@ -74,13 +74,11 @@ class Network(nn.Module):
         """What the head reads, (K, n, T, width), when `target` (K, n, T) is taught for source ids (K, n, S)."""
         seen, memory = self._read(source)
         x = self.wrote(shift_right(target)) * math.sqrt(self.width)
-        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen, columns=count_columns(target))[0]
-        return features
+        return self.decoder(x, memory=memory, memory_seen=seen, columns=count_columns(target))[0]
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
+        return self.head(self.features(source, target))
 
     def generate(self, source: Tensor, limit: int) -> Tensor:
         """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""

@@ -25,8 +25,7 @@ from ...splits.catalogue import list_manifests
 from ...splits.measures.near_duplicates import make_shingles
 from ...splits.rows import compute_first_ids
 from ...splits.schema import Schema
-from ..validation.card import UNKNOWN, ModelCard, parse_team_and_model
-from ..validation.problem import Problems
+from ..validation.card import UNKNOWN, ModelCard, parse_team_card
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,10 +42,7 @@ def probe(on: str, data: Path | str | None = None, card: Path | str | None = Non
     benchmark = find_benchmark(on)
     records: list[Record] = []
     if card is not None:
-        problems = Problems()
-        contents = parse_team_and_model(read_toml(Path(card)), str(card), problems)
-        problems.refuse_if_any("probe")
-        records += list_declared_overlaps(contents.model, benchmark)
+        records += list_declared_overlaps(parse_team_card(read_toml(Path(card)), str(card), "probe").model, benchmark)
     if data is not None:
         files = list_text_files(data)
         records.append(search_texts(benchmark, (text for piece in iterate_pieces(files) for text in piece)))

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from ...core.documents import parse_toml
 from ...core.plugins import PACKAGE
-from ..entries import RescoreRecord, ScoredEntry, get_submission_path
+from ..entries import ScoredEntry, get_submission_path
 from ..exports._table import make_slug
 from ..ledger import Record
 from ..sealed.window import read_windows
@@ -65,7 +65,7 @@ def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
         "card": _list_facts(row),
         "model_page": None if table_view is None else make_model_path(standing),
         **_describe_source(row),
-        "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
+        "rescores": [item for item in standing.scores if item.replaces is not None],
         "file": get_submission_path(standing.submission),
         "slug": make_team_slug(identify_team(standing)),
         "beside": [

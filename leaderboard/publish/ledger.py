@@ -136,8 +136,6 @@ def _describe_record(record: Record) -> tuple[str, list[Any], str]:
             return record.kind, [body["entry"]], body["reason"]
         case "referenced":
             return "Declared as reference entries, which are always ranked", list(body["declared"]), ""
-        case "key_rotated":
-            return f"Later records are signed by the key {body.get('key')}", [], str(body.get("reason", ""))
     return record.kind.replace("_", " "), [], ""
 
 

@@ -24,7 +24,7 @@ from ...core.errors import FarshiftError
 from ...core.files import read_private, write_private
 from ...core.progress import report_progress
 from ...core.text import format_count
-from ..ledger.schema import JOBS
+from ..ledger.store import JOBS
 from ..storage.board_files import compute_digests
 from ..submission.validate import ValidRun
 from .drawing import CIPHER, SealedDraw, check_sealable, draw_sealed_rows

@@ -16,8 +16,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
-from ..ledger.schema import CHARGES, JOBS, TOKENS, format_iso_time, read_database_time
-from ..ledger.store import Store
+from ..ledger.store import CHARGES, JOBS, TOKENS, Store, format_iso_time, read_database_time
 from ..settings import ServerSettings
 from ..submission.validate import Submission
 from ..teams import compute_fingerprint
@@ -88,7 +87,7 @@ def create_token(store: Store, team: str, key: str = "", expires: str = "") -> t
     if expires and days is None:
         raise FarshiftError(f"--expires {escape_untrusted(expires)}: write a number of days, such as 90d")
     token = f"fs_{secrets.token_urlsafe(32)}"
-    with store.committing() as connection:
+    with store.writing() as connection:
         at = read_database_time(connection)
         ends = None if days is None else at + int(days[1]) * 86400
         record = Token(secrets.token_hex(4), team, key, at, ends, None)
@@ -107,7 +106,7 @@ def revoke_token(store: Store, id: str) -> Token:
     known = {item.id: item for item in list_tokens(store)}
     if id not in known:
         raise UnknownName("token", id, known, "(farshift board token list)")
-    with store.committing() as connection:
+    with store.writing() as connection:
         if known[id].revoked is None:
             connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=read_database_time(connection)))
         return _read_row(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
@@ -164,9 +163,9 @@ def identify_sender(store: Store, settings: ServerSettings, authorisation: str, 
 def require_team(submission: Submission, team: str, team_key: str) -> None:
     """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
     not signed by that key."""
-    problems = Problems()
-    if submission.team != team:
-        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
+    problems, named = Problems(), submission.card.team
+    if named != team:
+        what = f"names the team {escape_untrusted(named)!r}, but the token is for {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
     if team_key and submission.team_key != team_key:
         whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"

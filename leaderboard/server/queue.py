@@ -21,8 +21,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from ...core.documents import parse_json
 from ...core.text import format_count
-from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
-from ..ledger.store import Store
+from ..ledger.store import CHARGES, JOBS, Store, format_iso_time, read_database_time
 from ..sealed.window import find_answered_window
 from ..settings import ServerSettings
 from .accounts import ARRIVING, DAY, charge_quota
@@ -244,7 +243,7 @@ class Queue:
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Connection, float]]:
-        with self.store.committing() as connection:
+        with self.store.writing() as connection:
             yield connection, self._now(connection)
 
     def _now(self, connection: Connection) -> float:

@@ -21,7 +21,7 @@ from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import compute_file_sha256
 from ..board import Board
-from ..board_view import BoardAt, BoardView
+from ..board_view import BoardView
 from ..client.board import make_board_entry
 from ..entries import Entry, read_valid_entries
 from ..ledger import Record
@@ -114,7 +114,7 @@ class ServedBoard:
         if self._view is None:
             self._open()
         assert self._history is not None
-        if self.board is not None and self.board.ledger.store.head_hash() != self._history.head.hash:
+        if self.board is not None and self.board.ledger.head_hash() != self._history.head.hash:
             with self._opening:
                 self._history = History(self.board.committed_records(), self._history.key)
         return self._history
@@ -134,7 +134,7 @@ class ServedBoard:
         if self.board is None:
             assert self._view is not None
             return self._view
-        return BoardAt(self.board, history.records)
+        return self.board.at(history.records)
 
     def describe_entry(self, history: History, entry: Entry) -> dict[str, Any] | None:
         """Return an entry of a history with its newest score as JSON; None if the score's file is missing or was

@@ -33,7 +33,7 @@ from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, Una
 from ...core.progress import log_message
 from ...loaders.split import Split, is_cached, open_split
 from ..board import Board
-from ..ledger.schema import format_iso_time
+from ..ledger.store import format_iso_time
 from ..operations.submit import submit_runs
 from ..sealed.submit import submit_answers
 from ..settings import ServerSettings, read_server_settings

@@ -38,7 +38,6 @@ from .expected import ExpectedCounts
 from .fetch import fetch_file, fetch_unpinned_file
 from .labels import read_class_names
 from .piecewise import build_in_pieces
-from .row_difference import describe_changes
 from .trees import fetch_tree
 
 if TYPE_CHECKING:
@@ -201,11 +200,10 @@ class Source:
             if not self.definition.digest or digest == self.definition.digest:
                 return rows.num_rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            known = describe_changes(self.name, self.definition.digest, rows)
             generator = load_generator(distribution.generator) if distribution.generator else None
             maker = getattr(generator, "maker", None)
             by = str(maker(**distribution.options)) if maker else ""  # the package and its version
-            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
+            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", by))))
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 

@@ -14,7 +14,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
-from farshift.leaderboard.operations.manage import remove_entry, withdraw_entry
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.storage.board_files import (
     compute_digests,
@@ -113,7 +113,7 @@ import json, os, signal, sys
 os.environ |= json.loads(sys.argv[4])
 import farshift.leaderboard.board as board
 import farshift.leaderboard.operations.submit as submitting
-from farshift.leaderboard.ledger import Ledger
+from farshift.leaderboard.ledger.book import Ledger
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 place = sys.argv[3]
@@ -141,8 +141,8 @@ def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, pyt
 def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(packed, board):
     entries, _ = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
     withdraw_entry(board, entries[0], "trained on\n the test rows ")
-    remove_entry(board, entries[1], "not the model it names")
-    remove_entry(board, entries[0], "and so said the board")
+    withdraw_entry(board, entries[1], "not the model it names", by_board=True)
+    withdraw_entry(board, entries[0], "and so said the board", by_board=True)
     assert [row.entry for row in board.standings()] == [entries[2]]
     apart = {item.entry: (item.left.kind, item.left.reason) for item in board.removed_entries()}
     assert apart == {
@@ -160,14 +160,14 @@ def test_an_entry_goes_once_and_only_with_a_reason(packed, board):
         with pytest.raises(FarshiftError, match="the reason must have 1 to 1000 printable characters"):
             withdraw_entry(board, entry, reason)
     with pytest.raises(FarshiftError, match="no entry named '0123456789abcdef'"):
-        remove_entry(board, "0123456789abcdef", "why not")
+        withdraw_entry(board, "0123456789abcdef", "why not", by_board=True)
     withdraw_entry(board, entry, "a bug")
     with pytest.raises(FarshiftError, match=r"was already withdrawn \(a bug\)"):
         withdraw_entry(board, entry, "again")
-    remove_entry(board, entry, "for good")
-    for leave in (withdraw_entry, remove_entry):
+    withdraw_entry(board, entry, "for good", by_board=True)
+    for by_board in (False, True):
         with pytest.raises(FarshiftError, match=r"was already removed \(for good\)"):
-            leave(board, entry, "again")
+            withdraw_entry(board, entry, "again", by_board)
 
 
 def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, board):

@@ -41,7 +41,7 @@ def asked_texts(benchmark) -> list[str]:
 
 
 def one(benchmark, name: str, field: str = "training_data"):
-    card = ModelCard(**({"training_data": (), "pretraining": ()} | {field: (name,)}))
+    card = ModelCard(**({"training_data": [], "pretraining": []} | {field: [name]}))
     (record,) = list_declared_overlaps(card, benchmark)
     return record
 

@@ -12,7 +12,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
-from farshift.leaderboard.entries import Removal, RescoreRecord
+from farshift.leaderboard.entries import Removal, ScoreRecord
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.compare import (
@@ -217,7 +217,7 @@ def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_
 def test_an_entry_s_page_shows_its_card_its_groups_in_each_seed_and_its_earlier_scores():
     values = {"id": 0.5, "ood": 0.25}
     (standing, rows), other = entry("one", 0.4, groups={"left": 0.2, "right <b>": 0.6}), entry("two", 0.5)
-    rescored = RescoreRecord(
+    rescored = ScoreRecord(
         entry=standing.entry, entry_identity="a" * 64, scorer=4, files={}, replaces=3, before=values, after=values
     )
     card = {

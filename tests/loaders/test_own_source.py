@@ -108,19 +108,12 @@ def test_a_table_without_inputs_is_refused():
         data(inputs=[])
 
 
-def test_rows_that_changed_upstream_are_counted_and_named(command, home, monkeypatch):
-    """The files behind a pinned source have other rows now; a manifest that lists its rows knows which."""
-    (home / "long.toml").write_text(DRAFT.replace("source =", "ships_rows = true\nsource ="))
+def test_rows_that_changed_upstream_are_refused(command, home, monkeypatch):
+    """The files behind a pinned source have other rows now."""
     assert build(command, home).returncode == 0
     monkeypatch.setenv("FARSHIFT_PATH", str(home))
     path = home / "loaders/sources/mine.toml"
-    pinned = read_source(path)
-    ids = dict(zip(pinned.table()["text"].to_pylist(), pinned.table()["row_id"].to_pylist(), strict=True))
-    table = texts(100)
-    labels = table["topic"].to_pylist()
-    labels[7] = (labels[7] + 1) % 5
-    changed = table.set_column(1, "topic", pa.array(labels, pa.int32())).slice(0, 99)
-    pq.write_table(changed, home / "rows-2.parquet")
+    pq.write_table(texts(99), home / "rows-2.parquet")
     other = pin_source(data(files=["rows-2.parquet"], meta=["year"]), "other", home, home)
     old = tomllib.loads(path.read_text())
     old["distributions"] = tomllib.loads(other.path.read_text())["distributions"]
@@ -129,12 +122,7 @@ def test_rows_that_changed_upstream_are_counted_and_named(command, home, monkeyp
     monkeypatch.setenv("FARSHIFT_MIRRORS", str(home))
     done = command("splits", "verify", "mine/long", "--json")
     assert done.returncode == 1
-    why = json.loads(done.stdout)[0]["why"]
-    gone, moved = (ids[table["The Text"][row].as_py()] for row in (99, 7))
-    assert "gives 99 rows of digest" in why
-    assert "of the 100 rows that mine/long@1 lists, 1 row is not in the source and 1 changed" in why
-    assert f"{gone:016x}" in why
-    assert f"{moved:016x}" in why
+    assert "gives 99 rows of digest" in json.loads(done.stdout)[0]["why"]
 
 
 def test_rows_that_are_equal_in_every_field_prove_too(command, home, monkeypatch):
