@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.harness.evaluate import finish_run, list_seeds
+from ...benchmarks.harness.evaluate import list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
@@ -159,7 +159,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) in broken:
                 continue
-            runs.append(finish_run(folder, together))
+            runs.append(folder.finish(together))
             if together.rank == 0:
                 rmtree(folder.path / TRAINING, ignore_errors=True)  # left by killed processes
         return runs, failures

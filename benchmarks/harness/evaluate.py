@@ -29,7 +29,7 @@ from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
-from ..runs.run_folder import RunFolder, Shard, read_stated_identity
+from ..runs.run_folder import RunFolder, Shard
 from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
 from .factory import get_model_name, make_factory
 from .loop import Evaluation
@@ -145,7 +145,7 @@ def evaluate(
         for seed in folder.missing():
             for error in evaluation.run([seed]).values():
                 raise error
-        return finish_run(folder, together)
+        return folder.finish(together)
 
 
 def _check_limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
@@ -215,14 +215,12 @@ def begin_run(
     if budget.steps is not None:
         spend["steps"] = budget.steps
     rule = benchmark.rule(selection)
-    # Of a run that was begun under an earlier scorer the identity stays, so that it resumes.
-    stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule.name)
     plan = {
         "benchmark": {
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": stated if stated in known else benchmark.identity(budget.name, budget.steps, rule.name),
+            "entry_identity": benchmark.identity(budget.name, budget.steps, rule.name),
             "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
@@ -232,11 +230,6 @@ def begin_run(
         "farshift": get_version(),
     }
     return RunFolder.begin(path, plan, together)
-
-
-def finish_run(folder: RunFolder, together: World = SINGLE_PROCESS) -> Run:
-    """Return the run of a folder whose seeds are done. The first process finishes it while the others wait."""
-    return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 
 ONLY = "last"

@@ -50,8 +50,6 @@ class ModelRows:
     identity: str = ""
     forms: InputFormat = AS_THEY_ARE
     group: NDArray[np.int64] | None = None
-    on_batch: Callable[[int], None] | None = None
-    """Called with the number of rows of each batch that `batches` gives."""
 
     def __len__(self) -> int:
         return len(self.row_ids)
@@ -76,8 +74,6 @@ class ModelRows:
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             rows = order.at(np.arange(start, min(start + batch_size, stop)))
-            if self.on_batch is not None:
-                self.on_batch(len(rows))
             yield self._convert(self.batch(rows), self.row_ids[rows])
 
     def _convert(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:

@@ -223,7 +223,7 @@ def read_run(path: Path | str) -> Run:
                 f"{path} is unfinished ({format_count(done, 'seed')} done): repeat the command that started it to "
                 "resume"
             )
-        raise BadRun(f"{path} is not a run: {_suggest_runs(path)}")
+        raise BadRun(f"{path} is not a run: {_explain_no_run(path)}")
     card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"
     if not predictions.is_file() or compute_file_sha256(predictions) != card.digests.predictions:
@@ -231,21 +231,13 @@ def read_run(path: Path | str) -> Run:
     return Run(card, path)
 
 
-_DEEP = 3
-"""Folder depth to which runs are searched: a suite has folders by benchmark and baseline."""
-
-
-def _suggest_runs(path: Path) -> str:
-    """Return why a path is not a run folder, and which runs are in it."""
+def _explain_no_run(path: Path) -> str:
+    """Return why a path is not a run folder, and which runs are in it or in the folders of a suite."""
     if not path.is_dir():
         return "it is a file" if path.exists() else "the folder does not exist"
-    inside = sorted(file.parent for deep in range(1, _DEEP + 1) for file in path.glob(f"{'*/' * deep}run.toml"))
-    if not inside:
-        return "it has no run.toml"
-    return (
-        f"it has {format_count(len(inside), 'run')}: give one of them, "
-        f"{shorten_list([str(folder) for folder in inside])}"
-    )
+    inside = [str(file.parent) for deep in ("", "*/", "*/*/") for file in sorted(path.glob(f"*/{deep}run.toml"))]
+    runs = f"it has {format_count(len(inside), 'run')}: give one of them, {shorten_list(inside)}"
+    return runs if inside else "it has no run.toml"
 
 
 def read_card(path: Path) -> RunCard:

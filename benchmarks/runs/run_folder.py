@@ -31,8 +31,8 @@ from numpy.typing import NDArray
 
 from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
-from ...core.documents import read_json, read_toml
-from ...core.errors import BadRun, FarshiftError
+from ...core.documents import read_json
+from ...core.errors import BadRun
 from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
 from ...core.progress import log_message
 from ...core.text import format_count
@@ -256,13 +256,12 @@ class RunFolder:
         with translate_os_errors(self.path, _ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
 
-    def wait_for_finish(self) -> Run:
-        """Wait, in a process that joined, until the first one has finished the run."""
-        _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
-        return read_run(self.path)
-
-    def finish(self) -> Run:
-        """Merge the shards, write run.toml last, and remove what is no longer needed."""
+    def finish(self, world: World = SINGLE_PROCESS) -> Run:
+        """Merge the shards, write run.toml last, and remove what is no longer needed. The first process of a world does
+        it while the others wait."""
+        if world.rank > 0:
+            _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
+            return read_run(self.path)
         if self.run is not None:
             return self.run
         jobs = {seed: found for seed in self.plan["seeds"] if (found := self._list_jobs(seed)) is not None}
@@ -308,16 +307,6 @@ def is_locked(path: Path) -> bool:
     if free:
         lock.release()
     return not free
-
-
-def read_stated_identity(path: Path) -> str:
-    """Return the entry identity with which the run in a folder was begun; empty if it cannot be read."""
-    for name, read in (("run.toml", read_toml), ("plan.json", read_json)):
-        try:
-            return str(read(path / name)["benchmark"]["entry_identity"])
-        except (OSError, FarshiftError, KeyError, TypeError):  # resuming the folder reports what is wrong with it
-            continue
-    return ""
 
 
 def list_shards(folder: Path) -> list[Path]:

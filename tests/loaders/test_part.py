@@ -113,3 +113,12 @@ def test_the_name_of_rows_held_out_leads_to_the_benchmark():
     assert repr(benchmark("scan/length").load("id_test")).startswith(
         "Part(scan/length@1, id_test, held out of train: 1,699 rows"
     )
+
+
+def test_batches_are_the_caller_s_own():
+    part = load("modadd97/xi35").select(np.arange(20))
+    first, second = list(part.batches(10))
+    before = second["sum"].tolist()
+    first["a"][:], first["sum"][:] = -1, -1
+    assert second["sum"].tolist() == before
+    assert (next(part.batches(10))["a"] >= 0).all()

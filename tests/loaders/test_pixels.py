@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from encoded_files import picture
+from farshift.core.errors import UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.batching import pixels
 from farshift.loaders.batching.encoded import BadImage
@@ -87,3 +88,8 @@ def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
     result = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
     with pytest.raises(BadImage, match="image 20 of 21 cannot be decoded"):
         result.take(np.array([3, 20]))
+
+
+def test_a_decoder_that_there_is_not_is_refused():
+    with pytest.raises(UnknownName, match="decoder"):
+        pixels.open_pixels(FILES, 8, "no-such")

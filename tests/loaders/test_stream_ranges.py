@@ -119,6 +119,27 @@ def site(tmp_path):
         yield result
 
 
+@pytest.mark.parametrize(
+    ("fault", "message"), [("grown", "changed since it was opened"), ("416", "shorter than expected")]
+)
+def test_another_length_of_the_file_is_one_error(site, fault, message):
+    site.faults["/file"] = ["", fault]
+    with pytest.raises(BadData, match=message) as caught:
+        read(site, 10, 20_000)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_without_a_tag_are_read_through_at_every_opening(exports, tmp_path):
+    (tmp_path / "pq").mkdir()
+    shutil.copy(exports / "rows.parquet", tmp_path / "pq")
+    with serving(tmp_path / "pq") as site:
+        site.tags = False
+        for _ in range(2):
+            site.asked.clear()
+            stream(NAME, "train", f"{site.url}/rows.parquet")
+            assert site.bytes_asked() > 0.9 * len(site.files["/rows.parquet"])
+
+
 class Pauses(threading.Event):
     """Notes the pauses that a reader makes, and makes none."""
 
