@@ -10,12 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..training.optimiser_step import broadcast_values
-from . import Data
-from ._plain import Plain
+from . import Data, EmpiricalRisk
 from ._weights import RunningMean
 
 
-class TestTimeAdaptation(Plain):
+class TestTimeAdaptation(EmpiricalRisk):
     """Predicts as the network does until training has ended, so that validation changes nothing; adapts afterwards.
 
     Subclasses define the preparation at the end of training, the prediction and update on a batch, and the reset."""

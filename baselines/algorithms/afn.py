@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._targets import encode_both_domains
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = (

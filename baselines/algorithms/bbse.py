@@ -21,8 +21,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.losses import average_over_batch, cross_entropy
-from . import BaseAlgorithm, Batch, Data, StepState
-from ._plain import compute_step_share
+from . import Batch, Data, StepState
+from ._plain import TwoStages
 
 KIND = "domain"
 CITATION = (
@@ -46,16 +46,12 @@ def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, cla
     return torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
 
 
-class Algorithm(BaseAlgorithm):
+class Algorithm(TwoStages):
     class_weight: Tensor
 
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         self.register_buffer("class_weight", torch.ones(self.about.replicas, self.about.outputs))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "bbse")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         assert data.unlabelled is not None

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from ..training.losses import cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._frequencies import compute_log_frequencies
-from ._selection import compute_selected_mean
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -34,7 +33,7 @@ class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         frequencies = compute_log_frequencies(self.about).exp()
         inverse = frequencies.clamp(min=1e-300).reciprocal().where(frequencies > 0, 0.0)
-        self.register_buffer("inverse", inverse.expand(self.about.replicas, -1).contiguous())
+        self.register_buffer("inverse", inverse)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)

@@ -19,7 +19,7 @@ from torch import Tensor
 from ..training.losses import cross_entropy
 from . import BaseAlgorithm, Batch, Build, StepState
 from ._pair import Pair, build_pair
-from ._selection import compute_selected_mean, select_smallest
+from ._rows import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (

@@ -26,8 +26,7 @@ from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.losses import cross_entropy
 from . import BaseAlgorithm, Batch, Data, StepState
-from ._memory import read_entries
-from ._selection import compute_selected_mean
+from ._rows import compute_selected_mean, read_entries
 
 KIND = "corrupted-label"
 CITATION = (

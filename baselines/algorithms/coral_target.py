@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..training.losses import average_over_batch, compute_task_loss
 from . import BaseAlgorithm, Batch, StepState
-from ._targets import encode_both_domains
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = (

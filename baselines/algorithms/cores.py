@@ -18,8 +18,7 @@ from torch import Tensor
 
 from ..training.losses import cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._frequencies import compute_log_frequencies
-from ._selection import compute_selected_mean
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "corrupted-label"
 CITATION = (
@@ -39,9 +38,7 @@ class Algorithm(BaseAlgorithm):
     prior: Tensor
 
     def set_up(self) -> None:
-        self.register_buffer(
-            "prior", compute_log_frequencies(self.about).exp().expand(self.about.replicas, -1).contiguous()
-        )
+        self.register_buffer("prior", compute_log_frequencies(self.about).exp())
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

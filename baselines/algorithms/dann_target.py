@@ -22,7 +22,7 @@ from ..training.losses import average_over_batch, compute_task_loss, cross_entro
 from ..training.optimiser_step import exclude_parameters, step_all
 from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._perceptron import make_discriminator
-from ._targets import encode_both_domains
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._memory import read_entries, write_entries
+from ._rows import read_entries, write_entries
 
 KIND = "corrupted-label"
 CITATION = (

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from . import BaseAlgorithm, Batch, Batches, MakeOptimiserStep, OptimiserSteps, StepState
-from ._environment_risks import compute_environment_risks
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (

@@ -22,10 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from ..training.optimiser_step import broadcast_values
-from . import Batches, Build, Data, MakeOptimiserStep, OptimiserSteps, StepState
+from . import Batches, Build, Data, EmpiricalRisk, MakeOptimiserStep, OptimiserSteps, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain
-from ._validation import compute_validation_risk
+from ._plain import compute_validation_risk
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -72,7 +71,7 @@ class Plateau(nn.Module):
         self.factor.copy_(torch.where(cut, self.factor / 10, self.factor) * (self.cuts < CUTS))
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         self.warm, self.start = (

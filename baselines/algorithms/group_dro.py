@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from . import BaseAlgorithm, Batch, StepState
-from ._environment_risks import compute_environment_risks
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 from . import BaseAlgorithm, Batch, StepState
-from ._environment_risks import compute_environment_risks
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (

@@ -15,8 +15,7 @@ from typing import Any
 from torch import Tensor
 
 from . import StepState
-from ._head import Curvature, compute_hessian_products
-from ._hessian import HessianAligned
+from ._head import Curvature, HessianAligned, compute_hessian_products
 
 KIND = "domain"
 CITATION = (

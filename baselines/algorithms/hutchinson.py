@@ -20,8 +20,7 @@ from torch import Tensor
 
 from ..replicas.rng import draw_uniform
 from . import StepState
-from ._head import Curvature, compute_hessian_products, compute_mean_products
-from ._hessian import HessianAligned
+from ._head import Curvature, HessianAligned, compute_hessian_products, compute_mean_products
 
 KIND = "domain"
 CITATION = (

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from . import Batch, StepState
-from ._environment_risks import compute_risks_and_gradients
+from ._environments import compute_risks_and_gradients
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

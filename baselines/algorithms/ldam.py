@@ -20,9 +20,8 @@ from torch import Tensor
 
 from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._frequencies import compute_log_frequencies
 from ._head import read_head_shape
-from ._selection import compute_selected_mean
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -47,7 +46,7 @@ class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         data = self.about.data
         total = data.weight.double().sum(1, keepdim=True)
-        counts = (compute_log_frequencies(self.about).exp() * total).expand(self.about.replicas, -1)
+        counts = compute_log_frequencies(self.about).exp() * total
         there = counts > 0
         rarest = counts.where(there, torch.inf).min(1, keepdim=True)[0]
         rates = {name: self.hyperparameters.on(name, counts).double() for name in ("max_margin", "effective")}

@@ -26,7 +26,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..training.losses import average_over_batch
 from . import BaseAlgorithm, Batch, Data, StepState
-from ._memory import read_entries
+from ._rows import read_entries
 
 KIND = "corrupted-label"
 CITATION = "Wang et al., Secrets of RLHF in large language models part II: reward modeling, 2024 (arXiv:2401.06080)"

@@ -14,10 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.losses import average_over_batch
+from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, StepState
-from ._memory import read_entries, write_entries
-from ._soft import soft_cross_entropy
+from ._rows import read_entries, write_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -46,4 +45,4 @@ class Algorithm(BaseAlgorithm):
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
         target = (1 - share) * label + share * read_entries(self.past, batch.rows)
         write_entries(self.past, batch.rows, logits.detach().softmax(-1))
-        return average_over_batch(soft_cross_entropy(logits, target), batch)
+        return average_over_batch(cross_entropy(logits, target), batch)

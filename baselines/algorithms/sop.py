@@ -22,7 +22,7 @@ from torch import Tensor
 from ..replicas.rng import derive_stream, draw_normal, make_keys
 from ..training.losses import average_over_batch
 from . import BaseAlgorithm, Batch, StepState
-from ._memory import add_entries, read_entries
+from ._rows import add_entries, read_entries
 
 KIND = "corrupted-label"
 CITATION = (

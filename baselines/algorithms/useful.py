@@ -20,8 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.losses import cross_entropy
-from . import Data
-from ._plain import Plain, compute_step_share
+from . import Data, EmpiricalRisk
+from ._plain import TwoStages
 
 KIND = "any"
 CITATION = (
@@ -38,11 +38,7 @@ ROUNDS = 100
 """The most rounds of k-means; it stops where no row changes its cluster."""
 
 
-class Algorithm(Plain):
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "useful")
-        return first, steps - first
-
+class Algorithm(TwoStages, EmpiricalRisk):
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         outputs = answer(*data.inputs)
         target = data.target.expand(len(outputs), -1)

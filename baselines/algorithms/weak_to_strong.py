@@ -31,8 +31,8 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
 from ..training.losses import average_over_batch, cross_entropy
-from . import BaseAlgorithm, Batch, Build, Data, StepState
-from ._plain import compute_step_share
+from . import Batch, Build, Data, StepState
+from ._plain import TwoStages
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -56,7 +56,8 @@ pretrained weights, `org/name[@revision]` or `./folder`; all else is the student
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
-class Algorithm(BaseAlgorithm):
+class Algorithm(TwoStages):
+    first_stage = "teacher_percent"
     taught: Tensor
     weak: Tensor
 
@@ -97,10 +98,6 @@ class Algorithm(BaseAlgorithm):
 
     def assemble(self, build: Build) -> Any:
         return build("weights", **(self.teacher if build.stage == 0 else {}))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         self.weak = answer(*data.inputs).softmax(-1)

@@ -51,14 +51,6 @@ def list_tree_paths(pin: TreePin) -> list[Path]:
     return [get_cache_root() / "trees" / compute_identity(archive)[:40] for archive in archives]
 
 
-def has_local_tree(pin: TreePin) -> bool:
-    """Whether the cache or a folder of `FARSHIFT_MIRRORS` has an archive or folder of the tree's name. Its content is
-    not checked."""
-    return any(path.exists() for path in list_tree_paths(pin)) or (
-        bool(pin.tree) and any(_list_candidates(pin, location, False) for location in folder.list_folders())
-    )
-
-
 def _download_tree(path: Path, kind: ModuleType, mirror: dict[str, Any]) -> bool:
     with hold_lock(path), translate_os_errors(path):
         if not is_intact(path):
