@@ -264,7 +264,7 @@ class RunFolder:
             return read_run(self.path)
         if self.run is not None:
             return self.run
-        jobs = {seed: found for seed in self.plan["seeds"] if (found := self._list_jobs(seed)) is not None}
+        jobs = {seed: done for seed in self.plan["seeds"] if (done := self._list_jobs(seed)) is not None}
         if absent := [seed for seed in self.plan["seeds"] if seed not in jobs]:
             raise BadRun(f"{self.path}: seeds {absent} are not finished")
         candidates, finals = _list_candidates(jobs, self.path)
