@@ -1,7 +1,5 @@
 """Shared code of test-time adaptation: empirical risk in training, then learning from the test inputs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any

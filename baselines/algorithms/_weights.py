@@ -1,7 +1,5 @@
 """Stored copies of a network's weights: shared code of methods in weight space."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -13,8 +13,6 @@ augmentation `domainbed` (window, flip, jitter, grey), so that rows have to be i
 drawn anew for each batch since the last reset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

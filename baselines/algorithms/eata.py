@@ -13,8 +13,6 @@ moments; of a batch's mean loss, as in the released code. beta = 0 is the paper'
 `reset` keeps m.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -13,8 +13,6 @@ mean over environments, here over rows; its head is alone for a step more than i
 normalisation are recomputed (`swa`). For a pretrained network the paper trains them: set `frozen_norm` to false.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

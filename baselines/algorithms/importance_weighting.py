@@ -9,8 +9,6 @@ regression reads the network's first representation (numbers, one-hot categories
 penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

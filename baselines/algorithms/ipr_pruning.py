@@ -10,8 +10,6 @@ section 2. The paper prunes neurons one after the other, lowest ratio first, and
 those with a ratio under `threshold` go, all their outgoing weights set to zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,8 +10,6 @@ Not compared with released code: the released code prunes a perceptron trained b
 kept and the rewinding follow it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,8 +10,6 @@ evaluation as in that code; on ImageNet that code mixes in moments of the views 
 formula), which is left out here. Rows are processed one by one: each costs as much as a training step on B rows.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ mixed, so that categories can be too. Cross-entropy is linear in the label, so t
 is for numbers, whose squared error differs from that mix by a term without gradient.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

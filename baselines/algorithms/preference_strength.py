@@ -14,8 +14,6 @@ paper.
 Not compared with released code: OpenLMLab/MOSS-RLHF trains a plain reward model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -11,8 +11,6 @@ avoided: it takes steps on L_c and on lambda L_a in turn with one Adam, which re
 that lambda is not a weight; here one step follows the gradient of the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -10,8 +10,6 @@ momentum are reset to the start. As in the released code the average itself is n
 entropies have risen; its threshold there is 0.2 whatever the argument says. `reset` resets the average too.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -17,8 +17,6 @@ Not compared with released code: Gandhi et al.'s formula and exponent were not r
 are those of their first version; the third, Natural Mitigation of Catastrophic Interference, adds new classes instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ the moments of Adam along with the parameters; the version beside T3A's and AdaN
 training mode once it has adapted. Here there is no dropout throughout.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

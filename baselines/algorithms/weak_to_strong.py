@@ -19,8 +19,6 @@ a rises from 0 over the first share `warmup` of the student's steps, as the pape
 in a jump: until then the weight is the share of all steps done, undivided.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ filters and weights. An image's result does not depend on the other images. Sums
 levels, whose order does not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch

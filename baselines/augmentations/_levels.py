@@ -1,8 +1,6 @@
 """Operations on the 8-bit levels of a batch of images (B, channels, height, width) from 0 to 1: Pillow's, exactly, of
 images whose values are levels over 255; other values are rounded to them."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -1,7 +1,5 @@
 """Partners within a batch, and the shares in which rows are mixed with them."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

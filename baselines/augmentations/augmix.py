@@ -7,8 +7,6 @@ to three operations each; the operations and how their levels are drawn are thos
 which none overlaps with the corruptions of ImageNet-C. The paper's consistency loss is the algorithm `augmix`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ labels' shares are the visible areas. One rectangle for all images of a batch, a
 it, as the authors' code.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ permutation of it, as the authors' code. The algorithm `mixup` mixes embeddings,
 numbers before they are embedded, after the augmentations that come first.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

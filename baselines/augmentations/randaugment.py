@@ -7,8 +7,6 @@ table 6: shears up to 0.3, shifts up to 150 of 331 pixels, turns up to 30 degree
 random. Nearest pixels; black where an image is moved.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

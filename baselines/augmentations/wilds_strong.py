@@ -6,8 +6,6 @@ each operation from FixMatch's ranges (Sohn et al., NeurIPS 2020, arXiv:2001.076
 where an image is moved; then Cutout with a side of up to half the image's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

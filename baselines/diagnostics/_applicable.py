@@ -1,7 +1,5 @@
 """The error of a diagnostic that does not apply."""
 
-from __future__ import annotations
-
 from ...core.errors import FarshiftError
 
 

@@ -1,7 +1,5 @@
 """The subject of diagnostics: trained replicas and some training rows, and the quantities that measures need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any

@@ -23,8 +23,6 @@ hypothesis alone is tight for all algorithms and distributions in the overparame
 initial weights too. Values near 1 say nothing of the network.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

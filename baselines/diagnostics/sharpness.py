@@ -13,8 +13,6 @@ sharpest layer. Runs of `wise-ft` with equal seeds and other values of `alpha` a
 weights, along which both can be compared.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

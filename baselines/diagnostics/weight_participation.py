@@ -10,8 +10,6 @@ classes, the mean over both: near 1 where a network has learned modular arithmet
 (Doshi et al., section 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
