@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._partners import draw_beta_shares, draw_partners
+from .mixup import draw_beta_shares, draw_partners
 
 READS = "images"
 SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}

@@ -20,9 +20,12 @@ from ._images import (
     adjust_sharpness,
     apply_affine,
     apply_operations,
+    equalise_histogram,
+    posterise_images,
     rotate_images,
+    solarise_images,
+    stretch_contrast,
 )
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}
