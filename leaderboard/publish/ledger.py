@@ -140,9 +140,7 @@ def _describe_record(record: Record) -> tuple[str, list[Any], str]:
 
 
 _STEPS = {
-    "seed_committed": "Committed to the secret",
-    "window_opened": "Test set drawn, opened",
-    "window_closed": "Closed",
+    "window_opened": "Committed to the secret, opened",
     "seed_revealed": "Secret revealed",
 }
 
@@ -161,7 +159,7 @@ def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[
         **results,
         "name": name,
         "anchor": "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name),
-        "state": describe_state(results, window),
+        "state": describe_state(results),
         "steps": [],
         "takes_answers": False,
         "accepted": [],
@@ -170,21 +168,14 @@ def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[
         return described
     return described | {
         "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if kind in window.when],
-        "takes_answers": window.opened is not None and window.closed is None,
+        "takes_answers": window.secret is None,
         "accepted": [_describe_answers(window, digest) for digest in window.answers],
     }
 
 
-def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
+def describe_state(results: Mapping[str, Any]) -> str:
     """Return the state of a window from its records alone."""
-    terms = results["terms"]
-    if results["seed"]:
-        return "Revealed"
-    if window is None or window.opened is None:
-        return "Committed: the test set is not drawn yet"
-    if window.closed is not None:
-        return f"Closed: the secret is due by {terms['reveals']}"
-    return f"Open for answers until {terms['closes']}"
+    return "Revealed" if results["seed"] else f"Open for answers until {results['terms']['closes']}"
 
 
 def _describe_answers(window: Window, digest: str) -> dict[str, str]:
