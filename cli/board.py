@@ -352,7 +352,7 @@ def board_probe(
     --card FILE: Model card (TOML) whose declared training data to check.
     --model MODEL: Model to prompt for the canary, as for farshift evaluate.
     """
-    from ..leaderboard.contamination.probing import describe_record, has_findings, probe
+    from ..leaderboard.contamination import describe_record, is_finding, probe
 
     with show_progress():
         findings = probe(on, data, card, find_named_model(model, on, [])[0] if model else None)
@@ -361,4 +361,4 @@ def board_probe(
     else:
         for record in findings:
             print_line(describe_record(record))
-    exit_if(has_findings(findings))
+    exit_if(any(map(is_finding, findings)))

@@ -269,8 +269,8 @@ def splits_audit(
         "agrees with the published one": lambda audit: "yes" if audit["agrees"] else "no",
         "reason": "why",
     }
-    print_records(json, [vars(audit) for audit in audits], columns)
-    exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
+    print_records(json, audits, columns)
+    exit_if(not all(audit["holds"] and (write or audit["agrees"]) for audit in audits))
 
 
 def _print_audit(name: str, encoder: str, mirror: list[Path] | None, json: bool) -> None:

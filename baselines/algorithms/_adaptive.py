@@ -10,12 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
-from ._plain import Plain
+from . import Data, EmpiricalRisk
 from ._weights import RunningMean
 
 
-class TestTimeAdaptation(Plain):
+class TestTimeAdaptation(EmpiricalRisk):
     """Predicts as the network does until training has ended, so that validation changes nothing; adapts afterwards.
 
     Subclasses define the preparation at the end of training, the prediction and update on a batch, and the reset."""
@@ -35,8 +34,7 @@ class TestTimeAdaptation(Plain):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         if bool(self.ready.all()):
             return self.adapted(network, *inputs)
-        logits: Tensor = network(*inputs)
-        return logits
+        return network(*inputs)
 
     def prepare(self, network: Any, data: Data) -> None:
         """Called once, when training has ended."""

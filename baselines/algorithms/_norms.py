@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.norm import BatchNorm
-from ..training.sampler import Data
+from . import Data
 
 
 @contextmanager

@@ -9,12 +9,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, OptimiserSteps, StepState
 
 
-class PenalisedRisk(Base):
+class PenalisedRisk(BaseAlgorithm):
     """Risk + `penalty` x penalty."""
 
     by_environment = True
@@ -25,8 +23,7 @@ class PenalisedRisk(Base):
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
-        total: Tensor = risk + self.hyperparameters["penalty"] * penalty
-        return total
+        return risk + self.hyperparameters["penalty"] * penalty
 
 
 def check_spread(name: str, least: int) -> None:

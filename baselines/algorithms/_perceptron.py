@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext
+from . import AlgorithmContext
 
 
 class Perceptron(nn.Module):
@@ -23,8 +23,7 @@ class Perceptron(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers[:-1]:
             x = torch.relu(layer(x))
-        out: Tensor = self.layers[-1](x)
-        return out
+        return self.layers[-1](x)
 
 
 def make_discriminator(

@@ -16,8 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Build
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import TestTimeAdaptation
 from ._plain import compute_shared_features
 

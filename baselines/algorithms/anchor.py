@@ -14,9 +14,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ._masked_gradient import MaskedGradient, average_masked_gradients
+from ._environments import MaskedGradient, average_masked_gradients
 
 KIND = "domain"
 CITATION = (

@@ -16,11 +16,9 @@ import torch
 from torch import Tensor
 
 from ..augmentations import augmix
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = (
@@ -49,7 +47,7 @@ def jensen_shannon_divergence(*logits: Tensor) -> Tensor:
     return torch.stack([(values.exp() * (values - middle)).sum(-1) for values in logs]).mean(0)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def set_up(self) -> None:

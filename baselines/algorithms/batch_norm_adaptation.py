@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm
-from ..training.algorithm import Build
+from . import Build
 from ._adaptive import TestTimeAdaptation
 from ._norms import interpolate_moments
 

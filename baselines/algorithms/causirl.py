@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, compute_task_loss
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"

@@ -13,9 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, average_per_replica, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"

@@ -24,13 +24,11 @@ from torch import Tensor
 
 from ..augmentations import domainbed
 from ..replicas.rng import derive_stream, draw_uniform
-from ..training.algorithm import Build
 from ..training.augmentation import augment_flat_rows, check_augmentation
-from ..training.losses import compute_gradients
-from ..training.sampler import Data
+from ..training.losses import compute_gradients, cross_entropy
+from . import Build, Data
 from ._adaptive import OnlineAdam, TestTimeAdaptation
 from ._norms import use_batch_moments
-from ._soft import soft_cross_entropy
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -82,7 +80,7 @@ class Algorithm(TestTimeAdaptation):
                         sure[:, None, None], teacher_logits, self._over_views(network, *inputs)
                     )
             with torch.enable_grad():
-                losses = soft_cross_entropy(network(*inputs), teacher_logits.softmax(-1)).mean(1)
+                losses = cross_entropy(network(*inputs), teacher_logits.softmax(-1)).mean(1)
                 grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._settle(parameters)
@@ -98,8 +96,7 @@ class Algorithm(TestTimeAdaptation):
             given = self.rng.keys, rows, self.batches_seen, self.hyperparameters, self.about.sizes
             total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
-        mean: Tensor = total / self.hyperparameters["views"]
-        return mean
+        return total / self.hyperparameters["views"]
 
     @torch.no_grad()
     def _settle(self, parameters: Sequence[Tensor]) -> None:

@@ -27,9 +27,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy, reduce_to_rows
-from ..training.sampler import Batch, Data, select_batch
+from ..training.sampler import select_batch
+from . import Batch, Data, StepState
 from ._rows import ChosenRows, sample_by_weight
 
 KIND = "easy-to-hard"
@@ -111,8 +111,7 @@ class Algorithm(ChosenRows):
         power: Tensor = self.hyperparameters["power"]
         done = clock.step / (self.hyperparameters["until"] * clock.steps).clamp(min=1)
         lowest = least**power
-        share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
-        return share
+        return (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
 
     def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
         """By difficulty; those drawn once all rows are in."""

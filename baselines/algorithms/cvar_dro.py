@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import compute_task_loss, reduce_to_rows
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = (
@@ -31,7 +29,7 @@ SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}
 LIMITS = {"alpha": "above 0 and at most 1"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = reduce_to_rows(compute_task_loss(network(*batch.inputs), batch.target), batch)
         return compute_cvar(errors, batch.weight, self.hyperparameters.on("alpha", errors))

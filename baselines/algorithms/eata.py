@@ -23,9 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients, cross_entropy
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
 from ._norms import use_batch_moments
 from ._plain import use_evaluation_mode

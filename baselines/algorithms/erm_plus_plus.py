@@ -21,12 +21,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Batches, Build, Data, EmpiricalRisk, MakeOptimiserStep, OptimiserSteps, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain
-from ._validation import compute_validation_risk
+from ._plain import compute_validation_risk
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -73,7 +71,7 @@ class Plateau(nn.Module):
         self.factor.copy_(torch.where(cut, self.factor / 10, self.factor) * (self.cuts < CUTS))
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         self.warm, self.start = (

@@ -15,11 +15,9 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.optimiser_step import OptimiserStep
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, OptimiserSteps, StepState
 from ._environments import select_environments
 
 KIND = "domain"
@@ -31,7 +29,7 @@ SETTINGS: dict[str, Any] = {"meta_lr": 0.5, "batch_size": 32}
 SEARCH: dict[str, Any] = {"meta_lr": ["choice", 0.05, 0.1, 0.5]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

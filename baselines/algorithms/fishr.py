@@ -18,9 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, Build, StepState
 from ._head import compute_features_and_outputs, compute_mean_products, compute_output_gradients, read_head_shape
 from ._penalised import AnnealedPenalty
 

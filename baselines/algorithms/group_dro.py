@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import BaseAlgorithm, Batch, StepState
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -31,7 +29,7 @@ searches in 0 .. 5."""
 SEARCH: dict[str, Any] = {"step_size": ["log10", -3, -1]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     log_weights: Tensor
     reach: Tensor

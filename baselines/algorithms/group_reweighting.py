@@ -12,10 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import BaseAlgorithm, Batch, StepState
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -29,7 +27,7 @@ SETTINGS: dict[str, Any] = {"batch_size": 32}
 SEARCH: dict[str, Any] = {"batch_size": ["choice", 8, 16, 32, 64]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

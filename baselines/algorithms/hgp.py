@@ -14,9 +14,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ._head import Curvature, compute_hessian_products
-from ._hessian import HessianAligned
+from . import StepState
+from ._head import Curvature, HessianAligned, compute_hessian_products
 
 KIND = "domain"
 CITATION = (

@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import StepState
-from ._head import Curvature, compute_hessian_products, compute_mean_products
-from ._hessian import HessianAligned
+from . import StepState
+from ._head import Curvature, HessianAligned, compute_hessian_products, compute_mean_products
 
 KIND = "domain"
 CITATION = (

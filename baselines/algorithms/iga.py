@@ -14,9 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_risks_and_gradients
+from . import Batch, StepState
+from ._environments import compute_risks_and_gradients
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

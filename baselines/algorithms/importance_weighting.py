@@ -17,10 +17,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = (
@@ -51,8 +49,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
 
     def value(v: Tensor) -> Tensor:
         a = x @ v
-        loss: Tensor = torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
-        return loss
+        return torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
 
     v = torch.zeros_like(x[0])
     for _ in range(rounds):
@@ -68,7 +65,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
     return (x @ v)[: len(source)]
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     row_weight: Tensor
 

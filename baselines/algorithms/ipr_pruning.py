@@ -19,9 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build
-from ..training.sampler import Data
-from .erm import Algorithm as EmpiricalRisk
+from . import Build, Data, erm
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,9 +31,10 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "squared", "label_smoothing": 0.0, "threshold": 0.3}
 """loss, label_smoothing: as of empirical risk. threshold: the inverse participation ratio below which a neuron goes."""
 SEARCH: dict[str, Any] = {"threshold": ["uniform", 0.1, 0.6]}
+LIMITS = {"loss": ("cross-entropy", "squared")}
 
 
-class Algorithm(EmpiricalRisk):
+class Algorithm(erm.Algorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         self.weights(network)  # a network that cannot be pruned is refused before it is trained

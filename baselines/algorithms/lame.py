@@ -49,8 +49,7 @@ class Algorithm(TestTimeAdaptation):
 
 def compute_distances(rows: Tensor) -> Tensor:
     """Of rows (K, n, width) among each other, (K, n, n)."""
-    pairwise: Tensor = (rows[:, :, None] - rows[:, None]).norm(dim=-1)
-    return pairwise
+    return (rows[:, :, None] - rows[:, None]).norm(dim=-1)
 
 
 def compute_gaussian_affinity(rows: Tensor, neighbours: int) -> Tensor:

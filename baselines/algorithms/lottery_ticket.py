@@ -19,11 +19,9 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
-from ._plain import compute_step_share
+from . import Build, Data, StepState, erm
+from ._plain import TwoStages
 from ._weights import RunningMean
-from .erm import Algorithm as EmpiricalRisk
 
 KIND = "any"
 CITATION = (
@@ -41,10 +39,10 @@ SETTINGS: dict[str, Any] = {
 """loss, label_smoothing: as of empirical risk. pruned: the share of the weights that is pruned. mask: `magnitude`, or
 `random`, which prunes as many weights drawn at random. first_percent: of the steps, before the network is pruned."""
 SEARCH: dict[str, Any] = {"pruned": ["uniform", 0.2, 0.8]}
-LIMITS = {"mask": ("magnitude", "random"), "pruned": "at least 0 and below 1"}
+LIMITS = {"loss": ("cross-entropy", "squared"), "mask": ("magnitude", "random"), "pruned": "at least 0 and below 1"}
 
 
-class Algorithm(EmpiricalRisk):
+class Algorithm(TwoStages, erm.Algorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         if build.stage == 0:
@@ -55,10 +53,6 @@ class Algorithm(EmpiricalRisk):
             self.initial.put(list(network.parameters()))
             self._prune(network)
         return network
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "lottery_ticket")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         scores = [matrix.detach().abs() for matrix in list_matrices(network)]

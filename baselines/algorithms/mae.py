@@ -13,10 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -29,9 +27,7 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
         # 1 - p = -(e^(-surprise) - 1)
-        return average_over_batch(-2 * torch.expm1(-cross_entropy(network(*batch.inputs), batch.target)), batch)
+        return -2 * torch.expm1(-cross_entropy(logits, target))

@@ -17,10 +17,8 @@ from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_beta, draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -61,7 +59,7 @@ def weight_by_partners(batch: Batch, partner: Tensor) -> Batch:
     return replace(batch, weight=batch.weight * batch.weight.gather(1, partner))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         partner = draw_permutations(clock.draw("partners"), batch.target.shape[1])
         share = draw_shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)

@@ -19,10 +19,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...core.errors import ModelError
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_gradients, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._environments import select_environments
 
 KIND = "domain"
@@ -41,7 +39,7 @@ first_order: whether grad F is a constant where G is differentiated."""
 SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def set_up(self) -> None:
@@ -67,7 +65,6 @@ class Algorithm(Base):
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyperparameters["meta_weight"] * average_over_batch(
+        return risk + self.hyperparameters["meta_weight"] * average_over_batch(
             compute_task_loss(logits, test.target), test
         )
-        return total

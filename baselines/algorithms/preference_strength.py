@@ -24,11 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch, Data
-from ._memory import read_entries
+from . import BaseAlgorithm, Batch, Data, StepState
+from ._rows import read_entries
 
 KIND = "corrupted-label"
 CITATION = "Wang et al., Secrets of RLHF in large language models part II: reward modeling, 2024 (arXiv:2401.06080)"
@@ -41,7 +39,7 @@ SEARCH: dict[str, Any] = {"flip": ["choice", 0.0, 0.1, 0.2], "margin": ["choice"
 LIMITS = {"members": "at least 1"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     scores: Tensor
     """The members' mean scores of the training rows, (K, N, classes)."""

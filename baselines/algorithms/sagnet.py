@@ -20,11 +20,9 @@ from torch import Tensor
 
 from ..layers.linear import Linear
 from ..replicas.rng import draw_permutations, draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep, exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"
@@ -65,7 +63,7 @@ def randomise_content(x: Tensor, order: Tensor) -> Tensor:
     return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.style_head = self.about.each(lambda: Linear(network.width, self.about.outputs), "style head")
@@ -79,8 +77,7 @@ class Algorithm(Base):
     def _by_style(self, network: Any, features: Tensor, clock: StepState, draw: str) -> Tensor:
         """Logits that see the rows' styles alone, (K, n, classes)."""
         order = draw_permutations(clock.draw(draw), features.shape[1])
-        logits: Tensor = network.style_head(randomise_content(features, order))
-        return logits
+        return network.style_head(randomise_content(features, order))
 
     def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: StepState) -> Tensor:
         """L_s on fixed features (K, n, width), (K,)."""
@@ -95,8 +92,7 @@ class Algorithm(Base):
             cross_entropy(network.head(randomise_style(features, order, share)), batch.target), batch
         )
         unsure = -self._by_style(network, features, clock, "adversary").log_softmax(-1).mean(-1)
-        total: Tensor = risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
-        return total
+        return risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
 
     def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         for batch, _ in batches():

@@ -19,10 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
 from ._norms import use_batch_moments
 from ._weights import RunningMean

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Build
+from . import Build
 from ._adaptive import TestTimeAdaptation, entropy
 from ._head import read_head_shape
 

@@ -26,8 +26,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import StepState
-from ..training.sampler import Batch, select_batch
+from ..training.sampler import select_batch
+from . import Batch, StepState
 from ._plain import use_evaluation_mode
 from ._rows import ChosenRows, sample_by_weight
 

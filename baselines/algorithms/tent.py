@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm, LayerNorm
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import OnlineAdam, TestTimeAdaptation, entropy
 from ._norms import use_batch_moments
 from ._weights import RunningMean

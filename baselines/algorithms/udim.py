@@ -28,11 +28,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, OptimiserSteps, StepState
 from ._head import compute_mean_products, read_head_shape
 from .fishr import compute_gradient_variances
 
@@ -60,7 +58,7 @@ def compute_gradient_norms(gradients: Sequence[Tensor]) -> Tensor:
     return squares.clamp(min=LEAST_NORM**2).sqrt()
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         read_head_shape(network)

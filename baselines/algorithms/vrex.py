@@ -12,9 +12,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import Batch, StepState
+from ._environments import compute_environment_risks
 from ._penalised import AnnealedPenalty
 
 KIND = "domain"

@@ -30,11 +30,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
-from ._plain import compute_step_share
+from . import Batch, Build, Data, StepState
+from ._plain import TwoStages
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -58,7 +56,8 @@ pretrained weights, `org/name[@revision]` or `./folder`; all else is the student
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
-class Algorithm(Base):
+class Algorithm(TwoStages):
+    first_stage = "teacher_percent"
     taught: Tensor
     weak: Tensor
 
@@ -99,10 +98,6 @@ class Algorithm(Base):
 
     def assemble(self, build: Build) -> Any:
         return build("weights", **(self.teacher if build.stage == 0 else {}))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         self.weak = answer(*data.inputs).softmax(-1)

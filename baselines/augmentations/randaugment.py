@@ -34,8 +34,7 @@ ResNet-50 on ImageNet."""
 
 def compute_strength(draws: Draws) -> Tensor:
     """The magnitude as a share of the largest, (B,)."""
-    magnitude: Tensor = draws.setting("magnitude").double().clamp(0, 10) / 10
-    return magnitude
+    return draws.setting("magnitude").double().clamp(0, 10) / 10
 
 
 def draw_signed_magnitude(draws: Draws, most: float) -> Tensor:

@@ -116,5 +116,4 @@ def _normal_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _normal_cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    probabilities: NDArray[np.float64] = torch.special.ndtr(torch.from_numpy(x)).numpy()
-    return probabilities
+    return torch.special.ndtr(torch.from_numpy(x)).numpy()

@@ -58,5 +58,4 @@ def compute_vendi_score(products: Tensor) -> Tensor:
         return products.new_tensor(math.nan)
     kernel = products[some][:, some] / torch.outer(lengths[some], lengths[some]) / some.sum()
     shares = torch.linalg.eigvalsh(kernel).clamp(min=0)
-    score: Tensor = torch.special.entr(shares / shares.sum()).sum().exp()
-    return score
+    return torch.special.entr(shares / shares.sum()).sum().exp()

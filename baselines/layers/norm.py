@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from .per_replica import apply_per_replica
+from .convolution import apply_per_replica
 
 
 class LayerNorm(nn.Module):

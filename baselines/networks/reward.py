@@ -32,7 +32,7 @@ class Network(mlp.Network):
             raise ModelError("the reward network reads a prompt and two replies, three texts or vectors of one size")
         super().__init__(replace(sizes, numbers=2 * self.part, outputs=1), settings)
         self.sizes = sizes
-        self.head = _Scores(self.width)  # type: ignore[assignment]
+        self.head = _Scores(self.width)
         self.width *= 2
 
     def encode(self, x: Tensor) -> Tensor:

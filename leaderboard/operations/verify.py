@@ -191,8 +191,8 @@ def _recompute(job: tuple[Path, Sequence[Entry]]) -> tuple[dict[str, list[str]],
 
 def _find_differences(entry: Entry, submission: Submission, run: ValidRun) -> list[str]:
     """Differences between an entry's records and its submission."""
-    names = ("name", "team", "team_key", "choose", "note")
-    submitted = {name: getattr(submission, name) for name in names} | make_run_item(entry.entry, entry.run, run)
+    stated = {name: getattr(submission.card, name) for name in ("name", "team", "choose", "note")}
+    submitted = stated | {"team_key": submission.team_key} | make_run_item(entry.entry, entry.run, run)
     problems = [
         f"its {name} is {getattr(entry, name)!r} in the ledger but {value!r} in the submission"
         for name, value in submitted.items()

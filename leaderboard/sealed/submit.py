@@ -90,7 +90,7 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
         submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
         raise BadSubmission(f"{path} has {len(submission.entries)} runs: a submission to a window has exactly one")
-    _require_team(submission.team)
+    _require_team(submission.card.team)
     return submission, submission.entries[0]
 
 
@@ -162,8 +162,8 @@ def submit_answers(
         body = {
             "window": sealed_window.name,
             "submission": submission.digest,
-            "team": submission.team,
-            "note": submission.note,
+            "team": submission.card.team,
+            "note": submission.card.note,
             "model": entry.model,
             "signed_by": submission.team_key,
             "entries": [],

@@ -155,8 +155,8 @@ def _verify_score(
         return []
     submission, entry = check_answers(answers, sealed)
     problems = []
-    if submission.team != window.answers[digest].get("team"):
-        problems.append(f"{which} names the team {submission.team!r} in its own card")
+    if submission.card.team != window.answers[digest].get("team"):
+        problems.append(f"{which} names the team {submission.card.team!r} in its own card")
     if submission.team_key != window.answers[digest].get("signed_by"):
         problems.append(f"{which} is signed by {submission.team_key or 'nobody'}, which differs from the ledger")
     if to_canonical_json(score_answers(sealed, entry)) != content:

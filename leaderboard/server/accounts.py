@@ -153,9 +153,9 @@ def identify_sender(store: Store, settings: ServerSettings, authorisation: str, 
 def require_team(submission: Submission, team: str, team_key: str) -> None:
     """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
     not signed by that key."""
-    problems = Problems()
-    if submission.team != team:
-        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
+    problems, named = Problems(), submission.card.team
+    if named != team:
+        what = f"names the team {escape_untrusted(named)!r}, but the token is for {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
     if team_key and submission.team_key != team_key:
         whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"

@@ -24,7 +24,7 @@ from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.worst_group import estimate_worst_group
 from ...core.documents import parse_json
-from ..contamination.probing import list_declared_overlaps
+from ..contamination import list_declared_overlaps
 from ..submission.validate import ValidRun
 from ..validation.card import ModelCard
 

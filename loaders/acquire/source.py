@@ -35,11 +35,10 @@ from ..cache.store import load_or_write, map_table, stage_source, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from ..readers import read_tables
 from .expected import ExpectedCounts
-from .fetch import fetch_file, fetch_unpinned_file
+from .fetch import fetch_file, fetch_unpinned_file, get_file_path
 from .labels import read_class_names
 from .piecewise import build_in_pieces
-from .row_difference import describe_changes
-from .trees import fetch_tree
+from .trees import fetch_tree, list_tree_paths
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -201,11 +200,10 @@ class Source:
             if not self.definition.digest or digest == self.definition.digest:
                 return rows.num_rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            known = describe_changes(self.name, self.definition.digest, rows)
             generator = load_generator(distribution.generator) if distribution.generator else None
             maker = getattr(generator, "maker", None)
             by = str(maker(**distribution.options)) if maker else ""  # the package and its version
-            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
+            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", by))))
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
@@ -285,6 +283,34 @@ def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) 
         tree, files[tree.name] = fetch_tree(tree, own_folders)
         trees.append(tree)
     return distribution.model_copy(update={"files": pins, "trees": trees}), files
+
+
+@dataclass(frozen=True)
+class DownloadSize:
+    """bytes: total of the files with a stated size. unknown: the other files and folders."""
+
+    bytes: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+def compute_download_size(name: str) -> DownloadSize:
+    """Return what the first distribution of a source has to download, as far as sizes are stated: nothing if its rows
+    or files are cached, if they are the user's own, or if it is generated."""
+    source = find_source(name)
+    distribution = source.definition.distributions[0]
+    if distribution.generator or (source.definition.digest and source.cached_at.exists()):
+        return DownloadSize()
+    if distribution.of:
+        return compute_download_size(find_base_source(distribution).name)
+    cached = (isinstance(pin, FilePin) and get_file_path(pin.sha256).exists() for pin in distribution.files)
+    files = [pin for pin, stored in zip(distribution.files, cached, strict=True) if pin.mirrors and not stored]
+    unknown = [pin.name for pin in files if pin.bytes is None]
+    for tree in distribution.trees:
+        if tree.mirrors and not any(path.exists() for path in list_tree_paths(tree)):
+            unknown.append(
+                f"{tree.name}, a folder of {tree.files:,} files" if tree.files else f"the folder {tree.name}"
+            )
+    return DownloadSize(sum(pin.bytes or 0 for pin in files), tuple(unknown))
 
 
 def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:

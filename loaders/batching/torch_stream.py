@@ -19,7 +19,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
 from .batched import BatchedPart
-from .columns import FixedColumn, Text, check_text, to_microseconds
+from .columns import FixedColumn, to_microseconds
 from .encoded import BadFile
 from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
 from .order import GlobalBatches
@@ -53,7 +53,6 @@ class TorchStream(IterableDataset[Batch]):
         epoch: int = 0,
         drop_last: bool = False,
         columns: Sequence[str] | None = None,
-        text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
         images: ImageSpec = "bytes",
@@ -62,9 +61,8 @@ class TorchStream(IterableDataset[Batch]):
         super().__init__()
         if (rank is None) != (world is None):
             raise FarshiftError("rank and world go together: give both, or neither to detect them")
-        check_text(text)
         self.forms = InputFormat(images, audio).checked()
-        self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
+        self.part, self.batch_size, self.seed, self.drop_last = part, batch_size, seed, drop_last
         self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)
         self._place_at_start: tuple[int, int] | None = None
@@ -165,7 +163,6 @@ class TorchStream(IterableDataset[Batch]):
             worker=worker,
             workers=workers,
             start=start,
-            text=self.text,
         )
         for batch in batches:
             start += workers
@@ -245,7 +242,7 @@ class DevicePart:
         """Copy a part's columns to a device. Raises `FarshiftError` for texts and files."""
         tensors: dict[str, Tensor] = {}
         for name in part.resolve_columns(columns):
-            column = part.column(name, "codes")
+            column = part.column(name)
             if not isinstance(column, FixedColumn) or column.stored.dtype == object:
                 raise FarshiftError(
                     f"column {name!r} of {part.split} has texts or files, which are not tensors: choose other columns"

@@ -201,8 +201,6 @@ def test_states_of_other_streams_are_refused():
 def test_wrong_arguments_are_refused_before_a_worker_starts(monkeypatch):
     with pytest.raises(UnknownName, match="no column named 'c'"):
         part().torch(32, columns=["c"])
-    with pytest.raises(FarshiftError, match="text must be"):
-        part().torch(32, text="utf8")
     with pytest.raises(FarshiftError, match="rank and world go together"):
         part().torch(32, rank=1)
     monkeypatch.setenv("WORLD_SIZE", "3")

@@ -183,7 +183,7 @@ def two_ranks(part: fs.Part, columns: list[str], **asked: Any) -> list[list[dict
 
 @pytest.mark.parametrize("name", TYPES)
 def test_ranks_have_batches_of_one_kind_also_without_rows(part, name):
-    shares = two_ranks(part, [name, "key"], text="str")
+    shares = two_ranks(part, [name, "key"])
     every = [batch[name] for share in shares for batch in share]
     assert len({type(values) for values in every}) == 1
     if isinstance(every[0], torch.Tensor):
@@ -216,7 +216,7 @@ def test_a_form_of_pictures_is_the_same_without_rows(part, form, kind, shape):
 @pytest.mark.parametrize("name", [*TYPES, "group", "row_id"])
 def test_a_column_goes_to_a_device_or_is_refused_in_one_line(part, name):
     ragged = part.schema[name].item in ("string", "bytes") if name in TYPES else name == "group"
-    if ragged and name not in part.coded:
+    if ragged:
         with pytest.raises(FarshiftError, match=rf"column '{name}' of all/near@1 has texts or files"):
             part.on_device("cpu", [name])
     else:
@@ -254,7 +254,7 @@ def streamed(request, part, home) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_an_export_and_the_files_themselves_stream_the_same_rows(streamed, part, name):
-    local = np.concatenate([batch[name] for batch in part.batches(64, seed=0, columns=[name], text="str")])
+    local = np.concatenate([batch[name] for batch in part.batches(64, seed=0, columns=[name])])
     assert streamed[name].dtype == local.dtype
     assert streamed[name].tolist() == local.tolist()
 
