@@ -11,7 +11,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.harness.evaluate import finish_run, list_seeds
+from ...benchmarks.harness.evaluate import list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
@@ -104,7 +104,7 @@ def run_group_job(job: GroupJob) -> None:
         diagnose=job.plan["model"].get("diagnose", ()),
         reporter=reporter,
     )
-    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark)
+    folder, query = RunFolder(job.folder, job.plan), Predictor(benchmark)
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )
@@ -153,7 +153,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         runs = []
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) not in broken:
-                runs.append(finish_run(folder))
+                runs.append(folder.finish())
                 rmtree(folder.path / TRAINING, ignore_errors=True)
                 log_message(f"{plan.title}: {format_count(len(plan.seeds), 'seed')} done")
     return runs, [failure for _, failure in sorted(failures, key=itemgetter(0))]
