@@ -88,10 +88,10 @@ def run(
         disk.
     """
     from ..baselines.recipe import find_recipe
+    from ..baselines.running.plan import make_suite_plans
     from ..baselines.running.published import RecipeOverrides
     from ..baselines.running.resources import prepare_data
     from ..baselines.running.search import draw_settings
-    from ..baselines.running.suite import make_suite_plans
     from ..baselines.running.sweep import make_budget, make_plan, raise_first_failure, require_extras, run_all
     from ..benchmarks.model_inputs.load import find_streamed_benchmark
 

@@ -5,7 +5,7 @@
 v_e,k is the variance over the rows of environment e of their gradients by parameter k of the linear head, smoothed over
 steps. A row's gradient is (p - y) z^T, and 2 (o - y) z^T where y is a number and o the output, so its mean and mean
 square are two products of matrices, and no package for gradients of single rows is needed. Numbers are in the units of
-training (`encoding/targets.py`).
+training (`encoding/encoding.py`).
 
 Released code: the smoothed variance is divided by 1 - ema, so that the gradient into it does not shrink; in the long
 run it is 1 / (1 - ema) times a variance, which the default weight assumes. It is smoothed before the switch, too.

@@ -3,7 +3,7 @@
     mean_e R_e + weight x mean_e |grad_{w = 1} R_e(w x logits)|^2                        (section 3.1, IRMv1)
 
 The gradient by the scalar w is the mean over rows of sum_c p_c z_c - z_y, and of 2 z (z - y) where y is a number: no
-second differentiation is needed. Numbers are in the units of training (`encoding/targets.py`). With `halves` the
+second differentiation is needed. Numbers are in the units of training (`encoding/encoding.py`). With `halves` the
 square is the product of two independent estimates, from even and odd rows, which is unbiased (appendix D) though it may
 be negative; without, it is the square of one, as in the authors' ColoredMNIST code for full batches.
 

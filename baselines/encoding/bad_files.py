@@ -13,7 +13,7 @@ from ...core.errors import BadData
 from ...core.progress import log_message
 from ...loaders.batching.encoded import BadFile
 from .encoding import AnswerEncoding
-from .pixel_rows import PixelRows, find_largest_value
+from .stored_rows import PixelRows, find_largest_value
 
 
 @contextmanager

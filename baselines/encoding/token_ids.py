@@ -28,7 +28,7 @@ from .encoding import PAD, AnswerEncoding, Encoded, SequenceEncoding, Sizes, mak
 from .graphs import GraphEncoding
 from .images import is_encoded
 from .log_mel import SpectrogramEncoding, is_audio_task
-from .token_rows import TokenRows
+from .stored_rows import TokenRows
 
 
 def choose_encoding(task: Task, train: Columns, settings: Mapping[str, Any]) -> AnswerEncoding | SequenceEncoding:

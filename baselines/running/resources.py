@@ -208,9 +208,9 @@ def _measure(plan: Plan, seeds: Sequence[int], model_inputs: ModelInputs, estima
     from ..encoding.images import is_encoded
     from ..encoding.log_mel import is_audio_task
     from ..replicas.stacked import count_parameters
-    from ..training.predict import predict_batch
     from ..training.replica_group import ReplicaGroup
     from ..training.stack_size import time_steps
+    from ..training.trained_group import predict_batch
     from ..training.training_rows import FitInput, Member
 
     recipe, benchmark, task = plan.recipe, plan.benchmark, plan.benchmark.task

@@ -20,7 +20,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ...core.progress import log_message
 from ...loaders.cache.entries import format_size
-from ..encoding.pixel_rows import PixelRows
+from ..encoding.stored_rows import PixelRows
 from .sampler import Data
 
 SHARE = 0.25

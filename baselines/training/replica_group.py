@@ -33,11 +33,10 @@ from ..replicas.stacked import count_parameters
 from .checkpoint import ADVICE, resume_training, save_checkpoint
 from .feed import move_to_device
 from .fit_progress_reporter import FitProgressReporter
-from .predict import Encoding, encode_inputs
 from .replica_stack import ReplicaStack
 from .sampler import Data
 from .stack_size import choose_stack_size, halve_stack
-from .trained_group import AdaptiveReplica, Replica, TrainedGroup, TrainedStack
+from .trained_group import AdaptiveReplica, Encoding, Replica, TrainedGroup, TrainedStack, encode_inputs
 from .trainer import Outcome, Training
 from .training_rows import FitInput, Member, extract_columns, number_groups
 

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Encoded
-from ..encoding.pixel_rows import PixelRows
-from ..encoding.token_rows import TokenRows
+from ..encoding.stored_rows import PixelRows, TokenRows
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import derive_stream, draw_permutations, draw_uniform
 

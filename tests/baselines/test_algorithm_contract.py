@@ -16,7 +16,7 @@ import pytest
 import torch
 from farshift.baselines.encoding.encoding import PAD, SequenceEncoding, Sizes
 from farshift.baselines.recipe import collect_defaults, find_plugin_files, read_literal, read_settings
-from farshift.baselines.running.suite import explain_unfit
+from farshift.baselines.running.plan import explain_unfit
 from farshift.baselines.training import trainer
 from farshift.baselines.training.algorithm import TOUCHABLE
 from farshift.baselines.training.checkpoint import resume_training, save_checkpoint

@@ -30,8 +30,8 @@ from farshift.baselines.encoding.log_mel import (
     compute_log_mel,
     make_mel_filters,
 )
+from farshift.baselines.encoding.stored_rows import TokenRows
 from farshift.baselines.encoding.token_ids import choose_encoding
-from farshift.baselines.encoding.token_rows import TokenRows
 from farshift.baselines.formats import make_format
 from farshift.baselines.formats.scratchpad import COMPUTATIONS
 from farshift.baselines.recipe import find_plugin_files, read_settings

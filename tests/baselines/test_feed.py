@@ -15,7 +15,7 @@ import torch
 from encoded_files import picture
 from farshift import FarshiftError
 from farshift.baselines.encoding.encoding import RowEncoding
-from farshift.baselines.encoding.pixel_rows import PixelRows
+from farshift.baselines.encoding.stored_rows import PixelRows
 from farshift.baselines.running.listing import list_algorithms
 from farshift.baselines.training import feed
 from farshift.baselines.training.replica_group import ReplicaGroup

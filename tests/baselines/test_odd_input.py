@@ -13,8 +13,7 @@ from farshift.baselines.algorithms.ib_erm import compute_bottleneck
 from farshift.baselines.encoding.encoding import RowEncoding, SequenceEncoding, make_encoding
 from farshift.baselines.recipe import resolve_settings
 from farshift.baselines.replicas.hyperparameters import Hyperparameters, make_stack_key
-from farshift.baselines.running.plan import compute_code_digest
-from farshift.baselines.running.suite import make_suite_plans
+from farshift.baselines.running.plan import compute_code_digest, make_suite_plans
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.model import Task
 from farshift.core.errors import BadDefinition, ModelError

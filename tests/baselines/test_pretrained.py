@@ -16,9 +16,9 @@ from farshift.baselines.layers.lora import Lora, merge_lora
 from farshift.baselines.networks import pretrained
 from farshift.baselines.recipe import find_recipe, make_fine_tuned, resolve_settings
 from farshift.baselines.running.published import RecipeOverrides
-from farshift.baselines.training.predict import predict_batch
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data, Sampler
+from farshift.baselines.training.trained_group import predict_batch
 from farshift.baselines.training.trainer import Training
 from farshift.benchmarks.adapters._transformers import silence_transformers
 from farshift.benchmarks.benchmark import find_benchmark

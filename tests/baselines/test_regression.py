@@ -14,7 +14,7 @@ from farshift.baselines.algorithms import hutchinson
 from farshift.baselines.algorithms._head import Curvature, compute_hessian_products
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
-from farshift.baselines.encoding.targets import Numbers
+from farshift.baselines.encoding.encoding import Numbers
 from farshift.baselines.recipe import find_plugin_files, read_literal
 from farshift.baselines.running.sweep import run_baseline
 from farshift.baselines.training.algorithm import StepState

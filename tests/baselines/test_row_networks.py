@@ -24,7 +24,7 @@ from farshift.baselines.networks import (
 )
 from farshift.baselines.recipe import find_recipe
 from farshift.baselines.replicas.stacked import count_parameters
-from farshift.baselines.running.suite import explain_unfit
+from farshift.baselines.running.plan import explain_unfit
 from farshift.baselines.running.sweep import run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.model import Task

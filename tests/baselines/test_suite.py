@@ -18,7 +18,8 @@ from farshift.baselines.recipe import (
     replace_network,
     resolve_settings,
 )
-from farshift.baselines.running import suite as suites
+from farshift.baselines.running import plan as suites
+from farshift.baselines.running.plan import explain_unfit, get_run_folder, make_suite_plans
 from farshift.baselines.running.published import (
     RecipeOverrides,
     apply_published,
@@ -27,7 +28,6 @@ from farshift.baselines.running.published import (
     load_all_published,
 )
 from farshift.baselines.running.search import draw_settings
-from farshift.baselines.running.suite import explain_unfit, get_run_folder, make_suite_plans
 from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.baselines.schedules import geometric
 from farshift.baselines.training.trainer import Training
