@@ -245,15 +245,6 @@ def test_a_baseline_that_adapts_is_asked_as_the_protocol_says(
     assert max(sizes) == 32
 
 
-def test_validation_on_crafted_shifts_works_with_teams(tmp_path: Path, shared: Path) -> None:
-    settings = {"low": {"lr": 0.001}, "high": {"lr": 0.1}}
-    run = run_baseline(
-        "mlp", "optdigits/writers", seeds=2, steps=2, out=tmp_path / "run", settings=settings, selection="crafted_shift"
-    )
-    assert run.card.model.candidates == ("low/last", "high/last")
-    assert fs.score(run).seeds == (0, 1)
-
-
 DYING = """
 '''Empirical risk whose first replica's process is killed once, after its eighth step.'''
 import os, signal
