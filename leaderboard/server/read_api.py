@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...core.errors import FarshiftError, UnknownName
 from ...core.settings import get_version
-from ..client.board import BoardEntry
+from ..client import BoardEntry
 from ..ledger import Record
 from ..publish.compare import make_compare_page
 from ..sealed.results import list_window_results
