@@ -141,8 +141,7 @@ def find_server(url: str) -> str:
     except ValueError:
         return ""
     key = answer.get("key")
-    # A copy is read like an export.
-    return "" if not isinstance(key, str) or len(key) != 64 or answer.get("read_only") else url
+    return url if isinstance(key, str) and len(key) == 64 else ""
 
 
 class BoardEntry(BaseModel):

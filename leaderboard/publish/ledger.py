@@ -111,9 +111,7 @@ def _describe_body(kind: str, body: Mapping[str, Any]) -> tuple[str, list[Any], 
 
 
 _STEPS = {
-    "seed_committed": "Committed to the secret",
-    "window_opened": "Test set drawn, opened",
-    "window_closed": "Closed",
+    "window_opened": "Committed to the secret, opened",
     "seed_revealed": "Secret revealed",
 }
 
@@ -128,22 +126,13 @@ def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[s
     """Describe a window for the page. results: those of sealed/results.py; window: its state in the ledger. The clock
     is not read, so the page changes only when a record is added."""
     name, terms = results["terms"]["window"], results["terms"]
-    opened, closed = (None, None) if window is None else (window.opened, window.closed)
-    if results["seed"]:
-        state = "Revealed"
-    elif opened is None:
-        state = "Committed: the test set is not drawn yet"
-    elif closed is None:
-        state = f"Open for answers until {terms['closes']}"
-    else:
-        state = f"Closed: the secret is due by {terms['reveals']}"
     return {
         **results,
         "name": name,
         "anchor": "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name),
-        "state": state,
+        "state": "Revealed" if results["seed"] else f"Open for answers until {terms['closes']}",
         "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if window and kind in window.when],
-        "takes_answers": opened is not None and closed is None,
+        "takes_answers": window is not None and window.secret is None,
         "accepted": [_describe_answers(window, digest) for digest in window.answers] if window else [],
     }
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
-from farshift.benchmarks.runs.card import RunCard
+from farshift.benchmarks.runs.run import RunCard
 from farshift.core.plugins import PACKAGE
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.entries import SOURCE
