@@ -93,9 +93,9 @@ MOST_CHARACTERS = 100
 def compare(
     request: Request,
     shown: Rendered,
-    entry: Annotated[list[str], Query(description="An entry; give two to five of one table.", max_length=20)],
+    entry: Annotated[list[str], Query(description="An entry; give two of one table.", max_length=20)],
 ) -> Response:
-    """Return the page that compares two to five entries of one table."""
+    """Return the page that compares two entries of one table."""
     names = [name[:MOST_CHARACTERS] for name in entry]
     try:
         page = make_compare_page(shown.snapshot, shown.view, names, "api/v1/compare", shown.frame)
