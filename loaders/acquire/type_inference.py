@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...core.documents import parse_json
 from ...core.errors import BadDefinition, shorten_list
-from ...core.progress import log_message
 from ...splits.measures.words import NAIVE, ZONED, convert_to_utc
 from ..batching.encoded import find_media_type
 from ..readers._arrow_types import (
@@ -21,7 +20,6 @@ from ..readers._arrow_types import (
     find_item_type,
     has_encoded_files,
     infer_field_type,
-    loses_precision,
     to_item,
     to_stored_column,
     to_stored_type,
@@ -281,7 +279,6 @@ class TypedColumn:
         self._media = ""
         self._inexact: tuple[str, pa.DataType] | None = None
         """A value that float64 does not represent exactly, and its type."""
-        self._narrows = False
 
     def look(self, file: str, column: pa.ChunkedArray) -> None:
         import pyarrow.compute as pc
@@ -290,8 +287,6 @@ class TypedColumn:
         kind = infer_column_type(column.type)
         if kind == ENCODED and not self._media:
             self._media = detect_media(pc.struct_field(column, "bytes"))
-        elif kind.endswith(LISTS):
-            self._narrows = self._narrows or loses_precision(column)
         elif kind in ("int64", "float64") and self._inexact is None:
             try:
                 to_item(column, "float64")
@@ -304,8 +299,6 @@ class TypedColumn:
         import pyarrow as pa
 
         if given:
-            if given == "float64" and self._inexact:
-                log_message(f"[data] {self._inexact[0]}: rounded, as set by `types`")
             return given
         texts = {untyped: guess.text_type} if untyped else {}
         kind = settle_type(self._field, self._column, self._kinds | dict.fromkeys(texts, pa.string()), texts)
@@ -319,15 +312,9 @@ class TypedColumn:
                 f"[data] {next(iter(self._kinds))}: column {self._column!r} has lists of several lengths, or with "
                 f"missing values: pad them to one length, or {describe_remedy(self._field)}"
             )
-        if self._narrows:
-            report_precision_loss(self._field)
         return f"{kind.removesuffix(LISTS)}[{shape}"
 
     def column_for(self, kind: str) -> str | list[str]:
         """Return the column from which a field of a type is read."""
         encoded = any(infer_column_type(stored_kind) == ENCODED for stored_kind in self._kinds.values())
         return f"{self._column}.bytes" if encoded and kind in ("image", "audio", "bytes") else self._column
-
-
-def report_precision_loss(field: str) -> None:
-    log_message(f"[data] {field}: the numbers of its lists are rounded to float32")
