@@ -12,11 +12,9 @@ from ..core.errors import FarshiftError, MissingExtra
 from .batching.batched import BatchedPart
 
 if TYPE_CHECKING:
-    from torch import device as Device
-
     from .batching.input_format import AudioSpec, ImageSpec
     from .batching.tokens import Tokens
-    from .batching.torch_stream import DevicePart, TorchStream
+    from .batching.torch_stream import TorchStream
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,25 +59,11 @@ class Part(BatchedPart):
         >>> len(stream), next(iter(stream))["a"].shape
         (10, torch.Size([512]))
         """
-        _require_torch("a torch stream")
+        if find_spec("torch") is None:
+            raise MissingExtra("a torch stream", "train")
         from .batching.torch_stream import TorchStream
 
         return TorchStream(self, batch_size, seed, epoch, drop_last, columns, rank, world, images, audio)
-
-    def on_device(self, device: Device | str, columns: Sequence[str] | None = None) -> DevicePart:
-        """Copy the whole part to a device as tensors, for batches in the same order as `batches`.
-
-        Raises `FarshiftError` for a column of texts or files.
-
-        >>> import farshift as fs
-        >>> there = fs.load("modadd97/xi35").on_device("cpu", ["a", "b", "sum"])
-        >>> next(there.batches(4, seed=0))["a"]
-        tensor([49, 91, 57, 77])
-        """
-        _require_torch("a part on a device")
-        from .batching.torch_stream import DevicePart
-
-        return DevicePart.load(self, device, columns)
 
     def tokens(self, tokenizer: Any, column: str | None = None, most: int | None = None) -> Tokens:
         """Tokenise a text column to ragged token ids: once into the cache, then memory-mapped.
@@ -146,8 +130,3 @@ class Part(BatchedPart):
         from .export.content import write_parquet
 
         return write_parquet(self, file)
-
-
-def _require_torch(what: str) -> None:
-    if find_spec("torch") is None:
-        raise MissingExtra(what, "train")

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.runs.card import RunCard
 from ...benchmarks.runs.coverage import read_limit
-from ...benchmarks.runs.run import RunLike, find_card_problem
+from ...benchmarks.runs.run import RunCard, RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import translate_os_errors

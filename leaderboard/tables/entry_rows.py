@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.metrics import Metric
-from ...benchmarks.runs.card import RunCard
+from ...benchmarks.runs.run import RunCard
 from ...benchmarks.scoring.answered_rows import AnsweredRows, RunPredictions
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.score import compute_chance

@@ -57,7 +57,8 @@ class FixedColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Values of variable length, as an Arrow array of text or bytes; `places` as in `FixedColumn`."""
+    """Values of variable length, as an Arrow array of text or bytes; `places` as in `FixedColumn`. `column[rows]`
+    selects rows by indices, a mask or a slice, of which nothing is read yet; `numpy.asarray` reads them as objects."""
 
     stored: pa.Array
     places: Rows | None = None
@@ -68,9 +69,11 @@ class TextColumn:
     def take(self, rows: Rows) -> pa.Array:
         return self.stored.take(rows if self.places is None else self.places[rows])
 
-    def select(self, rows: NDArray[Any]) -> TextColumn:
-        """Select rows by indices or a mask; nothing is read."""
+    def __getitem__(self, rows: NDArray[Any] | slice) -> TextColumn:
         return TextColumn(self.stored, (np.arange(len(self)) if self.places is None else self.places)[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return to_object_array(self.take(np.arange(len(self))))
 
 
 Column = FixedColumn | TextColumn

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,7 @@ from farshift.loaders.batching.tokens import (
     load_tokenizer,
     tokenise_texts,
 )
-from farshift.loaders.cache.entries import clear_cache, list_entries
-from filelock import FileLock
+from farshift.loaders.cache.entries import list_entries
 from support import Heard
 
 library = pytest.importorskip("tokenizers")
@@ -138,45 +135,6 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
     ):
         with pytest.raises(FarshiftError, match=why):
             load_tokenizer(given)
-
-
-def test_an_entry_that_was_changed_is_made_again(cache: Path) -> None:
-    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    (path,) = cache.glob("tokens/*.arrow")
-    path.write_bytes(path.read_bytes()[:50])
-    again = Counting()
-    assert rows(tokenise_texts(TEXTS, again)) == plain()
-    assert again.asked == TEXTS
-
-
-def test_a_build_that_ends_early_leaves_nothing(cache: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        tokenise_texts(TEXTS, Counting(last=16))
-    assert not list_entries("tokens")
-    assert rows(tokenise_texts(TEXTS, Counting())) == plain()
-
-
-def _tokenise(root: str, told: Any) -> None:
-    os.environ["FARSHIFT_CACHE"], cached._AT_ONCE = root, 8
-    counting = Counting()
-    result = tokenise_texts(TEXTS, counting)
-    told.put((len(counting.asked), rows(result) == plain()))
-
-
-def test_of_several_processes_one_tokenises_and_the_others_wait(cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    output: Any = context.Queue()
-    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    (entry,) = list_entries("tokens")
-    clear_cache(["tokens"])
-    workers = [context.Process(target=_tokenise, args=(str(cache), output)) for _ in range(2)]
-    with FileLock(f"{entry.path}.lock"):
-        for worker in workers:
-            worker.start()
-    result = sorted(output.get(timeout=300) for _ in workers)
-    for worker in workers:
-        worker.join()
-    assert result == [(0, True), (40, True)]
 
 
 def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(

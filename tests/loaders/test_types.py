@@ -211,18 +211,6 @@ def test_a_form_of_pictures_is_the_same_without_rows(part, form, kind, shape):
         assert {tuple(values.shape[1:]) for values in every} == {shape}
 
 
-@pytest.mark.parametrize("name", [*TYPES, "group", "row_id"])
-def test_a_column_goes_to_a_device_or_is_refused_in_one_line(part, name):
-    ragged = part.schema[name].item in ("string", "bytes") if name in TYPES else name == "group"
-    if ragged:
-        with pytest.raises(FarshiftError, match=rf"column '{name}' of all/near@1 has texts or files"):
-            part.on_device("cpu", [name])
-    else:
-        first = next(part.on_device("cpu", [name, "key"]).batches(16, seed=0))
-        own = next(part.batches(16, seed=0, columns=[name]))[name]
-        assert first[name].tolist() == (own.astype(np.int64) if own.dtype.kind == "M" else own).tolist()
-
-
 def test_torch_draws_rows_of_a_part_with_every_type(part):
     batch = next(iter(DataLoader(part, batch_size=4)))
     assert batch["zoned"].tolist() == as_torch("zoned", batch["key"])
@@ -282,11 +270,6 @@ def test_whole_numbers_of_any_size_and_truth_values_are_domains(home, domain, oo
     part = fs.load(f"{domain}/near", part="ood_test")
     assert set(part.numpy(["group"])["group"]) == {ood}
     assert set(part.numpy([domain])[domain].tolist()) == {int(ood) if domain == "ward" else True}
-    there = part.on_device("cpu", [domain, "key"])
-    batch = next(there.batches(8, rank=1, world=2))
-    assert set(batch[domain].tolist()) == {int(ood) if domain == "ward" else True}
-    with pytest.raises(FarshiftError, match="column 'group' of .* has texts or files"):
-        part.on_device("cpu")
     shards = part.to_webdataset(home / f"{domain}-shards")
     streamed = list(fs.stream(f"{domain}/near", "ood_test", str(shards)).batches(1000))
     assert streamed[0][domain].tolist() == part.numpy([domain])[domain].tolist()
