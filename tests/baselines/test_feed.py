@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -298,9 +297,9 @@ class Held(Store):
     def describe_location(self, row: int) -> str:
         return f"held row {row}"
 
-    def read(self, rows: np.ndarray, fields: Sequence[Field], cancel: Event) -> pa.Table:
+    def read(self, rows: np.ndarray, cancel: Event) -> pa.Table:
         self.seen.extend(rows.tolist())
-        return self.table.select([item.name for item in fields]).take(rows)
+        return self.table.take(rows)
 
 
 def pictures() -> tuple[StreamedPart, ModelRows]:
