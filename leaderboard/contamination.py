@@ -189,7 +189,8 @@ def _describe_relation(first: Source, second: Source) -> str:
     """Describe how two sources share rows: the same files, or the same generator and seed; empty if neither is
     known."""
     origins = []
-    for distributions in (first.definition.distributions, second.definition.distributions):
+    for source in (first, second):
+        distributions: Sequence[Any] = source.definition.distributions
         files = {pin.sha256 for item in distributions for pin in item.files}
         seeds = {(item.generator, str(item.options["seed"])) for item in distributions if item.options.get("seed")}
         origins.append((files, seeds))

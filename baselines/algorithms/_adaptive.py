@@ -1,7 +1,5 @@
 """Shared code of test-time adaptation: empirical risk in training, then learning from the test inputs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,8 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...core.errors import ModelError
+from ..layers.norm import BatchNorm, LayerNorm
 from ..training.optimiser_step import broadcast_values
-from . import Data, EmpiricalRisk
+from . import Build, Data, EmpiricalRisk
 from ._weights import RunningMean
 
 
@@ -93,6 +93,44 @@ class OnlineMomentum(nn.Module):
             moved = self.momentum * v + g
             v.copy_(moved if which is None else torch.where(broadcast_values(which, v), moved, v))
             p -= broadcast_values(rates if which is None else rates * which, p) * v
+
+
+class OnlineAdaptation(TestTimeAdaptation):
+    """Steps on some of the network's parameters while predicting, from those of training on. Here they are the scales
+    and shifts of the normalisation layers."""
+
+    optimiser: OnlineAdam | OnlineMomentum
+    start: RunningMean
+
+    def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
+        return list_affine_parameters(network)
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        parameters, like = self.adapted_parameters(network), self.hyperparameters["lr"]
+        if not parameters:
+            raise ModelError(
+                f"{self.about.algorithm} adapts normalisation layers, and this network has none: use resnet"
+            )
+        self.start, self.optimiser = RunningMean(parameters).to(like), self.make_optimiser(parameters).to(like)
+        return network
+
+    @abstractmethod
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam | OnlineMomentum:
+        """Of the steps while predicting."""
+
+    def prepare(self, network: Any, data: Data) -> None:
+        self.start.take(self.adapted_parameters(network))
+
+    def reset(self, network: Any) -> None:
+        self.start.put(self.adapted_parameters(network))
+        self.optimiser.reset()
+
+
+def list_affine_parameters(network: nn.Module) -> list[Tensor]:
+    """The scales and shifts of a network's normalisation layers."""
+    norms = [module for module in network.modules() if isinstance(module, (BatchNorm, LayerNorm))]
+    return [parameter for norm in norms for parameter in norm.parameters(recurse=False)]
 
 
 def entropy(logits: Tensor) -> Tensor:

@@ -6,8 +6,6 @@ C = diag(p) - p p^T, of probabilities p and the one-hot label y; under the squar
 nothing is differentiated twice: autograd goes once through these formulas, into the features too.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any

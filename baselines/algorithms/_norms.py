@@ -1,7 +1,5 @@
 """Batch normalisation by other statistics than the running ones of training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager

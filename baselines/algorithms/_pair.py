@@ -1,7 +1,5 @@
 """Two networks of one recipe that are trained side by side, with different initial weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Objectives of the form risk + weight x penalty over batches that hold equal shares of every environment."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 

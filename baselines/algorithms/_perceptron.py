@@ -1,7 +1,5 @@
 """A small perceptron beside the network: a discriminator, a context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

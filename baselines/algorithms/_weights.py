@@ -1,9 +1,8 @@
 """Stored copies of a network's weights: shared code of methods in weight space."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -64,6 +63,18 @@ class RunningMean(nn.Module):
         """Set `parameters` to the mean, in the replicas that have one."""
         for value, parameter in zip(self.values, parameters, strict=True):
             parameter.copy_(torch.where(broadcast_values(self.updates > 0, value), value, parameter))
+
+
+@contextmanager
+def preserve_values(parameters: Sequence[Tensor]) -> Iterator[None]:
+    """Parameters may be changed within the context, and have their values again after it."""
+    before = [parameter.detach().clone() for parameter in parameters]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, value in zip(parameters, before, strict=True):
+                parameter.copy_(value)
 
 
 class WeightInterpolation(EmpiricalRisk):

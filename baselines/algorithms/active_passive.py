@@ -6,8 +6,6 @@ Ma et al., ICML 2020, section 3.2; A as in the released code, which clips one-ho
 nothing is clipped here, probabilities at 1e-7.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

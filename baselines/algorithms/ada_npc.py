@@ -8,8 +8,6 @@ surer than e / (e + C - 1) and the larger betas never fire; its memory has the v
 here the training rows alone; its settings are chosen by test accuracy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -18,8 +18,6 @@ curves ignore that rows of one group may change the loss of another.
 Not compared with released code: only the abstract was read, and the curve, its fit and the objective are ours.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 from typing import Any

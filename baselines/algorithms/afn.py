@@ -8,8 +8,6 @@ Yang and Lin, ICCV 2019. The released code scales features under dropout so that
 is that of the head's inputs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

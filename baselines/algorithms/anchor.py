@@ -8,8 +8,6 @@ along those seen between environments, under which the error is least at worst (
 linear one it is the same objective, and has no such guarantee.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -9,8 +9,6 @@ classifier can use it. A trap of DomainBed's code that is avoided: it cuts a pre
 training size (8) whenever that divides it, and uses the whole batch as one support otherwise.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -8,8 +8,6 @@ and the mean is cut off at 1e-7, as in the released code. The setting `augment` 
 (`flip_crop`). Without the consistency loss AugMix is an augmentation like others: `augment = "augmix"`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

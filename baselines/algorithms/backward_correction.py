@@ -8,8 +8,6 @@ for stability the paper mixes T with the identity first (`identity`), and here t
 classes that share an anchor make a singular T.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

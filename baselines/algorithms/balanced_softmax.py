@@ -7,8 +7,6 @@ are used unchanged, which is right where all classes are equally frequent. A cla
 training.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -11,8 +11,6 @@ like the running ones; a layer in training mode, as in Tent and what follows it,
 instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

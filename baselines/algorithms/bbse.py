@@ -11,8 +11,6 @@ that the classes' frequencies shift and nothing else. T are the inputs of the sh
 ridge r is the released code's, whose estimate does not clip weights below 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

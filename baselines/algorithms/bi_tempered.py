@@ -11,8 +11,6 @@ concave, so Newton's method from the left does not overshoot, and one step is en
 derivative is the implicit one, dc / da_j = p_j^t2 / sum_i p_i^t2, so the gradient is exact however c was found.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ Reed et al., ICLR 2015 workshop, section 3.2. The soft target has a gradient, wh
 entropy that the paper equates it with; implementations that detach it minimise something else.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

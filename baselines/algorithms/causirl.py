@@ -7,8 +7,6 @@ rows in a batch the first s_e go to one mixture and the others to the other, s_e
 every step. A mixture of fewer than two rows is compared with nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

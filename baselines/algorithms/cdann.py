@@ -8,8 +8,6 @@ A trap of that code that is avoided: it divides by the largest class of the batc
 class that the batch lacks; here the mean is over the classes that it has.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch.nn.functional as F

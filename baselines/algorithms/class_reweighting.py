@@ -6,8 +6,6 @@ Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWY), as a weight where t
 being sampled. The mean over a batch is over its weights, as PyTorch's weighted cross-entropy has it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -9,8 +9,6 @@ number once more, which makes the rate depend on the batch size; here the loss i
 first network's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ by their number once more, it never counts the training set's first row as disag
 steps descend the loss of all rows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

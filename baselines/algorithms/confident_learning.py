@@ -14,8 +14,6 @@ in the training data. The authors' package rounds Q to whole rows, and retains r
 their label; here neither is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

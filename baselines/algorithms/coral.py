@@ -7,8 +7,6 @@ Lopez-Paz (ICLR 2021, arXiv:2007.01434), who align means too. The mean over pair
 sample variance over environments, so no pair is formed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

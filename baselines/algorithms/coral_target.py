@@ -8,8 +8,6 @@ S are a batch's labelled rows, T as many inputs of the shifted test rows, withou
 shifted rows, between training environments, it is the algorithm `coral`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

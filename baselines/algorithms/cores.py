@@ -9,8 +9,6 @@ code's 100 epochs, whose first phase this is: rows left out are not learned from
 rates are divided by 1 + b; here they follow the recipe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -8,8 +8,6 @@ Kang et al., ICLR 2020, section 4.1. Rows are drawn by these weights, or a full 
 sampler draws classes in turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

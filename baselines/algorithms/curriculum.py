@@ -16,8 +16,6 @@ Neyshabur, ICLR 2021 (arXiv:2012.03107), found that most of it is in the growing
 Not compared with released code: no code of the paper is known; order, pace and batches are from different papers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ w_i is the weight of row i (1 if rows are not weighted). Levy et al., NeurIPS 20
 of the distribution, as in their released code and in subpopulation benchmarks. Needs no groups.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ predicts (Pagliardini et al., algorithm 1). The prediction is the mean of the me
 Using the test rows as the shifted rows is their transductive variant (ood_is_test), and is declared in `TOUCHES`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

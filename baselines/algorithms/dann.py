@@ -10,8 +10,6 @@ arXiv:2007.01434), whose defaults and ranges are these. Traps of that code that 
 - its network also descends along minus the gradient penalty, which is there to smooth the discriminator.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -10,8 +10,6 @@ discriminator's batches and distinguishes all domains; here, as in the paper, th
 environments, without shifted rows, it is the algorithm `dann`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

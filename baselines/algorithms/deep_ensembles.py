@@ -8,8 +8,6 @@ most later work; without it the training is that of `erm`.
 Not compared with released code: the authors released no code; members are trained as by `erm`, which is compared.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

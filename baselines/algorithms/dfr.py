@@ -9,8 +9,6 @@ A selection rule that reads the same rows afterwards judges the head by what it 
 fitted to the rows that trained the features gains little.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -13,8 +13,6 @@ such labels decide only where a protocol's selection rule reads them. Known trap
 pairs whose information is exactly 0.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -18,8 +18,6 @@ network's `embed`; both networks answer in training mode (there the other one is
 confidence in the warm-up of asymmetric noise is left out, since the kind of noise is not known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

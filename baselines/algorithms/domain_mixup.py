@@ -6,8 +6,6 @@ Each step pairs the environments in a random circle, every one with its successo
 form (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434), whose default alpha this is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

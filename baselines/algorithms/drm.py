@@ -9,8 +9,6 @@ code that are avoided: gamma is chosen there, for each data set, by accuracy on 
 a setting like any other; its adaptation by pseudo-labels, chosen in the same way, is left out.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

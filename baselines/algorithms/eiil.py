@@ -12,8 +12,6 @@ environments are as large as they come; one without rows counts nothing. With fu
 for any number of classes; its objective is written out, with its gradient, in place of autograd's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ Liu et al., NeurIPS 2020, section 4. As in the released code, t_i moves before t
 no gradient, and p is clipped to [1e-4, 1 - 1e-4], without which the logarithm of a certain row is infinite.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

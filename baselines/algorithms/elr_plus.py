@@ -12,8 +12,6 @@ averages begin with the weights, not with others; the rises, which are steps the
 mixed after the network's `embed`; a trick of the code for 100 classes (labels times t, used as labels) is left out.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

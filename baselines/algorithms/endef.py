@@ -7,8 +7,6 @@ places, shops): g is a perceptron on the sum of their vectors. While training, e
 dropped at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any

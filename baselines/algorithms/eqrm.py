@@ -10,8 +10,6 @@ the least and the greatest count through the bandwidth alone. Here the derivativ
 function theorem: each environment counts in proportion to its density there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ The squared loss on one-hot targets is what the literature on modular arithmetic
 arXiv:2310.13061). Of numbers the loss is their squared error, whatever is set.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

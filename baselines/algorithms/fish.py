@@ -7,8 +7,6 @@ optimiser's moments are carried from step to step. A trap of DomainBed's code th
 environments in one fixed order; the algorithm permutes them, here anew for each replica and step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -11,8 +11,6 @@ Released code: the smoothed variance is divided by 1 - ema, so that the gradient
 run it is 1 / (1 - ema) times a variance, which the default weight assumes. It is smoothed before the switch, too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -9,8 +9,6 @@ released codes draw each image's magnitude anew and cut a square out (CutOut); s
 labelled ones, and average weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -5,8 +5,6 @@
 Lin et al., ICCV 2017, equation 4, of softmax probabilities, and without the weights of classes (equation 5).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -10,8 +10,6 @@ class i; the label probabilities there are row i of T. With noisy probabilities 
 paper takes the 97th percentile on data of ten classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ same objective. Truncation begins after a third of the steps, as in the paper (4
 nothing yet gives every row less than k.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

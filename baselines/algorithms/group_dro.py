@@ -6,8 +6,6 @@ C is the adjustment for the sizes n_g of the groups (section 3.3); groups are th
 are stored as logarithms, so that the exponential does not overflow, as the released code's can.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled 
 group uniformly. They found it to do as well as methods that are made for worst groups.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -8,8 +8,6 @@ released code finds H_e g_e as |g_e| grad |g_e|, whose gradient is NaN where g_e
 no such point. Its ColoredMNIST script sums over environments and weights both terms alike.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -11,8 +11,6 @@ Released code: signs are drawn anew for every environment, so that the noise of 
 difference between environments; here all environments and the mean share each step's signs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ The features' variance over the rows of an environment bounds their entropy from
 as in DomainBed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -6,8 +6,6 @@ The penalties of `irm.py` and `ib_erm.py`. DomainBed anneals them apart, with th
 switch, before which there is no bottleneck.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -7,8 +7,6 @@ is DomainBed's, which the default weight assumes. DomainBed treats the mean grad
 nothing: deviations sum to zero, and so does the gradient through it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

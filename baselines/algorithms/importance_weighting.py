@@ -9,8 +9,6 @@ regression reads the network's first representation (numbers, one-hot categories
 penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -19,6 +17,7 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, Build, StepState
+from ._plain import iterate_shared_rows
 
 KIND = "domain"
 CITATION = (
@@ -88,9 +87,8 @@ class Algorithm(BaseAlgorithm):
     def _read(self, network: Any, inputs: tuple[Tensor, ...]) -> Tensor:
         """The regression's inputs for rows that all replicas share, (N, d)."""
         pieces = []
-        for start in range(0, len(inputs[0]), 512):
-            some = (x[start : start + 512] for x in inputs)
-            features = network.embed(*(x.expand(self.about.replicas, *x.shape) for x in some))[0].flatten(1)
+        for some in iterate_shared_rows(inputs, self.about.replicas):
+            features = network.embed(*some)[0].flatten(1)
             if features.shape[1] > MOST:
                 raise ModelError(
                     f"importance_weighting compares rows by at most {MOST:,} inputs, and these have "

@@ -12,8 +12,6 @@ the authors' code does not forget them, and divides the loss by the weight (`res
 ColoredMNIST were selected on the test environment.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -17,8 +17,6 @@ Not compared with released code: the released code depends on the blocks of a Re
 have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ Wei, Feng, Chen and An, CVPR 2020, as in the released code, with T as a share of
 and t_0 a setting where theirs is the true rate of wrong labels. What is predicted is the first network's answer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

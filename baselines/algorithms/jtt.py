@@ -7,8 +7,6 @@ all. Both stages come out of one budget of steps. Known trap: the published numb
 lambda_up by worst-group accuracy on validation rows, which needs group labels; here only the protocol chooses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -7,8 +7,6 @@ with plain cross-entropy: at a negative rate the loss has no lower bound, and a 
 `start` is that warm-up's share of the steps.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

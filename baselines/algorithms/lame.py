@@ -12,8 +12,6 @@ and w is not made symmetric. There a row is excluded from its own neighbours as 
 which differs only where two rows have equal features.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

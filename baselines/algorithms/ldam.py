@@ -10,8 +10,6 @@ alone. In evaluation margins are left out. The paper's rate falls at the step of
 recipe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -6,8 +6,6 @@ both losses of a row are moving averages over the steps that drew it, each divid
 Predictions are the debiased network's. Known trap avoided: the released generalised loss is q times the paper's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -7,8 +7,6 @@ in the order in which the network has them; a network of one layer has l / (L - 
 pretrained model, is that of `wise_ft`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

@@ -9,8 +9,6 @@ a label's rows, each row in one pair; here every row has a partner, drawn unifor
 and environments. Its regions cut from images (CutMix) are the augmentation `cutmix`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

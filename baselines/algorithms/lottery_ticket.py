@@ -10,8 +10,6 @@ Not compared with released code: the released code prunes a perceptron trained b
 kept and the rewinding follow it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +19,7 @@ from torch import Tensor
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
 from . import Build, Data, StepState, erm
 from ._plain import TwoStages
+from ._rows import select_smallest
 from ._weights import RunningMean
 
 KIND = "any"
@@ -85,6 +84,6 @@ def choose_largest(scores: list[Tensor], pruned: Tensor) -> list[Tensor]:
     `pruned` (K, ..) of all weights, rounded down, with the smallest scores."""
     joint = torch.cat([score.flatten(1) for score in scores], dim=1)
     count = (pruned.reshape(len(joint), -1)[:, :1].double() * joint.shape[1] + 1e-9).long()
-    rank = joint.argsort(dim=1, stable=True).argsort(dim=1)
-    masks = torch.split((rank >= count).to(joint.dtype), [score[0].numel() for score in scores], dim=1)
+    kept = ~select_smallest(joint, count[:, 0])
+    masks = torch.split(kept.to(joint.dtype), [score[0].numel() for score in scores], dim=1)
     return [mask.view_as(score) for mask, score in zip(masks, scores, strict=True)]

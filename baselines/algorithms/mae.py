@@ -6,8 +6,6 @@ Ghosh, Kumar and Sastry, AAAI 2017, for symmetric noise of less than 1 - 1 / C o
 small where p_y is small, so that training is slow (Zhang and Sabuncu, NeurIPS 2018).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

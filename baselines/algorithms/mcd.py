@@ -12,8 +12,6 @@ sum of the heads' logits. Saito, Watanabe, Ushiku and Harada, CVPR 2018, as in t
 one rate and separate optimisers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -18,8 +18,6 @@ Not compared with released code: the subsequence kernel, the pool of rows and th
 the paper.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 

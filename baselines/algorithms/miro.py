@@ -9,8 +9,6 @@ which the released code adds, is not compared. A network without a list of layer
 network trained from scratch the first part of training is plain ERM and replaces the pretraining.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -9,8 +9,6 @@ gradient's sign at the outer learning rate; and it drops the second derivatives 
 environment is held out each step; DomainBed holds out two.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

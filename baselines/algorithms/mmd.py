@@ -7,8 +7,6 @@ arXiv:2007.01434), which aligns a classifier's features alone. The estimate is t
 2012), never negative.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -8,8 +8,6 @@ rows that are given together. A trap of that code that is avoided: since 2022 it
 the classifier reads it, in training and in prediction. It adds the environments' risks up; here it is their mean.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -10,8 +10,6 @@ training is plain ERM and replaces the pretraining, then all but the updates and
 released code that is avoided: its configuration's default is lambda = 0.1, not the paper's 0.001.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import combinations

@@ -11,8 +11,6 @@ k. As in the released code the gradient of s is cut, so that only the k iteratio
 are taught; one part is not computed where no replica weighs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

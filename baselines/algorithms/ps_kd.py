@@ -6,8 +6,6 @@ Kim et al., ICCV 2021, section 3. The past answer of a row is the one that it go
 the released code; until then it is its label. t is counted in steps, so a grows evenly instead of once an epoch.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

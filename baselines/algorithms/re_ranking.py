@@ -19,8 +19,6 @@ Not compared with released code: the released code trains large language models 
 the method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

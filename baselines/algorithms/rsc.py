@@ -6,8 +6,6 @@ ECCV 2020, on features that are vectors, as in DomainBed (ICLR 2021, arXiv:2007.
 gradient is the true class's row of its weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -11,8 +11,6 @@ avoided: it takes steps on L_c and on lambda L_a in turn with one Adam, which re
 that lambda is not a weight; here one step follows the gradient of the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -23,6 +21,7 @@ from ..replicas.rng import draw_permutations, draw_uniform
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep, exclude_parameters
 from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ._rows import take_rows
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"
@@ -46,21 +45,16 @@ def compute_content(x: Tensor) -> Tensor:
     return (x - middle) / (variance + EPSILON).sqrt()
 
 
-def reorder_rows(x: Tensor, order: Tensor) -> Tensor:
-    """Rows (K, n, ..) in each replica's order (K, n)."""
-    return x[torch.arange(len(x), device=x.device)[:, None], order]
-
-
 def randomise_style(x: Tensor, order: Tensor, share: Tensor) -> Tensor:
     """A row's content in a style mixed from `share` (K, n, 1) of its own and the rest of another row's."""
-    middle, variance = (share * own + (1 - share) * reorder_rows(own, order) for own in compute_style(x))
+    middle, variance = (share * own + (1 - share) * take_rows(own, order) for own in compute_style(x))
     return compute_content(x) * (variance + EPSILON).sqrt() + middle
 
 
 def randomise_content(x: Tensor, order: Tensor) -> Tensor:
     """Another row's content, without gradient, in the row's own style."""
     middle, variance = compute_style(x)
-    return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
+    return take_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
 
 class Algorithm(BaseAlgorithm):

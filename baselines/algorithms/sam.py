@@ -6,8 +6,6 @@ The step is the trainer's own (`training/optimiser_step.py`), so any algorithm m
 this one is empirical risk minimisation with it. Norms are per replica. Weight decay is outside the perturbed loss.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from .erm import Algorithm as Algorithm

@@ -6,8 +6,6 @@ Wang et al., ICCV 2019, section 3, with A = -4. The released code clips the one-
 A = -9.2, and clips p at 1e-7, where cross-entropy loses its gradient; here A is the paper's and nothing is clipped.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

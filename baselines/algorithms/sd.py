@@ -5,8 +5,6 @@
 The mean over classes is DomainBed's, which the default weight assumes; the paper's experiments weight the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -11,8 +11,6 @@ which therefore never trains it: with `train_projection` false it is not trained
 The averaging of weights that the paper adds is the algorithm `swa`.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

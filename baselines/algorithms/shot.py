@@ -16,8 +16,6 @@ The predicted rows are those that were learned from, and the adapted network pre
 training environments. Known trap: published settings were chosen with target labels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -11,8 +11,6 @@ Without the two further terms of the variant SOP+ (consistency of augmentations,
 network's p.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

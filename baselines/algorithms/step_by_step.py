@@ -16,8 +16,6 @@ Not compared with released code: the released code trains a Transformer on text;
 windows in the same three ways.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

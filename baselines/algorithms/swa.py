@@ -7,8 +7,6 @@ arXiv:2102.08604) found better under domain shift; their choice of the averaged 
 here. Known trap: without recomputed statistics the average predicts with those of the last weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -15,8 +15,6 @@ goes back from the start through earlier segments as long as their losses are be
 segments of training several times where the start is among the first `tolerance`. Start, level and end are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ predicted, as in their code. Known traps avoided: the released code is meant to 
 which need not be that class.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

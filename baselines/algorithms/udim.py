@@ -19,8 +19,6 @@ Not compared with released code: this implementation differs from the released c
 so that steps differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ class's mean along the direction of greatest variance, so that nothing is random
 Not compared with released code: the authors' code was not available, and its k-means starts at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -6,8 +6,6 @@ The variance is the population's, over the environments of a batch. Released cod
 ColoredMNIST code penalises (R_1 - R_2)^2, which is 4 times the variance: its weight times 4 is `penalty` here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

@@ -15,8 +15,6 @@ estimate from the given training rows: correlations between centres are not remo
 out, and clouds are assumed to be in general position.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

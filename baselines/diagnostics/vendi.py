@@ -8,8 +8,6 @@ use those of a proxy model, projected at random to fewer dimensions; here they a
 Rows whose gradient is 0 have no direction and are left out.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -6,8 +6,6 @@ and, with sinusoidal positions, a token attends to its own position (as with the
 Kolter, ICML 2023, arXiv:2305.09828): a small budget then suffices to find an alignment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Two-dimensional convolution and pooling per replica."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

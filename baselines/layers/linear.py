@@ -1,7 +1,5 @@
 """An affine map per replica."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Normalisation per replica: of a layer, of a batch."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 

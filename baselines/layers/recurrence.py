@@ -10,8 +10,6 @@ steps at once, and each weight's gradient is one product at the end. A gradient 
 (create_graph=True) goes through the same recurrence written step by step, so that second derivatives are right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

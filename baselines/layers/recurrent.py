@@ -5,8 +5,6 @@ To be read backwards a row is reversed within its own length, so that all replic
 and padding always comes last, where it changes nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple

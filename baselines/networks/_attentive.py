@@ -1,7 +1,5 @@
 """A recurrent encoder-decoder with attention, for any recurrent layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

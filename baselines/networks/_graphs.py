@@ -1,7 +1,5 @@
 """What graph networks share: a batch of graphs as node vectors and dense adjacency matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ its memory (Delétang et al., ICLR 2023, arXiv:2207.02098). The hidden state is 
 ReLU there.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch

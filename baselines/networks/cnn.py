@@ -4,8 +4,6 @@ LeCun, Bottou, Bengio and Haffner, Proc. IEEE 1998 (LeNet-5), with ReLU and maxi
 initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

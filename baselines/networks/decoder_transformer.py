@@ -5,8 +5,6 @@ BOS, which the target begins with, is the separator. Sources are right-aligned, 
 padding before them is masked and not counted, and a row does not depend on it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

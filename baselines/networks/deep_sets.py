@@ -4,8 +4,6 @@ Zaheer et al., "Deep sets", NeurIPS 2017 (arXiv:1703.06114), theorem 2: rho(sum 
 order of the elements changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

@@ -9,8 +9,6 @@ no embedding), the last map to the logits is of each token alone, and padding st
 on the other rows of its batch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, cast

@@ -4,8 +4,6 @@ Elman, Cognitive Science 1990; attention as Luong et al., EMNLP 2015 (arXiv:1508
 (arXiv:1711.00350) have it beside the gated ones, as "SRN".
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..layers.recurrent import Elman

@@ -4,8 +4,6 @@ Cho et al., EMNLP 2014 (arXiv:1406.1078); attention as Luong et al., EMNLP 2015 
 ICML 2018 (arXiv:1711.00350) found a GRU with attention the best on some splits of SCAN.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..layers.recurrent import GRU

@@ -3,8 +3,6 @@
 Cox, "The regression analysis of binary sequences", JRSS B 1958; its weights are 0 at first, as the loss is convex.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

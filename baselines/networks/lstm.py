@@ -4,8 +4,6 @@ Sutskever et al., NeurIPS 2014 (arXiv:1409.3215); Luong et al., EMNLP 2015 (arXi
 2018 (arXiv:1711.00350) tried such networks of 25 to 400 units in 1 or 2 layers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..layers.recurrent import LSTM

@@ -4,8 +4,6 @@ Graves, "Supervised sequence labelling with recurrent neural networks", 2012. Re
 languages such as parity to any length where Transformers do not (Delétang et al., ICLR 2023, arXiv:2207.02098).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

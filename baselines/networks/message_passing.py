@@ -5,8 +5,6 @@ by the kind of edge and a gated update as Li et al., ICLR 2016 (arXiv:1511.05493
 round again, as Battaglia et al., "Relational inductive biases", 2018 (arXiv:1806.01261), figure 6c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 Rumelhart, Hinton and Williams, Nature 1986; initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

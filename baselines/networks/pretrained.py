@@ -9,8 +9,6 @@ is LP-FT, and `freeze = "body"` its linear probe (Kumar et al., ICLR 2022, arXiv
 Clark et al., ICLR 2020 (arXiv:2003.10555); LoRA: `layers/lora.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path

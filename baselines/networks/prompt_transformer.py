@@ -7,8 +7,6 @@ change the output, and there may be more of them than in training. A y may be a 
 al., "General-Purpose In-Context Learning by Meta-Learning Transformers", arXiv:2212.04458).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

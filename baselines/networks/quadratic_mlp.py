@@ -4,8 +4,6 @@ Doshi, Das, He and Gromov, "To grok or not to grok", ICLR 2024 (arXiv:2310.13061
 concatenated, to N = 500 squared units to the classes; every weight drawn from N(0, (0.5 / (2 N)^(1/3))^2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any

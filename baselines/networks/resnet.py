@@ -5,8 +5,6 @@ initial filters that pass their inputs on, as Jordan, "94% on CIFAR-10 in 3.29 s
 (arXiv:2404.00498), without that paper's whitening and augmentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

@@ -5,8 +5,6 @@ sigma(r(x, b) - r(x, a)), and cross-entropy the usual loss of reward models (Bra
 al. 2024, arXiv:2401.06080). Swapping the replies swaps the outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -5,8 +5,6 @@ that its information about the input is in a state of fixed size. This makes it 
 Science 1990) or, if the state counts, a counter machine (LSTM).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -15,8 +15,6 @@ four seeds come to OOD 33 % [0, 94] with it and 38 % [0, 85] without: a differen
 rows and seeds (95 % t intervals).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Vaswani et al., NeurIPS 2017 (arXiv:1706.03762), with normalisation before each 
 keys (layers/attention.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

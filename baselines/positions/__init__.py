@@ -9,8 +9,6 @@ Settings that an encoding may read: `width`, `heads` and `position_range` (the n
 has, where that is limited).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -40,7 +40,8 @@ def find_history_conflicts(records: Sequence[Record], key: str, address: str = "
         problems.append(f"{what} (their hashes are in {path})")
     if address and address_path.is_file() and (known := address_path.read_text("ascii", "replace").strip()) != key:
         problems.append(
-            f"{address} has the key {key}, but had the key {known} when this user first read it (stored in {address_path})"
+            f"{address} has the key {key}, but had the key {known} when this user first read it (stored in "
+            f"{address_path})"
         )
     return problems
 

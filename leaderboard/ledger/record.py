@@ -27,8 +27,6 @@ KINDS = (
     "withdrawn",
     "removed",
     "window_opened",
-    "window_closed",
-    "seed_committed",
     "seed_revealed",
     "referenced",
 )

@@ -21,7 +21,7 @@ from ...core.errors import BadData, get_first_line
 from ...core.limits import MEMBERS
 from ...core.progress import log_message
 from ..files.bounded_stream import BoundedStream, refuse_bomb
-from ..files.hidden import DESKTOP_FILES, describe_hidden, is_hidden
+from ..files.patterns import DESKTOP_FILES, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
     from typing import Self

@@ -21,8 +21,7 @@ from ...core.progress import log_message, mute_messages
 from ...splits.catalogue import list_own_manifests
 from ...splits.manifest import FilePin, Manifest, TreePin
 from ..cache.store import map_table, move_into_cache, stage_source
-from ..files.hidden import is_hidden
-from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern
+from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
 from ..mirrors.hub import list_client_errors
 from ..readers._table_files import open_parquet

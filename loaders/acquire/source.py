@@ -108,45 +108,36 @@ class Source:
         fields = (Field(pin.name, pin.type, pin.role) for pin in self.definition.fields)  # type: ignore[arg-type]
         return Schema(tuple(fields))
 
+    def _list_origins(self) -> list[Distribution]:
+        """The distributions, and instead of derived ones those of the source that they are derived from."""
+        origins = []
+        for distribution in self.definition.distributions:
+            base = find_base_source(distribution).definition.distributions if distribution.of else [distribution]
+            origins += base
+        return origins
+
     @property
     def needs_network(self) -> bool:
         """Whether no distribution is a generator, or derived from one (a local mirror may still serve)."""
-        return not any(
-            distribution.generator or (distribution.derivation and not find_base_source(distribution).needs_network)
-            for distribution in self.definition.distributions
-        )
+        return not any(origin.generator for origin in self._list_origins())
 
     @property
     def extra(self) -> str:
         """The extra that every generator of the source requires; empty if one requires none."""
-        return self._find_common_extra(only_missing=False)
+        required = [find_requirement(origin.generator)[1] for origin in self._list_origins() if origin.generator]
+        return required[0] if required and all(required) else ""
 
     @property
     def lacks(self) -> str:
-        """`extra` if its package is not installed, else empty."""
-        return self._find_common_extra(only_missing=True)
-
-    def _find_common_extra(self, only_missing: bool) -> str:
-        extras = []
-        for distribution in self.definition.distributions:
-            if distribution.derivation:
-                extras.append(find_base_source(distribution)._find_common_extra(only_missing))
-            elif distribution.generator:
-                package, extra = find_requirement(distribution.generator)
-                is_needed = package and not (only_missing and find_spec(package))
-                extras.append(extra if is_needed else "")
-        return extras[0] if extras and all(extras) else ""
+        """`extra` if its packages are not installed, else empty."""
+        packages = [find_requirement(origin.generator)[0] for origin in self._list_origins() if origin.generator]
+        return "" if any(not package or find_spec(package) for package in packages) else self.extra
 
     @property
     def downloads(self) -> bool:
         """Whether a distribution's files can be downloaded; otherwise the user has to provide them (`--data`)."""
-        return any(
-            find_base_source(distribution).downloads
-            if distribution.derivation
-            else all(pin.mirrors for pin in [*distribution.files, *distribution.trees])
-            for distribution in self.definition.distributions
-            if not distribution.generator
-        )
+        files = [[*origin.files, *origin.trees] for origin in self._list_origins() if not origin.generator]
+        return any(all(pin.mirrors for pin in pins) for pins in files)
 
     @property
     def cached_at(self) -> Path:

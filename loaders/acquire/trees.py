@@ -16,7 +16,7 @@ from ...core.files import compute_file_sha256, get_cache_root, hold_lock, transl
 from ...splits.manifest import TreePin
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
-from ..files.hidden import is_hidden
+from ..files.patterns import is_hidden
 from ..mirrors import folder
 from .archive_files import ArchiveFiles, is_archive, open_archive
 from .fetch import OWN_COPY

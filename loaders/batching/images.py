@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import get_first_line
 from ..decoders import DEFAULT, Decoder, load_decoder
-from ..decoders._upright import import_pillow, open_rgb
+from ..decoders.pillow import import_pillow, open_rgb
 from .encoded import BadImage, EncodedFiles
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ Given = Sequence[bytes] | NDArray[Any]
 
 
 def open_image(given: Given, index: int) -> Image:
-    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/_upright.py`).
+    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/pillow.py`).
 
     Raises `BadImage` if it cannot be decoded, and `MissingExtra` without Pillow."""
     library = import_pillow()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decoders._upright import import_pillow
+from ..decoders.pillow import import_pillow
 from ._draws import Draws
 from ._filters import apply_gaussian_blur
 from ._pixels import restore_channels, to_bytes, to_three_channels, with_constants

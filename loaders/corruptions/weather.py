@@ -12,7 +12,7 @@ from scipy import ndimage
 from ...core.errors import BadData
 from ...splits.manifest import FilePin
 from ..acquire.fetch import fetch_file
-from ..decoders._upright import import_pillow
+from ..decoders.pillow import import_pillow
 from ._draws import Draws
 from ._filters import apply_filter, apply_gaussian_blur, apply_motion_blur, zoom_in
 from ._pixels import restore_channels, to_bytes, to_luminance, to_three_channels, with_constants

@@ -7,6 +7,8 @@ or folder whose name is exactly the text of the pattern is matched literally, wh
 Where files are selected in a folder, an archive or a data set (`ignore`, `accept`, `members`, `each`), a pattern
 without `/` matches names at any depth, and one that matches a folder selects all files in it.
 
+Hidden files are not data: those that systems and tools add to folders, and all names that begin with a dot.
+
 In patterns with named parts, `{domain}/{category}/{file}`, a part matches as little of one name as possible. A last
 part called `file` matches the rest, including folders. `{name:REGEX}` restricts a part.
 """
@@ -21,7 +23,18 @@ from pathlib import Path
 
 from ...core.errors import BadDefinition, Unavailable
 from ...core.progress import log_message
-from .hidden import describe_hidden, is_hidden
+
+DESKTOP_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""Files that operating systems add to folders they display. `FolderFiles` does not list them."""
+
+_SYSTEMS = {
+    *map(str.lower, DESKTOP_FILES),
+    "ehthumbs.db",
+    "__macosx",
+    "@eadir",
+    "$recycle.bin",
+    "system volume information",
+}
 
 REST = "file"
 _MOST_NUMBERS = 100_000
@@ -225,3 +238,16 @@ def _walk_files(folder: Path, depth: int | None) -> Iterator[str]:
         elif depth != 1 and entry.is_dir(follow_symlinks=depth is not None):
             below = _walk_files(folder / entry.name, depth and depth - 1)
             yield from (f"{entry.name}/{path}" for path in below)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file, by its path in a folder or archive, is hidden or in a hidden folder: `.ipynb_checkpoints`,
+    `._000.png`, `__MACOSX`, `Thumbs.db`."""
+    return any(step.startswith(".") or step.lower() in _SYSTEMS for step in path.split("/"))
+
+
+def describe_hidden(where: str, paths: Sequence[str]) -> str:
+    """Return a line with the number of ignored hidden files, and an example."""
+    first = min(paths)
+    count = f"1 hidden file is ignored: {first}" if len(paths) == 1 else None
+    return f"{where}: {count or f'{len(paths):,} hidden files are ignored, such as {first}'}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 
@@ -113,12 +112,6 @@ def test_a_refused_build_writes_nothing_and_the_corrected_one_goes_on(command, h
     shops(home, 121)
     built(command, draft(home))
     assert sorted(files(home)) == FILES
-
-
-def test_a_refused_build_makes_no_folder_for_what_it_does_not_write(command, home):
-    out = home / "new" / "splits" / "manifests"
-    one_line_error(command("splits", "build", draft(home, most=90), "--out", out))
-    assert not (home / "new").exists()
 
 
 class Killed(BaseException):
@@ -233,13 +226,3 @@ def test_another_table_benchmark_replaces_the_file_of_the_one_before(command, ho
     built(command, draft(home))
     assert "replacing " in built(command, draft(home, benchmark='benchmark = { metrics = ["macro_f1"] }'))
     assert [metric.name for metric in find_benchmark("shops/long").metrics] == ["macro_f1"]
-
-
-def test_a_family_keeps_what_holds_and_nothing_of_what_does_not(command, home):
-    path = draft(home, split="over_{words}", most='"{words}"', benchmark="benchmark = {}\n[[vary]]\nwords = [10, 90]")
-    path.write_text(path.read_text().replace('""', '"'))
-    done = command("splits", "build", path, "--json")
-    assert done.returncode == 1
-    assert [item["split"] for item in json.loads(done.stdout)] == ["shops/over_10@1"]
-    assert "shops/over_90@1 does not have" in done.stderr
-    assert not any("over_90" in name or "over-90" in name for name in files(home))

@@ -256,32 +256,6 @@ def test_a_data_set_of_hugging_face_has_every_type(part):
         ]
 
 
-class Reader:
-    """A model that wants each column as the documentation says, and answers with truth values."""
-
-    def fit(self, train, val, budget):
-        rows = train.numpy()
-        assert rows["answer"].dtype == np.int64
-        self.look(rows)
-
-    def predict(self, batch):
-        self.look(batch)
-        return batch["key"] % 3 == 0
-
-    def look(self, rows):
-        for name in INPUTS:
-            assert list(map(plain, rows[name])) == list(map(plain, expected(name, rows["key"])))
-
-
-def plain(value: Any) -> Any:
-    return np.asarray(value).tolist() if not isinstance(value, str | bytes) else value
-
-
-def test_a_model_of_ones_own_meets_every_type(home, tmp_path):
-    run = fs.evaluate(Reader, on="all/near", budget="quick", seeds=1, out=tmp_path / "run")
-    assert fs.score(run).ood.value == 1.0
-
-
 def test_an_estimator_and_a_baseline_learn_from_every_number(home, tmp_path):
     from sklearn.tree import DecisionTreeClassifier
 

@@ -157,8 +157,3 @@ def test_a_model_has_the_time_that_its_own_pacing_asks_for(
 
 def test_the_digest_of_its_code_that_a_model_brings_is_on_the_card(ask: Ask) -> None:
     assert ask(Endpoint()).card.model.code == "e" * 64
-
-
-def test_sizes_of_batches_are_held_to_whole_numbers(ask: Ask) -> None:
-    with pytest.raises(fs.FarshiftError, match="batch_size must be a whole number"):
-        ask(Guesses(), batch_size=0.5)
