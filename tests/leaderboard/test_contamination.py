@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
-from farshift.benchmarks.canary import make_canary, make_guid
+from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks, make_canary, make_guid
 from farshift.core.errors import BadData
 from farshift.leaderboard.contamination import probing as corpus_module
 from farshift.leaderboard.contamination.probing import (
