@@ -1,7 +1,5 @@
 """Shared code of test-time adaptation: empirical risk in training, then learning from the test inputs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,13 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...core.errors import ModelError
+from ..layers.norm import BatchNorm, LayerNorm
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
-from ._plain import Plain
+from . import Build, Data, EmpiricalRisk
 from ._weights import RunningMean
 
 
-class TestTimeAdaptation(Plain):
+class TestTimeAdaptation(EmpiricalRisk):
     """Predicts as the network does until training has ended, so that validation changes nothing; adapts afterwards.
 
     Subclasses define the preparation at the end of training, the prediction and update on a batch, and the reset."""
@@ -35,8 +34,7 @@ class TestTimeAdaptation(Plain):
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         if bool(self.ready.all()):
             return self.adapted(network, *inputs)
-        logits: Tensor = network(*inputs)
-        return logits
+        return network(*inputs)
 
     def prepare(self, network: Any, data: Data) -> None:
         """Called once, when training has ended."""
@@ -95,6 +93,44 @@ class OnlineMomentum(nn.Module):
             moved = self.momentum * v + g
             v.copy_(moved if which is None else torch.where(broadcast_values(which, v), moved, v))
             p -= broadcast_values(rates if which is None else rates * which, p) * v
+
+
+class OnlineAdaptation(TestTimeAdaptation):
+    """Steps on some of the network's parameters while predicting, from those of training on. Here they are the scales
+    and shifts of the normalisation layers."""
+
+    optimiser: OnlineAdam | OnlineMomentum
+    start: RunningMean
+
+    def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
+        return list_affine_parameters(network)
+
+    def assemble(self, build: Build) -> Any:
+        network = build("weights")
+        parameters, like = self.adapted_parameters(network), self.hyperparameters["lr"]
+        if not parameters:
+            raise ModelError(
+                f"{self.about.algorithm} adapts normalisation layers, and this network has none: use resnet"
+            )
+        self.start, self.optimiser = RunningMean(parameters).to(like), self.make_optimiser(parameters).to(like)
+        return network
+
+    @abstractmethod
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam | OnlineMomentum:
+        """Of the steps while predicting."""
+
+    def prepare(self, network: Any, data: Data) -> None:
+        self.start.take(self.adapted_parameters(network))
+
+    def reset(self, network: Any) -> None:
+        self.start.put(self.adapted_parameters(network))
+        self.optimiser.reset()
+
+
+def list_affine_parameters(network: nn.Module) -> list[Tensor]:
+    """The scales and shifts of a network's normalisation layers."""
+    norms = [module for module in network.modules() if isinstance(module, (BatchNorm, LayerNorm))]
+    return [parameter for norm in norms for parameter in norm.parameters(recurse=False)]
 
 
 def entropy(logits: Tensor) -> Tensor:

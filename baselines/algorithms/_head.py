@@ -6,10 +6,9 @@ C = diag(p) - p p^T, of probabilities p and the one-hot label y; under the squar
 nothing is differentiated twice: autograd goes once through these formulas, into the features too.
 """
 
-from __future__ import annotations
-
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +16,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.linear import Linear
-from ..training.losses import group_by_environment, is_numeric_target
-from ..training.sampler import Batch
+from ..training.losses import average_over_batch, compute_task_loss, group_by_environment, is_numeric_target
+from . import Batch, Build, StepState
+from ._penalised import AnnealedPenalty
 
 
 def read_head_shape(network: Any) -> tuple[int, int, int]:
@@ -49,53 +49,31 @@ def compute_output_gradients(outputs: Tensor, batch: Batch) -> Tensor:
     )
 
 
-class Curvature(Protocol):
-    """The second derivative C of each row's loss by its outputs."""
+@dataclass(frozen=True)
+class Curvature:
+    """The second derivative C of each row's loss by its outputs. p: (.., n, outputs), the probabilities of classes; of
+    numbers only the shape counts."""
+
+    p: Tensor
+    numeric: bool
 
     def times(self, moved: Tensor) -> Tensor:
         """C v of some changes v of outputs, (.., n, some, outputs) each."""
-        ...
-
-    @property
-    def diagonal(self) -> Tensor:
-        """(.., n, outputs)."""
-        ...
-
-
-@dataclass(frozen=True)
-class SoftmaxCurvature:
-    """Of the cross-entropy: diag(p) - p p^T, of probabilities p (.., n, classes)."""
-
-    probabilities: Tensor
-
-    def times(self, moved: Tensor) -> Tensor:
-        p = self.probabilities.unsqueeze(-2)
+        if self.numeric:
+            return 2 * moved
+        p = self.p.unsqueeze(-2)
         return p * (moved - (p * moved).sum(-1, keepdim=True))
 
     @property
     def diagonal(self) -> Tensor:
-        return self.probabilities * (1 - self.probabilities)
-
-
-@dataclass(frozen=True)
-class SquaredErrorCurvature:
-    """Of the squared error: 2, whatever the number. outputs: (.., n, 1)."""
-
-    outputs: Tensor
-
-    def times(self, moved: Tensor) -> Tensor:
-        return 2 * moved
-
-    @property
-    def diagonal(self) -> Tensor:
-        return torch.full_like(self.outputs, 2.0)
+        """(.., n, outputs)."""
+        return torch.full_like(self.p, 2.0) if self.numeric else self.p * (1 - self.p)
 
 
 def compute_environment_curvature(outputs: Tensor, batch: Batch) -> Curvature:
     """Of rows (K, E, n / E)."""
-    if is_numeric_target(batch.target, outputs):
-        return SquaredErrorCurvature(group_by_environment(outputs, batch))
-    return SoftmaxCurvature(group_by_environment(outputs.softmax(-1), batch))
+    numeric = is_numeric_target(batch.target, outputs)
+    return Curvature(group_by_environment(outputs if numeric else outputs.softmax(-1), batch), numeric)
 
 
 def compute_mean_products(left: Tensor, right: Tensor) -> Tensor:
@@ -110,3 +88,41 @@ def compute_hessian_products(curvature: Curvature, features: Tensor, directions:
     moved = moved.view(*moved.shape[:-1], *directions.shape[-3:-1])
     products = compute_mean_products(curvature.times(moved).flatten(-2), features)
     return products.view(*products.shape[:-2], *directions.shape[-3:])
+
+
+class HessianAligned(AnnealedPenalty):
+    """Alignment of environments' gradients and curvatures by the linear head.
+
+        R + weight / E x sum_e [ hessian |c_e - c|^2 + gradient |g_e - g|^2 ]
+
+    g_e is the gradient of R_e by the head and c_e a vector that summarises its Hessian; g and c, of the mean risk R,
+    are constants. Hemati, Zhang, Estiri and Chen, ICCV 2023 (arXiv:2308.11778). Settings: `hessian` and `gradient`, the
+    weights of the two terms, beside those of an annealed penalty."""
+
+    def assemble(self, build: Build) -> Any:
+        network = super().assemble(build)
+        read_head_shape(network)  # raises before any training
+        return network
+
+    @abstractmethod
+    def curvatures(
+        self, features: Tensor, curvature: Curvature, gradients: Tensor, clock: StepState
+    ) -> tuple[Tensor, Tensor]:
+        """Of each environment, (K, E, outputs, width), and of the mean risk, (K, outputs, width).
+
+        features: (K, E, n, width). curvature: of rows (K, E, n). gradients: (K, E, outputs, width)."""
+
+    def terms(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
+        features, outputs = compute_features_and_outputs(network, batch)
+        z, curvature = group_by_environment(features, batch), compute_environment_curvature(outputs, batch)
+        gradients = compute_mean_products(compute_output_gradients(outputs, batch), z)
+        each, common = self.curvatures(z, curvature, gradients, clock)
+        penalty = self.hyperparameters["hessian"] * _compute_distance(each, common)
+        # Environments have equal shares, so the mean risk's gradient is the mean of theirs.
+        penalty = penalty + self.hyperparameters["gradient"] * _compute_distance(gradients, gradients.mean(1))
+        return average_over_batch(compute_task_loss(outputs, batch.target), batch), penalty
+
+
+def _compute_distance(each: Tensor, common: Tensor) -> Tensor:
+    """The mean over environments of the squared distance of (K, E, ..) from a constant (K, ..): (K,)."""
+    return (each - common.detach()[:, None]).flatten(2).square().sum(-1).mean(1)

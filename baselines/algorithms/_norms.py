@@ -1,7 +1,5 @@
 """Batch normalisation by other statistics than the running ones of training."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.norm import BatchNorm
-from ..training.sampler import Data
+from . import Data
 
 
 @contextmanager

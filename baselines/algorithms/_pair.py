@@ -1,12 +1,10 @@
 """Two networks of one recipe that are trained side by side, with different initial weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn
 
-from ..training.algorithm import Build
+from . import Build
 
 
 class Pair(nn.Module):
@@ -22,20 +20,16 @@ class Pair(nn.Module):
 
     @property
     def head(self) -> nn.Module:
-        head: nn.Module = self.first.head
-        return head
+        return self.first.head
 
     def embed(self, *inputs: Tensor) -> Tensor:
-        embedding: Tensor = self.first.embed(*inputs)
-        return embedding
+        return self.first.embed(*inputs)
 
     def encode(self, x: Tensor) -> Tensor:
-        features: Tensor = self.first.encode(x)
-        return features
+        return self.first.encode(x)
 
     def forward(self, *inputs: Tensor) -> Tensor:
-        logits: Tensor = self.first(*inputs)
-        return logits
+        return self.first(*inputs)
 
 
 def build_pair(build: Build) -> Pair:
@@ -45,5 +39,4 @@ def build_pair(build: Build) -> Pair:
 
 def compute_joint_logits(network: Pair, *inputs: Tensor) -> Tensor:
     """The mean of both networks' logits, (K, n, classes)."""
-    mean_logits: Tensor = (network.first(*inputs) + network.second(*inputs)) / 2
-    return mean_logits
+    return (network.first(*inputs) + network.second(*inputs)) / 2

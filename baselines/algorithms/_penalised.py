@@ -1,7 +1,5 @@
 """Objectives of the form risk + weight x penalty over batches that hold equal shares of every environment."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any
 
@@ -9,12 +7,10 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, OptimiserSteps, StepState
 
 
-class PenalisedRisk(Base):
+class PenalisedRisk(BaseAlgorithm):
     """Risk + `penalty` x penalty."""
 
     by_environment = True
@@ -25,8 +21,7 @@ class PenalisedRisk(Base):
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         risk, penalty = self.terms(network, batch, clock)
-        total: Tensor = risk + self.hyperparameters["penalty"] * penalty
-        return total
+        return risk + self.hyperparameters["penalty"] * penalty
 
 
 def check_spread(name: str, least: int) -> None:

@@ -1,7 +1,5 @@
 """A small perceptron beside the network: a discriminator, a context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -10,7 +8,7 @@ from torch import Tensor, nn
 
 from ..layers.linear import Linear
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import AlgorithmContext
+from . import AlgorithmContext
 
 
 class Perceptron(nn.Module):
@@ -23,8 +21,7 @@ class Perceptron(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for layer in self.layers[:-1]:
             x = torch.relu(layer(x))
-        out: Tensor = self.layers[-1](x)
-        return out
+        return self.layers[-1](x)
 
 
 def make_discriminator(

@@ -1,6 +1,4 @@
-"""Shared code of algorithms that train by empirical risk and differ in what they do around it."""
-
-from __future__ import annotations
+"""What algorithms that train by empirical risk do around it: stages, and features and risks in evaluation."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -11,25 +9,27 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from ..training.algorithm import Algorithm, StepState
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Data
 
 
-class Plain(Algorithm):
-    """Empirical risk: the mean loss."""
-
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        return average_over_batch(compute_task_loss(network(*batch.inputs), batch.target), batch)
-
-
-def compute_step_share(steps: int, percent: int, what: str) -> int:
-    """A share of the steps, with at least one step on either side; `ModelError` if there are not two."""
+def split_steps(steps: int, percent: int, what: str) -> tuple[int, int]:
+    """The steps of a first stage, a share of all, and of a second, at least one each; `ModelError` if there are not
+    two."""
     if steps < 2:
         raise ModelError(f"{what} trains in two parts and has {steps} step: give 2 or more")
-    return min(steps - 1, max(1, round(steps * percent / 100)))
+    first = min(steps - 1, max(1, round(steps * percent / 100)))
+    return first, steps - first
+
+
+class TwoStages(BaseAlgorithm):
+    """Training in two stages, the first of a share of the steps."""
+
+    first_stage = "first_percent"
+    """The setting with this share, in percent."""
+
+    def stages(self, steps: int) -> tuple[int, ...]:
+        return split_steps(steps, self.hyperparameters[self.first_stage], self.about.algorithm)
 
 
 @contextmanager
@@ -44,21 +44,30 @@ def use_evaluation_mode(network: nn.Module, rng: Rng | None) -> Iterator[None]:
         network.train(before)
 
 
-@torch.no_grad()
-def compute_shared_features(
-    network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None, rows: int = 512
-) -> Tensor:
-    """Features in evaluation of inputs (N, ..) that all replicas share, which may be streamed: (K, N, width)."""
-    pieces = []
+def iterate_shared_rows(inputs: Sequence[Tensor], replicas: int, rows: int = 512) -> Iterator[tuple[Tensor, ...]]:
+    """Inputs (N, ..) that all replicas share, which may be streamed, some rows after the other: (K, n, ..) each."""
     for start in range(0, len(inputs[0]), rows):
         some = (x[start : start + rows] for x in inputs)
-        pieces.append(compute_own_features(network, [x.expand(replicas, *x.shape) for x in some], rng, rows))
-    return torch.cat(pieces, dim=1)
+        yield tuple(x.expand(replicas, *x.shape) for x in some)
 
 
 @torch.no_grad()
-def compute_own_features(network: Any, inputs: Sequence[Tensor], rng: Rng | None, rows: int = 512) -> Tensor:
-    """Features in evaluation of each replica's own inputs (K, N, ..): (K, N, width)."""
+def compute_shared_features(network: Any, inputs: Sequence[Tensor], replicas: int, rng: Rng | None) -> Tensor:
+    """Features in evaluation of inputs (N, ..) that all replicas share: (K, N, width)."""
     with use_evaluation_mode(network, rng):
-        pieces = zip(*(torch.split(x, rows, dim=1) for x in inputs), strict=True)
+        pieces = iterate_shared_rows(inputs, replicas)
         return torch.cat([network.encode(network.embed(*piece)) for piece in pieces], dim=1)
+
+
+@torch.no_grad()
+def compute_shared_logits(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
+    """Logits of each replica in evaluation for rows that all replicas share, (K, N, outputs)."""
+    with use_evaluation_mode(network, rng):
+        return torch.cat([network(*piece) for piece in iterate_shared_rows(data.inputs, replicas)], dim=1)
+
+
+def compute_validation_risk(network: Any, data: Data, replicas: int, rng: Rng | None) -> Tensor:
+    """The mean loss (`compute_task_loss`) of each replica on held-out rows, (K,)."""
+    logits = compute_shared_logits(network, data, replicas, rng)
+    target = data.target.expand(replicas, *data.target.shape[1:])
+    return average_over_batch(compute_task_loss(logits, target), Batch((), target, target))

@@ -1,6 +1,6 @@
-"""Training rows that an algorithm draws by itself."""
+"""Training rows: drawn by an algorithm, selected by their losses, remembered, and how frequent their classes are.
 
-from __future__ import annotations
+A memory of each training row is a table (K, N, ..) that is a saved buffer."""
 
 from abc import abstractmethod
 from typing import Any
@@ -10,9 +10,7 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Batches, OptimiserSteps, StepState
-from ..training.sampler import Batch
-from ._plain import Plain
+from . import AlgorithmContext, Batch, Batches, EmpiricalRisk, OptimiserSteps, StepState
 
 
 def sample_by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | None = None) -> Tensor:
@@ -25,7 +23,7 @@ def sample_by_weight(weight: Tensor, keys: Tensor, count: int, share: Tensor | N
     return indices.clamp_(max=weight.shape[1] - 1)
 
 
-class ChosenRows(Plain):
+class ChosenRows(EmpiricalRisk):
     """Empirical risk on rows that the algorithm chooses along training."""
 
     additive = False  # a chunk of a batch would be replaced by rows of its own
@@ -40,9 +38,53 @@ class ChosenRows(Plain):
         """The rows to be trained on in place of those drawn."""
 
     def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
-        return super().update(
-            network,
-            lambda: ((self.choose_rows(batch, clock), share) for batch, share in batches()),
-            clock,
-            optimiser_steps,
-        )
+        chosen = lambda: ((self.choose_rows(batch, clock), share) for batch, share in batches())  # noqa: E731
+        return super().update(network, chosen, clock, optimiser_steps)
+
+
+def read_entries(table: Tensor, rows: Tensor) -> Tensor:
+    """The entries (K, n, ..) of the rows (K, n)."""
+    return table.gather(1, _compute_indices(table, rows))
+
+
+def write_entries(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Put values (K, n, ..) at the rows (K, n); of a row that is there twice, one of its values stays."""
+    table.scatter_(1, _compute_indices(table, rows), values)
+
+
+def add_entries(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Add values (K, n, ..) at the rows (K, n), all those of a row that is there twice."""
+    table.scatter_add_(1, _compute_indices(table, rows), values)
+
+
+def _compute_indices(table: Tensor, rows: Tensor) -> Tensor:
+    return rows.view(*rows.shape, *[1] * (table.ndim - 2)).expand(*rows.shape, *table.shape[2:])
+
+
+def take_rows(values: Tensor, rows: Tensor) -> Tensor:
+    """As `read_entries`, whose gradient is scattered: here it is that of indexing."""
+    return values[torch.arange(len(values), device=values.device)[:, None], rows]
+
+
+def compute_selected_mean(errors: Tensor, share: Tensor, batch: Batch) -> Tensor:
+    """The mean of row errors (K, n), each row counted by its share (K, n) and by its weight in the batch: (K,), 0 where
+    nothing counts."""
+    weight = share.to(errors.dtype)
+    if batch.weight is not None:
+        weight = weight * batch.weight.to(errors.dtype)
+    total = weight.sum(1)
+    return (errors * weight).sum(1) / torch.where(total > 0, total, 1.0)
+
+
+def select_smallest(errors: Tensor, count: Tensor) -> Tensor:
+    """Whether a row is among the `count` (K,) of smallest error (K, n); of equal errors the first are smaller."""
+    rank = errors.argsort(dim=1, stable=True).argsort(dim=1)
+    return rank < count[:, None]
+
+
+def compute_log_frequencies(about: AlgorithmContext) -> Tensor:
+    """The logarithm of each class's share of the training rows' weight, (K, C) float64; minus infinity of a class
+    without rows."""
+    target, weight = (x.expand(about.replicas, -1) for x in (about.data.target, about.data.weight.double()))
+    counts = weight.new_zeros(about.replicas, about.outputs).scatter_add_(1, target, weight)
+    return (counts / counts.sum(1, keepdim=True)).log()

@@ -1,19 +1,17 @@
 """Stored copies of a network's weights: shared code of methods in weight space."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Build, StepState
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Build, Data, EmpiricalRisk, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain, compute_step_share
+from ._plain import split_steps
 
 
 class RunningMean(nn.Module):
@@ -67,14 +65,25 @@ class RunningMean(nn.Module):
             parameter.copy_(torch.where(broadcast_values(self.updates > 0, value), value, parameter))
 
 
-class WeightInterpolation(Plain):
+@contextmanager
+def preserve_values(parameters: Sequence[Tensor]) -> Iterator[None]:
+    """Parameters may be changed within the context, and have their values again after it."""
+    before = [parameter.detach().clone() for parameter in parameters]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for parameter, value in zip(parameters, before, strict=True):
+                parameter.copy_(value)
+
+
+class WeightInterpolation(EmpiricalRisk):
     """Empirical risk whose weights, when training ends, lie between early and last ones: early + share (last - early),
     each parameter with a share of its own."""
 
     def set_up(self) -> None:
-        self.early = compute_step_share(
-            self.about.steps, self.hyperparameters["early_percent"], "interpolation of early and last weights"
-        )
+        steps, percent = self.about.steps, self.hyperparameters["early_percent"]
+        self.early, _ = split_steps(steps, percent, self.about.algorithm)
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

@@ -6,18 +6,13 @@ Ma et al., ICML 2020, section 3.2; A as in the released code, which clips one-ho
 nothing is clipped here, probabilities at 1e-7.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,12 +28,10 @@ SEARCH: dict[str, Any] = {"alpha": ["choice", 0.1, 1.0, 10.0], "beta": ["choice"
 LOG_ZERO = math.log(1e-4)
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        surprises = -network(*batch.inputs).log_softmax(-1)
-        own = surprises.gather(-1, batch.target[..., None])[..., 0]
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        surprises = -logits.log_softmax(-1)
+        own = surprises.gather(-1, target[..., None])[..., 0]
         alpha, beta = (self.hyperparameters.on(name, own) for name in ("alpha", "beta"))
         # -A (1 - p) = A (e^(-surprise) - 1)
-        return average_over_batch(alpha * own / surprises.sum(-1) + beta * LOG_ZERO * torch.expm1(-own), batch)
+        return alpha * own / surprises.sum(-1) + beta * LOG_ZERO * torch.expm1(-own)

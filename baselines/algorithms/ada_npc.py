@@ -8,16 +8,13 @@ surer than e / (e + C - 1) and the larger betas never fire; its memory has the v
 here the training rows alone; its settings are chosen by test accuracy.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Build
-from ..training.sampler import Data
+from . import Build, Data
 from ._adaptive import TestTimeAdaptation
 from ._plain import compute_shared_features
 

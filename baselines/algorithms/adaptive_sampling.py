@@ -18,8 +18,6 @@ curves ignore that rows of one group may change the loss of another.
 Not compared with released code: only the abstract was read, and the curve, its fit and the objective are ours.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,9 +28,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import StepState
 from ..training.losses import compute_task_loss
-from ..training.sampler import Batch, Data, select_batch
+from ..training.sampler import select_batch
+from . import Batch, Data, StepState
 from ._rows import ChosenRows, sample_by_weight
 
 KIND = "domain"

@@ -8,18 +8,14 @@ Yang and Lin, ICCV 2019. The released code scales features under dropout so that
 is that of the head's inputs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._targets import encode_both_domains
+from . import BaseAlgorithm, Batch, StepState
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = (
@@ -40,12 +36,9 @@ def compute_norm_loss(features: Tensor, step: Tensor, radius: Tensor) -> Tensor:
     return torch.where(radius > 0, (norms.mean(1) - radius).square(), soft)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         sides = encode_both_domains(network, batch)
         risk = average_over_batch(cross_entropy(network.head(sides[0]), batch.target), batch)
         step, radius = self.hyperparameters["step"], self.hyperparameters["radius"]
-        total: Tensor = risk + self.hyperparameters["penalty"] * sum(
-            compute_norm_loss(side, step, radius) for side in sides
-        )
-        return total
+        return risk + self.hyperparameters["penalty"] * sum(compute_norm_loss(side, step, radius) for side in sides)

@@ -8,15 +8,12 @@ along those seen between environments, under which the error is least at worst (
 linear one it is the same objective, and has no such guarantee.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

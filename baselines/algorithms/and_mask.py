@@ -7,13 +7,11 @@ momentum a masked coordinate still moves. In the form of the linear unit tests (
 is not, and each environment's gradient by a weight matrix first has length 1, so that all environments count alike.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ._masked_gradient import MaskedGradient, average_masked_gradients
+from ._environments import MaskedGradient, average_masked_gradients
 
 KIND = "domain"
 CITATION = (

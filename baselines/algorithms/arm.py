@@ -9,17 +9,13 @@ classifier can use it. A trap of DomainBed's code that is avoided: it cuts a pre
 training size (8) whenever that divides it, and uses the whole batch as one support otherwise.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
 
 KIND = "domain"
@@ -43,28 +39,24 @@ class Contextual(nn.Module):
 
     @property
     def head(self) -> nn.Module:
-        head: nn.Module = self.network.head
-        return head
+        return self.network.head
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """The network's own first representation, (K, n, ..)."""
-        embedding: Tensor = self.network.embed(categories, numbers)
-        return embedding
+        return self.network.embed(categories, numbers)
 
     def encode(self, x: Tensor, supports: int = 1) -> Tensor:
         """Features (K, n, width) of rows (K, n, ..) that are `supports` equal shares, one after the other."""
         rows = self.context(x.flatten(2)).unflatten(1, (supports, -1))
         mean = rows.mean(2, keepdim=True).expand_as(rows).flatten(1, 2)
-        features: Tensor = self.network.encode(x + mean.view_as(x))
-        return features
+        return self.network.encode(x + mean.view_as(x))
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Logits (K, n, classes) of rows that are one support."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     adapts = True  # the support of a test row is its whole batch
 

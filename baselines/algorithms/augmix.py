@@ -8,19 +8,15 @@ and the mean is cut off at 1e-7, as in the released code. The setting `augment` 
 (`flip_crop`). Without the consistency loss AugMix is an augmentation like others: `augment = "augmix"`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..augmentations import augmix
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = (
@@ -49,7 +45,7 @@ def jensen_shannon_divergence(*logits: Tensor) -> Tensor:
     return torch.stack([(values.exp() * (values - middle)).sum(-1) for values in logs]).mean(0)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def set_up(self) -> None:

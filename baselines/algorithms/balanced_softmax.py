@@ -7,17 +7,13 @@ are used unchanged, which is right where all classes are equally frequent. A cla
 training.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._frequencies import compute_log_frequencies
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
+from ._rows import compute_log_frequencies
 
 KIND = "domain"
 CITATION = "Ren et al., Balanced meta-softmax for long-tailed visual recognition, NeurIPS 2020 (arXiv:2007.10740)"
@@ -27,13 +23,11 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
-    additive = True
+class Algorithm(EmpiricalRisk):
     prior: Tensor
 
     def set_up(self) -> None:
-        self.register_buffer("prior", compute_log_frequencies(self.about).expand(self.about.replicas, -1).contiguous())
+        self.register_buffer("prior", compute_log_frequencies(self.about))
 
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        logits = network(*batch.inputs)
-        return average_over_batch(cross_entropy(logits + self.prior[:, None].to(logits.dtype), batch.target), batch)
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        return cross_entropy(logits + self.prior[:, None].to(logits.dtype), target)

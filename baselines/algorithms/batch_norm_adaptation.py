@@ -11,15 +11,13 @@ like the running ones; a layer in training mode, as in Tent and what follows it,
 instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
 from ...core.errors import ModelError
 from ..layers.norm import BatchNorm
-from ..training.algorithm import Build
+from . import Build
 from ._adaptive import TestTimeAdaptation
 from ._norms import interpolate_moments
 

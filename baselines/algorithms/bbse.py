@@ -11,8 +11,6 @@ that the classes' frequencies shift and nothing else. T are the inputs of the sh
 ridge r is the released code's, whose estimate does not clip weights below 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -20,11 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
-from ._plain import compute_step_share
+from . import Batch, Data, StepState
+from ._plain import TwoStages
 
 KIND = "domain"
 CITATION = (
@@ -45,20 +41,15 @@ def estimate_class_ratios(predicted: Tensor, label: Tensor, shifted: Tensor, cla
     marginal = F.one_hot(shifted, classes).double().mean(1)
     ridge = torch.eye(classes, dtype=torch.float64, device=label.device) / min(len(label), shifted.shape[1])
     turned = confusion.transpose(1, 2)
-    class_ratios: Tensor = torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
-    return class_ratios
+    return torch.linalg.solve(turned @ confusion + ridge, turned @ marginal[..., None])[..., 0]
 
 
-class Algorithm(Base):
+class Algorithm(TwoStages):
     class_weight: Tensor
 
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         self.register_buffer("class_weight", torch.ones(self.about.replicas, self.about.outputs))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "bbse")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         assert data.unlabelled is not None

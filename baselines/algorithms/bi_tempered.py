@@ -11,18 +11,12 @@ concave, so Newton's method from the left does not overshoot, and one step is en
 derivative is the implicit one, dc / da_j = p_j^t2 / sum_i p_i^t2, so the gradient is exact however c was found.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch
-from ..training.sampler import Batch
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -34,23 +28,16 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"t1": 0.8, "t2": 1.2}
 """t1: in [0, 1], the smaller the tighter the loss is bounded. t2: at least 1, the larger the heavier the tail."""
 SEARCH: dict[str, Any] = {"t1": ["uniform", 0.2, 1.0], "t2": ["uniform", 1.0, 4.0]}
+LIMITS = {"t1": "at least 0 and at most 1", "t2": "at least 1"}
 
 ROUNDS = 7
 """Newton steps: enough for float64 with t2 up to 4, a thousand classes, and scores hundreds apart."""
 
 
-class Algorithm(Base):
-    additive = True
-
-    def set_up(self) -> None:
-        for t1, t2 in zip(self.hyperparameters.exact("t1"), self.hyperparameters.exact("t2"), strict=True):
-            if not 0 <= t1 <= 1 <= t2:
-                raise ModelError(f"settings t1 = {t1:g}, t2 = {t2:g} of bi_tempered: use 0 <= t1 <= 1 <= t2")
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        scores = network(*batch.inputs)
-        logs = tempered_log_softmax(scores, self.hyperparameters.on("t2", scores))
-        return average_over_batch(bregman_divergence(logs, batch.target, self.hyperparameters.on("t1", scores)), batch)
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        logs = tempered_log_softmax(logits, self.hyperparameters.on("t2", logits))
+        return bregman_divergence(logs, target, self.hyperparameters.on("t1", logits))
 
     def logits(self, network: Any, *inputs: Tensor) -> Tensor:
         """The logarithms of the tempered probabilities, (K, n, classes): their softmax are these probabilities."""

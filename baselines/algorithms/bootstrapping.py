@@ -7,17 +7,12 @@ Reed et al., ICLR 2015 workshop, section 3.2. The soft target has a gradient, wh
 entropy that the paper equates it with; implementations that detach it minimise something else.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._soft import soft_cross_entropy
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,15 +28,10 @@ SEARCH: dict[str, Any] = {"beta": ["uniform", 0.6, 1.0]}
 LIMITS = {"belief": ("soft", "hard")}
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        logits = network(*batch.inputs)
-        given = cross_entropy(logits, batch.target)
-        if self.hyperparameters["belief"] == "soft":
-            believed = soft_cross_entropy(logits, logits.softmax(-1))
-        else:
-            believed = cross_entropy(logits, logits.argmax(-1))
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        given = cross_entropy(logits, target)
+        soft = self.hyperparameters["belief"] == "soft"
+        believed = cross_entropy(logits, logits.softmax(-1) if soft else logits.argmax(-1))
         beta = self.hyperparameters.on("beta", given)
-        return average_over_batch(beta * given + (1 - beta) * believed, batch)
+        return beta * given + (1 - beta) * believed

@@ -7,17 +7,14 @@ rows in a batch the first s_e go to one mixture and the others to the other, s_e
 every step. A mixture of fewer than two rows is compared with nothing.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, compute_task_loss
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"

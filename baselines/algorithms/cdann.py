@@ -8,16 +8,13 @@ A trap of that code that is avoided: it divides by the largest class of the batc
 class that the batch lacks; here the mean is over the classes that it has.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..layers.embedding import Embedding
-from ..training.algorithm import Build
-from ..training.sampler import Batch
+from . import Batch, Build
 from .dann import Algorithm as Unconditional
 
 KIND = "domain"
@@ -58,8 +55,7 @@ class Algorithm(Unconditional):
         return [*super().adversaries(network), *network.labels.parameters()]
 
     def read(self, network: Any, features: Tensor, target: Tensor) -> Tensor:
-        conditioned: Tensor = features + network.labels(target)
-        return conditioned
+        return features + network.labels(target)
 
     def average(self, errors: Tensor, batch: Batch) -> Tensor:
         own = F.one_hot(batch.target, self.about.outputs).to(errors.dtype)

@@ -6,18 +6,13 @@ Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWY), as a weight where t
 being sampled. The mean over a batch is over its weights, as PyTorch's weighted cross-entropy has it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
-from ._frequencies import compute_log_frequencies
-from ._selection import compute_selected_mean
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -30,13 +25,13 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     inverse: Tensor
 
     def set_up(self) -> None:
         frequencies = compute_log_frequencies(self.about).exp()
         inverse = frequencies.clamp(min=1e-300).reciprocal().where(frequencies > 0, 0.0)
-        self.register_buffer("inverse", inverse.expand(self.about.replicas, -1).contiguous())
+        self.register_buffer("inverse", inverse)
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = cross_entropy(network(*batch.inputs), batch.target)

@@ -9,19 +9,15 @@ number once more, which makes the rate depend on the batch size; here the loss i
 first network's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._pair import Pair, build_pair
-from ._selection import compute_selected_mean, select_smallest
+from ._rows import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (
@@ -35,7 +31,7 @@ SETTINGS: dict[str, Any] = {"forget": 0.2, "gradual_percent": 5.0}
 SEARCH: dict[str, Any] = {"forget": ["uniform", 0.05, 0.6], "gradual_percent": ["choice", 2.5, 5.0, 7.5]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Pair:
         return build_pair(build)
 

@@ -9,19 +9,15 @@ by their number once more, it never counts the training set's first row as disag
 steps descend the loss of all rows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
-from . import co_teaching
+from . import Batch, StepState, co_teaching
 from ._pair import Pair
-from ._selection import compute_selected_mean, select_smallest
+from ._rows import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (

@@ -14,8 +14,6 @@ in the training data. The authors' package rounds Q to whole rows, and retains r
 their label; here neither is done.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -24,12 +22,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch, Data
-from ._memory import read_entries
-from ._selection import compute_selected_mean
+from . import BaseAlgorithm, Batch, Data, StepState
+from ._rows import compute_selected_mean, read_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -44,7 +39,7 @@ SEARCH: dict[str, Any] = {"folds": ["choice", 3, 4, 5], "cross_percent": ["choic
 LIMITS = {"folds": "at least 2"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     fold: Tensor
     probabilities: Tensor
     weight: Tensor

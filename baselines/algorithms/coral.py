@@ -7,15 +7,12 @@ Lopez-Paz (ICLR 2021, arXiv:2007.01434), who align means too. The mean over pair
 sample variance over environments, so no pair is formed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, average_per_replica, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk, check_spread
 
 KIND = "domain"

@@ -8,17 +8,13 @@ S are a batch's labelled rows, T as many inputs of the shifted test rows, withou
 shifted rows, between training environments, it is the algorithm `coral`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch
-from ._targets import encode_both_domains
+from . import BaseAlgorithm, Batch, StepState
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = (
@@ -43,9 +39,8 @@ def coral_loss(source: Tensor, target: Tensor) -> Tensor:
     return (means[0] - means[1]).square().mean(1) + (covariances[0] - covariances[1]).square().mean((1, 2))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         source, target = encode_both_domains(network, batch)
         risk = average_over_batch(compute_task_loss(network.head(source), batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * coral_loss(source, target)
-        return total
+        return risk + self.hyperparameters["penalty"] * coral_loss(source, target)

@@ -9,19 +9,14 @@ code's 100 epochs, whose first phase this is: rows left out are not learned from
 rates are divided by 1 + b; here they follow the recipe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
-from ._frequencies import compute_log_frequencies
-from ._selection import compute_selected_mean
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "corrupted-label"
 CITATION = (
@@ -37,13 +32,11 @@ SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": 
 LIMITS = dict.fromkeys(("wait_percent", "rise_percent", "sieve_percent"), "at least 0 and at most 100")
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     prior: Tensor
 
     def set_up(self) -> None:
-        self.register_buffer(
-            "prior", compute_log_frequencies(self.about).exp().expand(self.about.replicas, -1).contiguous()
-        )
+        self.register_buffer("prior", compute_log_frequencies(self.about).exp())
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)

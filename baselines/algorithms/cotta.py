@@ -13,25 +13,20 @@ augmentation `domainbed` (window, flip, jitter, grey), so that rows have to be i
 drawn anew for each batch since the last reset.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..augmentations import domainbed
 from ..replicas.rng import derive_stream, draw_uniform
-from ..training.algorithm import Build
 from ..training.augmentation import augment_flat_rows, check_augmentation
-from ..training.losses import compute_gradients
-from ..training.sampler import Data
-from ._adaptive import OnlineAdam, TestTimeAdaptation
+from ..training.losses import compute_gradients, cross_entropy
+from . import Build
+from ._adaptive import OnlineAdam, OnlineAdaptation
 from ._norms import use_batch_moments
-from ._soft import soft_cross_entropy
-from ._weights import RunningMean
+from ._weights import RunningMean, preserve_values
 
 KIND = "domain"
 CITATION = "Wang, Fink, Van Gool and Dai, Continual test-time domain adaptation, CVPR 2022 (arXiv:2203.13591)"
@@ -51,7 +46,7 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "restore": ["choice", 0.001, 0.01, 0.1]}
 
 
-class Algorithm(TestTimeAdaptation):
+class Algorithm(OnlineAdaptation):
     batches_seen: Tensor
     """Batches predicted since the last reset, (K,)."""
 
@@ -60,29 +55,32 @@ class Algorithm(TestTimeAdaptation):
         check_augmentation("domainbed", domainbed, self.about)
 
     def assemble(self, build: Build) -> Any:
-        network, like = build("weights"), self.hyperparameters["lr"]
-        parameters = list(network.parameters())
-        self.start, self.teacher = RunningMean(parameters).to(like), RunningMean(parameters).to(like)
-        self.optimiser = OnlineAdam(parameters).to(like)
+        network, like = super().assemble(build), self.hyperparameters["lr"]
+        self.teacher = RunningMean(self.adapted_parameters(network)).to(like)
         self.register_buffer("batches_seen", torch.zeros(len(like), dtype=torch.int64, device=like.device))
         return network
 
-    def prepare(self, network: Any, data: Data) -> None:
-        self.start.take(list(network.parameters()))
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam:
+        return OnlineAdam(parameters)
+
+    def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
+        return list(network.parameters())
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = list(network.parameters())
         with use_batch_moments(network, 0.0):
-            with use_parameter_values(parameters, self.start.values):
+            with preserve_values(parameters):
+                self.start.put(parameters)
                 sure = network(*inputs).softmax(-1).max(-1)[0].mean(1) >= self.hyperparameters["confident"]
-            with use_parameter_values(parameters, self.teacher.values):
+            with preserve_values(parameters):
+                self.teacher.put(parameters)
                 teacher_logits: Tensor = network(*inputs)
                 if not bool(sure.all()):
                     teacher_logits = torch.where(
                         sure[:, None, None], teacher_logits, self._over_views(network, *inputs)
                     )
             with torch.enable_grad():
-                losses = soft_cross_entropy(network(*inputs), teacher_logits.softmax(-1)).mean(1)
+                losses = cross_entropy(network(*inputs), teacher_logits.softmax(-1)).mean(1)
                 grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._settle(parameters)
@@ -98,8 +96,7 @@ class Algorithm(TestTimeAdaptation):
             given = self.rng.keys, rows, self.batches_seen, self.hyperparameters, self.about.sizes
             total = total + network(categories, augment_flat_rows(domainbed, f"view {view}", numbers, *given))
         assert isinstance(total, Tensor)
-        mean: Tensor = total / self.hyperparameters["views"]
-        return mean
+        return total / self.hyperparameters["views"]
 
     @torch.no_grad()
     def _settle(self, parameters: Sequence[Tensor]) -> None:
@@ -114,21 +111,6 @@ class Algorithm(TestTimeAdaptation):
             student.copy_(torch.where(drawn < self.hyperparameters.on("restore", student), start, student))
 
     def reset(self, network: Any) -> None:
-        self.start.put(list(network.parameters()))
-        self.teacher.take(list(network.parameters()))
-        self.optimiser.reset()
+        super().reset(network)
+        self.teacher.take(self.adapted_parameters(network))
         self.batches_seen.zero_()
-
-
-@contextmanager
-def use_parameter_values(parameters: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
-    """Within the context, a network's parameters have other values."""
-    with torch.no_grad():
-        own = [parameter.clone() for parameter in parameters]
-        for parameter, value in zip(parameters, values, strict=True):
-            parameter.copy_(value)
-        try:
-            yield
-        finally:
-            for parameter, value in zip(parameters, own, strict=True):
-                parameter.copy_(value)

@@ -8,8 +8,6 @@ Kang et al., ICLR 2020, section 4.1. Rows are drawn by these weights, or a full 
 sampler draws classes in turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -17,11 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from ..replicas.rng import Rng
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import Batch, Batches, Build, Data, EmpiricalRisk, MakeOptimiserStep, OptimiserSteps, StepState
 from ._head import read_head_shape
-from ._plain import Plain, compute_step_share, use_evaluation_mode
+from ._plain import TwoStages, use_evaluation_mode
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -36,7 +33,7 @@ SETTINGS: dict[str, Any] = {"first_percent": 90}
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 50, 80, 90]}
 
 
-class Algorithm(Plain):
+class Algorithm(TwoStages, EmpiricalRisk):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         read_head_shape(network)
@@ -45,10 +42,6 @@ class Algorithm(Plain):
         )
         self.rng: Rng | None = None
         return network
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "crt")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         with torch.no_grad():

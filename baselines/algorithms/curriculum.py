@@ -16,8 +16,6 @@ Neyshabur, ICLR 2021 (arXiv:2012.03107), found that most of it is in the growing
 Not compared with released code: no code of the paper is known; order, pace and batches are from different papers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +25,9 @@ from torch import Tensor
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy, reduce_to_rows
-from ..training.sampler import Batch, Data, select_batch
+from ..training.sampler import select_batch
+from . import Batch, Data, StepState
 from ._rows import ChosenRows, sample_by_weight
 
 KIND = "easy-to-hard"
@@ -111,8 +109,7 @@ class Algorithm(ChosenRows):
         power: Tensor = self.hyperparameters["power"]
         done = clock.step / (self.hyperparameters["until"] * clock.steps).clamp(min=1)
         lowest = least**power
-        share: Tensor = (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
-        return share
+        return (done * (1 - lowest) + lowest).clamp(max=1) ** (1 / power)
 
     def choose_rows(self, batch: Batch, clock: StepState) -> Batch:
         """By difficulty; those drawn once all rows are in."""

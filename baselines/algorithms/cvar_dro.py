@@ -6,17 +6,13 @@ w_i is the weight of row i (1 if rows are not weighted). Levy et al., NeurIPS 20
 of the distribution, as in their released code and in subpopulation benchmarks. Needs no groups.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import compute_task_loss, reduce_to_rows
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = (
@@ -31,7 +27,7 @@ SEARCH: dict[str, Any] = {"alpha": ["log10", -2, 0]}
 LIMITS = {"alpha": "above 0 and at most 1"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         errors = reduce_to_rows(compute_task_loss(network(*batch.inputs), batch.target), batch)
         return compute_cvar(errors, batch.weight, self.hyperparameters.on("alpha", errors))

@@ -9,16 +9,12 @@ predicts (Pagliardini et al., algorithm 1). The prediction is the mean of the me
 Using the test rows as the shifted rows is their transductive variant (ood_is_test), and is declared in `TOUCHES`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._members import Members
+from . import Batch, StepState, deep_ensembles
 from ._plain import use_evaluation_mode
 from ._shifted import get_shifted_inputs
 
@@ -34,7 +30,9 @@ SETTINGS: dict[str, Any] = {"members": 2, "alpha": 1.0, "weight_decay": 5e-4}
 SEARCH: dict[str, Any] = {"alpha": ["log10", -4, 0]}
 
 
-class Algorithm(Members):
+class Algorithm(deep_ensembles.Algorithm):
+    additive = False
+
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         member, risk = network[clock.stage], super().loss(network, batch, clock)
         if clock.stage == 0:

@@ -10,18 +10,14 @@ arXiv:2007.01434), whose defaults and ranges are these. Traps of that code that 
 - its network also descends along minus the gradient penalty, which is there to smooth the discriminator.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._perceptron import make_discriminator
 
 KIND = "domain"
@@ -50,7 +46,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def assemble(self, build: Build) -> Any:
@@ -93,15 +89,13 @@ class Algorithm(Base):
         errors = self.domain_errors(network, read, batch)
         (slopes,) = torch.autograd.grad(errors.sum(), read, create_graph=True)
         penalty = slopes.square().sum(-1).mean(1)
-        total: Tensor = self.average(errors, batch) + self.hyperparameters["gradient_penalty"] * penalty
-        return total
+        return self.average(errors, batch) + self.hyperparameters["gradient_penalty"] * penalty
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
         risk = average_over_batch(compute_task_loss(network.head(features), batch.target), batch)
         errors = self.domain_errors(network, self.read(network, features, batch.target), batch)
-        total: Tensor = risk - self.hyperparameters["adversary"] * self.average(errors, batch)
-        return total
+        return risk - self.hyperparameters["adversary"] * self.average(errors, batch)
 
     def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         ((batch, _),) = batches()

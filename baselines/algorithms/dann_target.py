@@ -10,21 +10,17 @@ discriminator's batches and distinguishes all domains; here, as in the paper, th
 environments, without shifted rows, it is the algorithm `dann`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss, cross_entropy
 from ..training.optimiser_step import exclude_parameters, step_all
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._perceptron import make_discriminator
-from ._targets import encode_both_domains
+from ._shifted import encode_both_domains
 
 KIND = "domain"
 CITATION = "Ganin et al., Domain-adversarial training of neural networks, JMLR 2016 (arXiv:1505.07818)"
@@ -46,7 +42,7 @@ def reverse_gradient(features: Tensor, weight: Tensor) -> Tensor:
     return (1 + wide) * features.detach() - wide * features
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         if any(self.hyperparameters.exact("sharpness")):
             raise ModelError("setting sharpness: dann_target minimises and maximises in one step: leave it at 0")

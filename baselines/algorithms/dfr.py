@@ -9,8 +9,6 @@ A selection rule that reads the same rows afterwards judges the head by what it 
 fitted to the rows that trained the features gains little.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_permutations
-from ..training.sampler import Data
+from . import Data, EmpiricalRisk
 from ._head import read_head_shape
-from ._plain import Plain, compute_shared_features
+from ._plain import compute_shared_features
 
 KIND = "domain"
 CITATION = (
@@ -41,7 +39,7 @@ STILL = 1e-6
 """A head has converged when no weight moves by more in a step."""
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
         replicas, classes, _ = read_head_shape(network)

@@ -13,8 +13,6 @@ such labels decide only where a protocol's selection rule reads them. Known trap
 pairs whose information is exactly 0.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -22,10 +20,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._shifted import get_shifted_inputs
 
 KIND = "domain"
@@ -45,7 +41,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     frequencies: Tensor
 
     def set_up(self) -> None:

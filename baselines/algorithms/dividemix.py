@@ -18,8 +18,6 @@ network's `embed`; both networks answer in training mode (there the other one is
 confidence in the warm-up of asymmetric noise is left out, since the kind of noise is not known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -28,15 +26,11 @@ from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_beta, draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._memory import read_entries
-from ._mixture import compute_lower_posterior
+from . import BaseAlgorithm, Batch, Batches, Build, OptimiserSteps, StepState
 from ._pair import Pair, build_pair, compute_joint_logits
-from ._selection import compute_selected_mean
-from ._soft import sharpen_probabilities, soft_cross_entropy
+from ._plain import compute_shared_logits
+from ._rows import compute_selected_mean, read_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -63,11 +57,14 @@ SEARCH: dict[str, Any] = {
 }
 LIMITS = {"warm_percent": "at least 0 and below 100"}
 
-ROWS = 512
-"""Rows whose losses are computed at once."""
+ROUNDS = 10
+"""Iterations of Lloyd's algorithm, and of expectation maximisation, for the mixture of two Gaussians: a fixed number,
+so that no replica waits for another's convergence. DivideMix's released code stops at ten."""
+FLOOR = 5e-4
+"""Added to the variances, as in that code."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     clean: Tensor
     own: Tensor
 
@@ -97,25 +94,17 @@ class Algorithm(Base):
     def divide(self, network: Pair) -> None:
         """How likely each row's label is right, by the losses of the first and of the second network: `clean`
         (K, 2, N)."""
-        losses = torch.stack([self._losses(network, member) for member in (network.first, network.second)], dim=1)
+        losses = torch.stack([self._losses(member) for member in (network.first, network.second)], dim=1)
         least, most = losses.amin(-1, keepdim=True), losses.amax(-1, keepdim=True)
         scaled = (losses - least) / (most - least).clamp(min=torch.finfo(losses.dtype).tiny)
         self.clean = compute_lower_posterior(scaled.flatten(0, 1)).view_as(losses).to(losses.dtype)
 
-    def _losses(self, network: Pair, member: Any) -> Tensor:
+    def _losses(self, member: Any) -> Tensor:
         """One network's cross-entropy on all training rows in evaluation, (K, N)."""
-        data, replicas = self.about.data, len(self.own)
+        data = self.about.data
         target = data.target if len(data.target) == 1 else data.target[self.own]
-        assert self.rng is not None
-        network.eval()
-        pieces = []
-        with self.rng.disabled():
-            for start in range(0, len(data), ROWS):
-                some = (x[start : start + ROWS] for x in data.inputs)
-                logits = member(*(x.expand(replicas, *x.shape) for x in some))
-                pieces.append(cross_entropy(logits, target[:, start : start + ROWS].expand(replicas, -1)))
-        network.train()
-        return torch.cat(pieces, dim=1)
+        logits = compute_shared_logits(member, data, len(self.own), self.rng)
+        return cross_entropy(logits, target.expand(len(self.own), -1))
 
     def loss(self, network: Pair, batch: Batch, clock: StepState) -> Tensor:
         if clock.step < self.warm:
@@ -139,7 +128,7 @@ class Algorithm(Base):
         logits = current.head(current.encode(blend_rows(x, order, share)))
         target = blend_rows(target, order, share)
         p: Tensor = logits.softmax(-1)
-        supervised = compute_selected_mean(soft_cross_entropy(logits, target), labelled, batch)
+        supervised = compute_selected_mean(cross_entropy(logits, target), labelled, batch)
         guessed = compute_selected_mean((p - target).square().mean(-1), ~labelled, batch)
         level = -(p.mean(1) * p.shape[-1]).log().mean(-1)
         return supervised + self._unlabelled(clock) * guessed + level
@@ -147,14 +136,15 @@ class Algorithm(Base):
     def _targets(self, label: Tensor, clean: Tensor, labelled: Tensor, own: Tensor, both: Tensor) -> Tensor:
         given = F.one_hot(label, own.shape[-1]).to(own.dtype)
         refined = clean * given + (1 - clean) * own
-        return sharpen_probabilities(torch.where(labelled, refined, both), self.hyperparameters.on("temperature", own))
+        # Sharpened as MixMatch does: Berthelot et al., NeurIPS 2019 (arXiv:1905.02249), equation 7.
+        raised = torch.where(labelled, refined, both) ** (1 / self.hyperparameters.on("temperature", own))
+        return raised / raised.sum(-1, keepdim=True)
 
     def _unlabelled(self, clock: StepState) -> Tensor:
         """The weight of unlabelled rows, (K,)."""
         over = self.hyperparameters["ramp_percent"] * clock.steps / 100
         risen = ((clock.step - self.warm) / over.clamp(min=torch.finfo(self.hyperparameters.dtype).tiny)).clamp(max=1)
-        weight: Tensor = risen * self.hyperparameters["unlabelled"]
-        return weight
+        return risen * self.hyperparameters["unlabelled"]
 
     def logits(self, network: Pair, *inputs: Tensor) -> Tensor:
         """The mean of both networks' logits, (K, n, classes)."""
@@ -172,3 +162,44 @@ def blend_rows(values: Tensor, order: Tensor, share: Tensor) -> Tensor:
     """Each row of values (K, n, ..), `share` (K,) of it, with the row that `order` (K, n) puts in its place."""
     part = share.view(-1, *[1] * (values.ndim - 1))
     return part * values + (1 - part) * read_entries(values, order)
+
+
+def compute_lower_posterior(values: Tensor) -> Tensor:
+    """The posterior probability that each value (K, N) comes from the component of the lower mean, (K, N) float64.
+
+    The responsibilities at first are those of 2-means, begun at the least and the largest value."""
+    x = values.double()
+    share = _cluster_in_two(x)
+    for _ in range(ROUNDS):
+        share = _run_e_step(x, *_run_m_step(x, share))
+    fitted = _run_m_step(x, share)
+    lower = fitted[1].argmin(1)[:, None, None].expand(-1, x.shape[1], 1)
+    return _run_e_step(x, *fitted).gather(2, lower)[..., 0]
+
+
+def _cluster_in_two(x: Tensor) -> Tensor:
+    """Which of two clusters each value (K, N) belongs to, (K, N, 2)."""
+    centres = torch.stack([x.amin(1), x.amax(1)], dim=1)
+    for _ in range(ROUNDS):
+        centres = _run_m_step(x, _assign_nearest(x, centres))[1]
+    return _assign_nearest(x, centres)
+
+
+def _assign_nearest(x: Tensor, centres: Tensor) -> Tensor:
+    upper = (x > centres.mean(1, keepdim=True)).double()
+    return torch.stack([1 - upper, upper], dim=-1)
+
+
+def _run_m_step(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weights, means and variances, (K, 2) each, for responsibilities (K, N, 2)."""
+    # A component without rows still has finite parameters.
+    rows = share.sum(1) + 10 * torch.finfo(share.dtype).eps
+    mean = (share * x[..., None]).sum(1) / rows
+    variance = (share * (x[..., None] - mean[:, None]).square()).sum(1) / rows + FLOOR
+    return rows / rows.sum(1, keepdim=True), mean, variance
+
+
+def _run_e_step(x: Tensor, weight: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    """Responsibilities (K, N, 2) under the mixture."""
+    distance = (x[..., None] - mean[:, None]).square() / variance[:, None]
+    return (weight.log()[:, None] - (distance + variance.log()[:, None]) / 2).softmax(-1)

@@ -6,17 +6,13 @@ Each step pairs the environments in a random circle, every one with its successo
 form (Gulrajani and Lopez-Paz, ICLR 2021, arXiv:2007.01434), whose default alpha this is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from .mixup import compute_mixed_loss, draw_shares
 
 KIND = "domain"
@@ -37,7 +33,7 @@ def draw_successors(keys: Tensor, environments: int) -> Tensor:
     return torch.empty_like(circle).scatter_(1, circle, circle.roll(-1, dims=1))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -9,18 +9,14 @@ code that are avoided: gamma is chosen there, for each data set, by accuracy on 
 a setting like any other; its adaptation by pseudo-labels, chosen in the same way, is left out.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..layers.linear import Linear
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy, group_by_environment
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = "Zhang et al., Domain-specific risk minimization for domain generalization, KDD 2023 (arXiv:2208.08661)"
@@ -34,7 +30,7 @@ LEAST_ENTROPY = 1e-12
 """A head that is quite certain must not have a weight that is not a number."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def assemble(self, build: Build) -> Any:

@@ -13,8 +13,6 @@ moments; of a batch's mean loss, as in the released code. beta = 0 is the paper'
 `reset` keeps m.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -22,15 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...core.errors import ModelError
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients, cross_entropy
-from ..training.sampler import Data
-from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
+from . import Build, Data
+from ._adaptive import OnlineAdaptation, OnlineMomentum, entropy
 from ._norms import use_batch_moments
 from ._plain import use_evaluation_mode
 from ._weights import RunningMean
-from .tent import list_affine_parameters
 
 KIND = "domain"
 CITATION = (
@@ -58,27 +53,27 @@ BATCH = 64
 """Rows in the batches of the squared gradients."""
 
 
-class Algorithm(TestTimeAdaptation):
+class Algorithm(OnlineAdaptation):
+    optimiser: OnlineMomentum
     before: Tensor
     """m, (K, classes)."""
     begun: Tensor
     """Whether any row was learned from, (K,) bool."""
 
     def assemble(self, build: Build) -> Any:
-        network = build("weights")
-        parameters = list_affine_parameters(network)
-        if not parameters:
-            raise ModelError("eata adapts normalisation layers, and this network has none: use resnet")
-        like = self.hyperparameters["lr"]
-        self.start, self.optimiser = RunningMean(parameters).to(like), OnlineMomentum(parameters).to(like)
+        network, like = super().assemble(build), self.hyperparameters["lr"]
+        parameters = self.adapted_parameters(network)
         self.fisher = RunningMean([torch.zeros_like(parameter) for parameter in parameters]).to(like)
         self.register_buffer("before", like.new_zeros(len(like), self.about.outputs))
         self.register_buffer("begun", torch.zeros(len(like), dtype=torch.bool, device=like.device))
         return network
 
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineMomentum:
+        return OnlineMomentum(parameters)
+
     def prepare(self, network: Any, data: Data) -> None:
-        parameters = list_affine_parameters(network)
-        self.start.take(parameters)
+        super().prepare(network, data)
+        parameters = self.adapted_parameters(network)
         self.fisher.take([torch.zeros_like(parameter) for parameter in parameters])
         rows = min(len(data), max(1, self.hyperparameters["fisher_rows"]))
         # Evenly spaced, and every n-th of them in one batch: rows of one environment or class may be adjacent.
@@ -93,7 +88,7 @@ class Algorithm(TestTimeAdaptation):
                     information += gradient.square() / pieces
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        parameters, settings = list_affine_parameters(network), self.hyperparameters
+        parameters, settings = self.adapted_parameters(network), self.hyperparameters
         most = settings["sure"] * math.log(self.about.outputs)
         with torch.enable_grad(), use_batch_moments(network, 0.0):
             logits: Tensor = network(*inputs)
@@ -119,7 +114,6 @@ class Algorithm(TestTimeAdaptation):
         return torch.stack([(f * (p - start).square()).flatten(1).sum(1) for f, p, start in parts]).sum(0)
 
     def reset(self, network: Any) -> None:
-        self.start.put(list_affine_parameters(network))
-        self.optimiser.reset()
+        super().reset(network)
         self.before.zero_()
         self.begun.zero_()

@@ -12,8 +12,6 @@ environments are as large as they come; one without rows counts nothing. With fu
 for any number of classes; its objective is written out, with its gradient, in place of autograd's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -21,11 +19,10 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_normal, make_keys
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import Batch, Data, StepState
 from ._penalised import AnnealedPenalty
-from ._plain import compute_step_share
+from ._plain import TwoStages
 from .irm import compute_slopes
 
 KIND = "domain"
@@ -70,17 +67,13 @@ def optimise_assignment(slope: Tensor, start: Tensor, steps: int, rate: Tensor) 
     return logits
 
 
-class Algorithm(AnnealedPenalty):
+class Algorithm(TwoStages, AnnealedPenalty):
     by_environment = False
     second: Tensor
 
     def set_up(self) -> None:
         super().set_up()
         self.register_buffer("second", torch.zeros(self.about.replicas, len(self.about.data), dtype=torch.bool))
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "eiil")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         logits = answer(*data.inputs)

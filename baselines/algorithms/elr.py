@@ -6,18 +6,14 @@ Liu et al., NeurIPS 2020, section 4. As in the released code, t_i moves before t
 no gradient, and p is clipped to [1e-4, 1 - 1e-4], without which the logarithm of a certain row is infinite.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._memory import read_entries, write_entries
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import read_entries, write_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -34,7 +30,7 @@ LEAST = 1e-4
 """Probabilities are clipped to this distance from 0 and 1."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     remembers = True
     believed: Tensor

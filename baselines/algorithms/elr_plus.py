@@ -12,8 +12,6 @@ averages begin with the weights, not with others; the rises, which are steps the
 mixed after the network's `embed`; a trick of the code for 100 classes (labels times t, used as labels) is left out.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -22,13 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
-from ..training.losses import average_over_batch
-from ..training.sampler import Batch
-from ._memory import read_entries, write_entries
+from ..training.losses import average_over_batch, cross_entropy
+from . import BaseAlgorithm, Batch, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._pair import Pair, build_pair, compute_joint_logits
-from ._soft import soft_cross_entropy
+from ._rows import read_entries, write_entries
 from .dividemix import blend_rows, draw_mixing_shares
 from .elr import LEAST
 from .mixup import weight_by_partners
@@ -61,7 +56,7 @@ def compute_ramp(step: int, over: Tensor) -> Tensor:
     return (-5 * left.square()).exp()
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     remembers = True
     believed: Tensor
 
@@ -92,7 +87,7 @@ class Algorithm(Base):
         ramp = compute_ramp(clock.step + 1, self.hyperparameters["ramp_percent"] * clock.steps / 100)
         regulariser = torch.log1p(-(p * believed).sum(-1))
         weight = self.hyperparameters["strength"] * ramp
-        errors = soft_cross_entropy(logits, blend_rows(label, order, share)) + weight[:, None] * regulariser
+        errors = cross_entropy(logits, blend_rows(label, order, share)) + weight[:, None] * regulariser
         return average_over_batch(errors, weight_by_partners(batch, order))
 
     @torch.no_grad()

@@ -7,8 +7,6 @@ places, shops): g is a perceptron on the sum of their vectors. While training, e
 dropped at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -19,10 +17,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.embedding import Embedding
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
 
 KIND = "domain"
@@ -66,11 +62,10 @@ class Entities(nn.Module):
         """masked and dropped: (K, n, fields)."""
         shown = torch.where(masked, self.masks, ids) + self.starts
         vectors = self.table(shown) * ~dropped[..., None]
-        logits: Tensor = self.reader(vectors.sum(2))
-        return logits
+        return self.reader(vectors.sum(2))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         fields = len(self.about.sizes.categories)
         if not fields:
@@ -98,8 +93,7 @@ class Algorithm(Base):
         share = self.hyperparameters.on("entity_share", biased)
         joint = (1 - share) * network(*batch.inputs) + share * biased
         alone = average_over_batch(cross_entropy(biased, batch.target), batch)
-        total: Tensor = (
+        return (
             average_over_batch(cross_entropy(joint, batch.target), batch)
             + self.hyperparameters["entity_weight"] * alone
         )
-        return total

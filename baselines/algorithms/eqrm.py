@@ -10,17 +10,13 @@ the least and the greatest count through the bandwidth alone. Here the derivativ
 function theorem: each environment counts in proportion to its density there.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, MakeOptimiserStep, OptimiserSteps, StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import BaseAlgorithm, Batch, Batches, MakeOptimiserStep, OptimiserSteps, StepState
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -63,7 +59,7 @@ def kernel_quantile(each: Tensor, alpha: Tensor) -> Tensor:
     return quantile.to(each.dtype)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def burns_in(self, clock: StepState) -> bool:

@@ -13,21 +13,17 @@ mean over environments, here over rows; its head is alone for a step more than i
 normalisation are recomputed (`swa`). For a pretrained network the paper trains them: set `frozen_norm` to false.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
+from . import Batches, Build, Data, EmpiricalRisk, MakeOptimiserStep, OptimiserSteps, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain
-from ._validation import compute_validation_risk
-from ._weights import RunningMean
+from ._plain import compute_validation_risk
+from ._weights import RunningMean, preserve_values
 
 KIND = "domain"
 CITATION = (
@@ -73,7 +69,7 @@ class Plateau(nn.Module):
         self.factor.copy_(torch.where(cut, self.factor / 10, self.factor) * (self.cuts < CUTS))
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         self.warm, self.start = (
@@ -112,13 +108,9 @@ class Algorithm(Plain):
 
     @torch.no_grad()
     def _risk_of_mean(self, network: Any, parameters: list[nn.Parameter]) -> Tensor:
-        own = [parameter.detach().clone() for parameter in parameters]
-        self.mean.put(parameters)
-        try:
-            risk = compute_validation_risk(network, self.validation_rows, len(own[0]), self.rng)
-        finally:
-            for parameter, value in zip(parameters, own, strict=True):
-                parameter.copy_(value)
+        with preserve_values(parameters):
+            self.mean.put(parameters)
+            risk = compute_validation_risk(network, self.validation_rows, len(parameters[0]), self.rng)
         return risk.to(self.plateau.factor)
 
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:

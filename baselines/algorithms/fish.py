@@ -7,19 +7,15 @@ optimiser's moments are carried from step to step. A trap of DomainBed's code th
 environments in one fixed order; the algorithm permutes them, here anew for each replica and step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, compute_task_loss
 from ..training.optimiser_step import OptimiserStep
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, OptimiserSteps, StepState
 from ._environments import select_environments
 
 KIND = "domain"
@@ -31,7 +27,7 @@ SETTINGS: dict[str, Any] = {"meta_lr": 0.5, "batch_size": 32}
 SEARCH: dict[str, Any] = {"meta_lr": ["choice", 0.05, 0.1, 0.5]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

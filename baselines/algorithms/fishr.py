@@ -11,16 +11,13 @@ Released code: the smoothed variance is divided by 1 - ema, so that the gradient
 run it is 1 / (1 - ema) times a variance, which the default weight assumes. It is smoothed before the switch, too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, Build, StepState
 from ._head import compute_features_and_outputs, compute_mean_products, compute_output_gradients, read_head_shape
 from ._penalised import AnnealedPenalty
 

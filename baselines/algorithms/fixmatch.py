@@ -9,19 +9,15 @@ released codes draw each image's magnitude anew and cut a square out (CutOut); s
 labelled ones, and average weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..augmentations import randaugment
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._shifted import get_shifted_inputs
 
 KIND = "domain"
@@ -43,7 +39,7 @@ def compute_consistency_loss(weak: Tensor, strong: Tensor, threshold: Tensor) ->
     return (cross_entropy(strong, label) * (sure >= threshold[:, None])).mean(1)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         check_augmentation("randaugment", randaugment, self.about)
 
@@ -53,8 +49,7 @@ class Algorithm(Base):
             weak = network(*get_shifted_inputs(batch))
         risk = average_over_batch(cross_entropy(risk_logits, batch.target), batch)
         pull = compute_consistency_loss(weak, strong, self.hyperparameters["threshold"])
-        total: Tensor = risk + self.hyperparameters["weight"] * pull
-        return total
+        return risk + self.hyperparameters["weight"] * pull
 
     def _logits(self, network: Any, batch: Batch, clock: StepState) -> tuple[Tensor, Tensor]:
         """Of the labelled rows and of the strong forms of the shifted ones, in one pass."""

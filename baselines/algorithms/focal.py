@@ -5,17 +5,13 @@
 Lin et al., ICCV 2017, equation 4, of softmax probabilities, and without the weights of classes (equation 5).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "domain"
 CITATION = "Lin, Goyal, Girshick, He and Dollár, Focal loss for dense object detection, ICCV 2017 (arXiv:1708.02002)"
@@ -27,13 +23,11 @@ SEARCH: dict[str, Any] = {"gamma": ["choice", 0.5, 1.0, 2.0, 5.0]}
 LIMITS = {"gamma": "at least 0"}
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        surprise = cross_entropy(network(*batch.inputs), batch.target)
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        surprise = cross_entropy(logits, target)
         # 1 - p without cancellation; its logarithm has no slope at p = 1, where the row counts nothing.
         missed = -torch.expm1(-surprise)
         gamma = self.hyperparameters.on("gamma", surprise)
         share = torch.where(missed > 0, missed.clamp(min=torch.finfo(missed.dtype).tiny) ** gamma, 0.0 * missed)
-        return average_over_batch(torch.where(gamma == 0, surprise, share * surprise), batch)
+        return torch.where(gamma == 0, surprise, share * surprise)

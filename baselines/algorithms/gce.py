@@ -8,17 +8,13 @@ same objective. Truncation begins after a third of the steps, as in the paper (4
 nothing yet gives every row less than k.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -34,17 +30,15 @@ SEARCH: dict[str, Any] = {"q": ["uniform", 0.1, 1.0], "truncation": ["choice", 0
 LIMITS = {"q": "above 0 and at most 1"}
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        surprise = cross_entropy(network(*batch.inputs), batch.target)
-        return average_over_batch(self.errors(surprise, clock), batch)
-
-    def errors(self, surprise: Tensor, clock: StepState) -> Tensor:
-        """Of each target, from its -log p_y; same shape."""
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        surprise = cross_entropy(logits, target)
         q = self.hyperparameters.on("q", surprise)
         begun = clock.step >= self.hyperparameters.on("start", surprise) * clock.steps
         limit = -self.hyperparameters.on("truncation", surprise).log()
-        capped_surprise = torch.where(begun & (surprise >= limit), limit, surprise)
-        return -torch.expm1(-q * capped_surprise) / q
+        return generalised_cross_entropy(torch.where(begun & (surprise >= limit), limit, surprise), q)
+
+
+def generalised_cross_entropy(surprise: Tensor, q: Tensor) -> Tensor:
+    """(1 - p^q) / q of -log p, elementwise."""
+    return -torch.expm1(-q * surprise) / q

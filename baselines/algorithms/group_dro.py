@@ -6,17 +6,13 @@ C is the adjustment for the sizes n_g of the groups (section 3.3); groups are th
 are stored as logarithms, so that the exponential does not overflow, as the released code's can.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import BaseAlgorithm, Batch, StepState
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -31,7 +27,7 @@ searches in 0 .. 5."""
 SEARCH: dict[str, Any] = {"step_size": ["log10", -3, -1]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     log_weights: Tensor
     reach: Tensor

@@ -6,16 +6,12 @@ Idrissi, Arjovsky, Pezeshki and Lopez-Paz, CLeaR 2022 (RWG): groups are sampled 
 group uniformly. They found it to do as well as methods that are made for worst groups.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import BaseAlgorithm, Batch, StepState
+from ._environments import compute_environment_risks
 
 KIND = "domain"
 CITATION = (
@@ -29,7 +25,7 @@ SETTINGS: dict[str, Any] = {"batch_size": 32}
 SEARCH: dict[str, Any] = {"batch_size": ["choice", 8, 16, 32, 64]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -8,15 +8,12 @@ released code finds H_e g_e as |g_e| grad |g_e|, whose gradient is NaN where g_e
 no such point. Its ColoredMNIST script sums over environments and weights both terms alike.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ._head import Curvature, compute_hessian_products
-from ._hessian import HessianAligned
+from . import StepState
+from ._head import Curvature, HessianAligned, compute_hessian_products
 
 KIND = "domain"
 CITATION = (

@@ -11,17 +11,14 @@ Released code: signs are drawn anew for every environment, so that the noise of 
 difference between environments; here all environments and the mean share each step's signs.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import StepState
-from ._head import Curvature, compute_hessian_products, compute_mean_products
-from ._hessian import HessianAligned
+from . import StepState
+from ._head import Curvature, HessianAligned, compute_hessian_products, compute_mean_products
 
 KIND = "domain"
 CITATION = (

@@ -6,15 +6,12 @@ The features' variance over the rows of an environment bounds their entropy from
 as in DomainBed.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, average_per_replica, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import AnnealedPenalty, check_spread
 
 KIND = "domain"

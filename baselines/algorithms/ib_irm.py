@@ -6,15 +6,12 @@ The penalties of `irm.py` and `ib_erm.py`. DomainBed anneals them apart, with th
 switch, before which there is no bottleneck.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import AnnealedPenalty
 from .ib_erm import compute_bottleneck
 from .irm import check_halves, compute_invariance_penalty

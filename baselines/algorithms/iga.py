@@ -7,16 +7,13 @@ is DomainBed's, which the default weight assumes. DomainBed treats the mean grad
 nothing: deviations sum to zero, and so does the gradient through it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_risks_and_gradients
+from . import Batch, StepState
+from ._environments import compute_risks_and_gradients
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

@@ -9,18 +9,15 @@ regression reads the network's first representation (numbers, one-hot categories
 penalty |v|^2 / (2 strength) beside the sum of its losses, the offset free: scikit-learn's C.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
+from ._plain import iterate_shared_rows
 
 KIND = "domain"
 CITATION = (
@@ -51,8 +48,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
 
     def value(v: Tensor) -> Tensor:
         a = x @ v
-        loss: Tensor = torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
-        return loss
+        return torch.nn.functional.softplus(a).sum() - y @ a + (penalty * v * v).sum() / 2
 
     v = torch.zeros_like(x[0])
     for _ in range(rounds):
@@ -68,7 +64,7 @@ def fit_log_odds(source: Tensor, target: Tensor, strength: float, rounds: int = 
     return (x @ v)[: len(source)]
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     row_weight: Tensor
 
@@ -91,9 +87,8 @@ class Algorithm(Base):
     def _read(self, network: Any, inputs: tuple[Tensor, ...]) -> Tensor:
         """The regression's inputs for rows that all replicas share, (N, d)."""
         pieces = []
-        for start in range(0, len(inputs[0]), 512):
-            some = (x[start : start + 512] for x in inputs)
-            features = network.embed(*(x.expand(self.about.replicas, *x.shape) for x in some))[0].flatten(1)
+        for some in iterate_shared_rows(inputs, self.about.replicas):
+            features = network.embed(*some)[0].flatten(1)
             if features.shape[1] > MOST:
                 raise ModelError(
                     f"importance_weighting compares rows by at most {MOST:,} inputs, and these have "

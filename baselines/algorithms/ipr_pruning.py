@@ -10,8 +10,6 @@ section 2. The paper prunes neurons one after the other, lowest ratio first, and
 those with a ratio under `threshold` go, all their outgoing weights set to zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,9 +17,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build
-from ..training.sampler import Data
-from .erm import Algorithm as EmpiricalRisk
+from . import Build, Data, erm
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,32 +29,36 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "squared", "label_smoothing": 0.0, "threshold": 0.3}
 """loss, label_smoothing: as of empirical risk. threshold: the inverse participation ratio below which a neuron goes."""
 SEARCH: dict[str, Any] = {"threshold": ["uniform", 0.1, 0.6]}
+LIMITS = {"loss": ("cross-entropy", "squared")}
 
 
-class Algorithm(EmpiricalRisk):
+class Algorithm(erm.Algorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
-        self.weights(network)  # a network that cannot be pruned is refused before it is trained
-        return network
-
-    def weights(self, network: Any) -> list[Tensor]:
-        """Each hidden neuron's weights from each categorical input, and to the classes: each (K, neurons, values)."""
         if not hasattr(network, "into") or not hasattr(network, "starts"):
             raise ModelError(
                 "ipr_pruning needs a network with one hidden layer and categorical inputs only: use quadratic_mlp"
             )
-        into: Tensor = network.into.weight
-        fields = torch.tensor_split(into.transpose(1, 2), network.starts.tolist()[1:], dim=2)
-        return [*fields, network.head.weight.transpose(1, 2)]
+        return network
 
     @torch.no_grad()
     def finish(self, network: Any, data: Data, answer: Callable[..., Tensor]) -> None:
-        ratio = torch.stack([compute_participation_ratio(weights) for weights in self.weights(network)]).mean(0)
+        ratio = torch.stack([compute_fourier_ratio(weights) for weights in list_neuron_weights(network)]).mean(0)
         network.head.weight *= (ratio >= self.hyperparameters.on("threshold", ratio))[:, None]
 
 
-def compute_participation_ratio(weights: Tensor) -> Tensor:
+def list_neuron_weights(network: Any) -> list[Tensor]:
+    """Each hidden neuron's weights from each categorical input, and to the classes: each (K, neurons, values)."""
+    fields = torch.tensor_split(network.into.weight.transpose(1, 2), network.starts.tolist()[1:], dim=2)
+    return [*fields, network.head.weight.transpose(1, 2)]
+
+
+def compute_fourier_ratio(weights: Tensor) -> Tensor:
     """The inverse participation ratio of the Fourier components over the last axis, in (0, 1]; of no weights 0."""
-    powers: Tensor = torch.fft.rfft(weights).abs().square()
+    return compute_participation_ratio(torch.fft.rfft(weights).abs().square())
+
+
+def compute_participation_ratio(powers: Tensor) -> Tensor:
+    """The inverse participation ratio of components of these powers over the last axis, in (0, 1]; 0 if all are 0."""
     share = powers / powers.sum(-1, keepdim=True).clamp(min=torch.finfo(powers.dtype).tiny)
     return share.square().sum(-1)

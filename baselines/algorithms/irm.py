@@ -12,15 +12,12 @@ the authors' code does not forget them, and divides the loss by the weight (`res
 ColoredMNIST were selected on the test environment.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.hyperparameters import Hyperparameters
-from ..training.algorithm import StepState
 from ..training.losses import (
     average_by_environment,
     compute_task_loss,
@@ -28,7 +25,7 @@ from ..training.losses import (
     is_numeric_target,
     reduce_to_rows,
 )
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import AnnealedPenalty
 
 KIND = "domain"

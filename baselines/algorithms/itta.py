@@ -17,21 +17,18 @@ Not compared with released code: the released code depends on the blocks of a Re
 have.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..replicas.rng import derive_stream
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ..replicas.rng import derive_stream, draw_beta, draw_permutations
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._adaptive import OnlineAdam, TestTimeAdaptation
-from ._style import mix_styles
 
 KIND = "domain"
 CITATION = (
@@ -131,8 +128,7 @@ class Algorithm(TestTimeAdaptation):
             grads = compute_gradients(losses, parameters)
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self.batches_seen += 1
-        logits: Tensor = network.head(self._mapped(z))
-        return logits
+        return network.head(self._mapped(z))
 
     def _mapped(self, z: Tensor) -> Tensor:
         """Features through the map, whose first ReLU a network's negative ones pass by: so it is the identity at
@@ -159,3 +155,25 @@ def normalise_gradients(grads: tuple[Tensor, ...]) -> Tensor:
     flat = torch.cat([gradient.flatten(1) for gradient in grads], dim=1)
     own = flat.detach()
     return (flat - own.mean(1, keepdim=True)) / own.std(1, keepdim=True).clamp(min=torch.finfo(own.dtype).tiny)
+
+
+def mix_styles(x: Tensor, keys: Tensor, concentration: Sequence[float]) -> Tensor:
+    """MixStyle (Zhou et al., ICLR 2021, arXiv:2104.02008): each row with a mean and deviation between
+    its own and those of another row of the batch, the share drawn from Beta(a, a), a of each replica.
+
+    x: (K, n, channels, height, width), whose style is that of each channel, or (K, n, width), one for all; keys:
+    (K,)."""
+    axes = tuple(range(3, x.ndim)) or (2,)
+    # A style is a number of the batch, not a way to the loss.
+    own = x.detach()
+    mean, deviation = own.mean(axes, keepdim=True), (own.var(axes, correction=0, keepdim=True) + 1e-6).sqrt()
+    replicas, rows = x.shape[:2]
+    other = draw_permutations(derive_stream(keys, "other"), rows)
+    every = torch.arange(replicas, device=x.device)[:, None]
+    drawn = [
+        draw_beta(key[None], (rows,), a) for key, a in zip(derive_stream(keys, "share"), concentration, strict=True)
+    ]
+    share = torch.cat(drawn).to(x.dtype).view(replicas, rows, *[1] * (x.ndim - 2))
+    mixed_mean = share * mean + (1 - share) * mean[every, other]
+    mixed_deviation = share * deviation + (1 - share) * deviation[every, other]
+    return (x - mean) / deviation * mixed_deviation + mixed_mean

@@ -7,18 +7,14 @@ Wei, Feng, Chen and An, CVPR 2020, as in the released code, with T as a share of
 and t_0 a setting where theirs is the true rate of wrong labels. What is predicted is the first network's answer.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import cross_entropy
-from ..training.sampler import Batch
-from . import co_teaching
+from . import Batch, StepState, co_teaching
 from ._pair import Pair
-from ._selection import compute_selected_mean, select_smallest
+from ._rows import compute_selected_mean, select_smallest
 
 KIND = "corrupted-label"
 CITATION = (

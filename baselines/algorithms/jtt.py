@@ -7,8 +7,6 @@ all. Both stages come out of one budget of steps. Known trap: the published numb
 lambda_up by worst-group accuracy on validation rows, which needs group labels; here only the protocol chooses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -16,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..training.sampler import Data
-from ._plain import Plain, compute_step_share
+from . import Data, EmpiricalRisk
+from ._plain import TwoStages
 
 KIND = "domain"
 CITATION = (
@@ -31,11 +29,7 @@ SETTINGS: dict[str, Any] = {"first_percent": 20, "upweight": 20}
 SEARCH: dict[str, Any] = {"first_percent": ["choice", 2, 10, 20], "upweight": ["choice", 5, 20, 50, 100]}
 
 
-class Algorithm(Plain):
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "jtt")
-        return first, steps - first
-
+class Algorithm(TwoStages, EmpiricalRisk):
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         wrong = answer(*data.inputs).argmax(-1) != data.target
         weight = data.weight * torch.where(wrong, self.hyperparameters["upweight"], 1)

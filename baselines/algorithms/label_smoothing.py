@@ -7,17 +7,13 @@ with plain cross-entropy: at a negative rate the loss has no lower bound, and a 
 `start` is that warm-up's share of the steps.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, label_smoothing_loss
-from ..training.sampler import Batch
+from ..training.losses import label_smoothing_loss
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -35,10 +31,8 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
         begun = clock.step >= self.hyperparameters["start"] * clock.steps
         rate = torch.where(begun, self.hyperparameters["rate"], 0.0)
-        return average_over_batch(label_smoothing_loss(network(*batch.inputs), batch.target, rate), batch)
+        return label_smoothing_loss(logits, target, rate)

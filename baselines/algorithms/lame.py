@@ -12,8 +12,6 @@ and w is not made symmetric. There a row is excluded from its own neighbours as 
 which differs only where two rows have equal features.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -49,8 +47,7 @@ class Algorithm(TestTimeAdaptation):
 
 def compute_distances(rows: Tensor) -> Tensor:
     """Of rows (K, n, width) among each other, (K, n, n)."""
-    pairwise: Tensor = (rows[:, :, None] - rows[:, None]).norm(dim=-1)
-    return pairwise
+    return (rows[:, :, None] - rows[:, None]).norm(dim=-1)
 
 
 def compute_gaussian_affinity(rows: Tensor, neighbours: int) -> Tensor:

@@ -10,21 +10,16 @@ alone. In evaluation margins are left out. The paper's rate falls at the step of
 recipe.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._frequencies import compute_log_frequencies
+from . import BaseAlgorithm, Batch, StepState
 from ._head import read_head_shape
-from ._selection import compute_selected_mean
+from ._rows import compute_log_frequencies, compute_selected_mean
 
 KIND = "domain"
 CITATION = (
@@ -40,7 +35,7 @@ SEARCH: dict[str, Any] = {"max_margin": ["choice", 0.3, 0.5, 0.8], "defer_percen
 LIMITS = {"effective": "at least 0 and below 1", "max_margin": "at least 0"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     margins: Tensor
     """m, (K, classes); 0 of a class without rows."""
     weights: Tensor
@@ -49,7 +44,7 @@ class Algorithm(Base):
     def set_up(self) -> None:
         data = self.about.data
         total = data.weight.double().sum(1, keepdim=True)
-        counts = (compute_log_frequencies(self.about).exp() * total).expand(self.about.replicas, -1)
+        counts = compute_log_frequencies(self.about).exp() * total
         there = counts > 0
         rarest = counts.where(there, torch.inf).min(1, keepdim=True)[0]
         rates = {name: self.hyperparameters.on(name, counts).double() for name in ("max_margin", "effective")}

@@ -6,19 +6,16 @@ both losses of a row are moving averages over the steps that drew it, each divid
 Predictions are the debiased network's. Known trap avoided: the released generalised loss is q times the paper's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
-from ._memory import read_entries, write_entries
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._pair import build_pair
+from ._rows import read_entries, write_entries
+from .gce import generalised_cross_entropy
 
 KIND = "domain"
 CITATION = (
@@ -33,7 +30,7 @@ SEARCH: dict[str, Any] = {"q": ["choice", 0.5, 0.7, 0.9]}
 LIMITS = {"q": "above 0"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     remembers = True
     biased: Tensor
     debiased: Tensor
@@ -50,7 +47,9 @@ class Algorithm(Base):
         own, easy = (cross_entropy(member(*batch.inputs), batch.target) for member in (network.first, network.second))
         hard = self._relative(self.biased, easy, batch)
         weight = hard / (hard + self._relative(self.debiased, own, batch) + 1e-8)
-        return average_over_batch(generalised_cross_entropy(easy, self.hyperparameters["q"]) + weight * own, batch)
+        return average_over_batch(
+            generalised_cross_entropy(easy, self.hyperparameters.on("q", easy)) + weight * own, batch
+        )
 
     @torch.no_grad()
     def _relative(self, averages: Tensor, losses: Tensor, batch: Batch) -> Tensor:
@@ -62,8 +61,3 @@ class Algorithm(Base):
         target = self.about.data.target[0].expand(len(averages), -1)
         most = averages.new_zeros(len(averages), self.about.outputs).scatter_reduce(1, target, averages, "amax")
         return now / most.gather(1, batch.target).clamp(min=torch.finfo(now.dtype).tiny)
-
-
-def generalised_cross_entropy(losses: Tensor, q: Tensor) -> Tensor:
-    """(1 - p^q) / q of cross-entropies -log p (K, n), q of each replica, (K,) (Zhang and Sabuncu, NeurIPS 2018)."""
-    return -torch.expm1(-q[:, None] * losses) / q[:, None]

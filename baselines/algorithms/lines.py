@@ -7,8 +7,6 @@ in the order in which the network has them; a network of one layer has l / (L - 
 pretrained model, is that of `wise_ft`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn
@@ -40,8 +38,7 @@ def find_parameter_depths(network: nn.Module) -> list[int]:
     """The layer of each parameter of `network`, from 0, in the order of `parameters()`; a pretrained network defines
     its layers."""
     if (own := getattr(network, "depths", None)) is not None:
-        layers: list[int] = own()
-        return layers
+        return own()
     layer_by_id: dict[int, int] = {}
     layer = 0
     for module in network.modules():

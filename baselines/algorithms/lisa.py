@@ -9,17 +9,13 @@ a label's rows, each row in one pair; here every row has a partner, drawn unifor
 and environments. Its regions cut from images (CutMix) are the augmentation `cutmix`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from .mixup import compute_mixed_loss, draw_shares
 
 KIND = "domain"
@@ -45,7 +41,7 @@ def draw_partners(keys: Tensor, target: Tensor, group: Tensor, within_class: Ten
     return torch.where(fits.any(-1), drawn.argmax(-1), own)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:

@@ -10,8 +10,6 @@ Not compared with released code: the released code prunes a perceptron trained b
 kept and the rewinding follow it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +17,10 @@ import torch
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
-from ._plain import compute_step_share
+from . import Build, Data, StepState, erm
+from ._plain import TwoStages
+from ._rows import select_smallest
 from ._weights import RunningMean
-from .erm import Algorithm as EmpiricalRisk
 
 KIND = "any"
 CITATION = (
@@ -41,10 +38,10 @@ SETTINGS: dict[str, Any] = {
 """loss, label_smoothing: as of empirical risk. pruned: the share of the weights that is pruned. mask: `magnitude`, or
 `random`, which prunes as many weights drawn at random. first_percent: of the steps, before the network is pruned."""
 SEARCH: dict[str, Any] = {"pruned": ["uniform", 0.2, 0.8]}
-LIMITS = {"mask": ("magnitude", "random"), "pruned": "at least 0 and below 1"}
+LIMITS = {"loss": ("cross-entropy", "squared"), "mask": ("magnitude", "random"), "pruned": "at least 0 and below 1"}
 
 
-class Algorithm(EmpiricalRisk):
+class Algorithm(TwoStages, erm.Algorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         if build.stage == 0:
@@ -55,10 +52,6 @@ class Algorithm(EmpiricalRisk):
             self.initial.put(list(network.parameters()))
             self._prune(network)
         return network
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "lottery_ticket")
-        return first, steps - first
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         scores = [matrix.detach().abs() for matrix in list_matrices(network)]
@@ -91,6 +84,6 @@ def choose_largest(scores: list[Tensor], pruned: Tensor) -> list[Tensor]:
     `pruned` (K, ..) of all weights, rounded down, with the smallest scores."""
     joint = torch.cat([score.flatten(1) for score in scores], dim=1)
     count = (pruned.reshape(len(joint), -1)[:, :1].double() * joint.shape[1] + 1e-9).long()
-    rank = joint.argsort(dim=1, stable=True).argsort(dim=1)
-    masks = torch.split((rank >= count).to(joint.dtype), [score[0].numel() for score in scores], dim=1)
+    kept = ~select_smallest(joint, count[:, 0])
+    masks = torch.split(kept.to(joint.dtype), [score[0].numel() for score in scores], dim=1)
     return [mask.view_as(score) for mask, score in zip(masks, scores, strict=True)]

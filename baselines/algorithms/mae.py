@@ -6,17 +6,13 @@ Ghosh, Kumar and Sastry, AAAI 2017, for symmetric noise of less than 1 - 1 / C o
 small where p_y is small, so that training is slow (Zhang and Sabuncu, NeurIPS 2018).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -29,9 +25,7 @@ SETTINGS: dict[str, Any] = {}
 SEARCH: dict[str, Any] = {}
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
         # 1 - p = -(e^(-surprise) - 1)
-        return average_over_batch(-2 * torch.expm1(-cross_entropy(network(*batch.inputs), batch.target)), batch)
+        return -2 * torch.expm1(-cross_entropy(logits, target))

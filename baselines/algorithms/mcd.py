@@ -12,17 +12,13 @@ sum of the heads' logits. Saito, Watanabe, Ushiku and Harada, CVPR 2018, as in t
 one rate and separate optimisers.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import exclude_parameters, step_all
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._shifted import get_shifted_inputs
 
 KIND = "domain"
@@ -43,7 +39,7 @@ def compute_discrepancy(first: Tensor, second: Tensor) -> Tensor:
     return (first.softmax(-1) - second.softmax(-1)).abs().mean((1, 2))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.second = build("second").head

@@ -10,8 +10,6 @@ evaluation as in that code; on ImageNet that code mixes in moments of the views 
 formula), which is left out here. Rows are processed one by one: each costs as much as a training step on B rows.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -23,6 +21,7 @@ from ..training.augmentation import augment_flat_rows, check_augmentation
 from ..training.losses import compute_gradients
 from ..training.optimiser_step import broadcast_values
 from ._adaptive import TestTimeAdaptation
+from ._weights import preserve_values
 
 KIND = "domain"
 CITATION = (
@@ -52,18 +51,15 @@ class Algorithm(TestTimeAdaptation):
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
         parameters = list(network.parameters())
-        start = [parameter.detach().clone() for parameter in parameters]
         answers = []
         for row in range(inputs[0].shape[1]):
             row_inputs = [x[:, row : row + 1] for x in inputs]
             with torch.enable_grad():
                 grads = compute_gradients(marginal_entropy(network(*self.views(*row_inputs))), parameters)
-            with torch.no_grad():
+            with torch.no_grad(), preserve_values(parameters):
                 for parameter, gradient in zip(parameters, grads, strict=True):
                     parameter -= broadcast_values(self.hyperparameters["adaptive_lr"], parameter) * gradient
                 answers.append(network(*row_inputs))
-                for parameter, value in zip(parameters, start, strict=True):
-                    parameter.copy_(value)
         return torch.cat(answers, dim=1)
 
     def views(self, categories: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:

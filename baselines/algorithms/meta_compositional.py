@@ -18,8 +18,6 @@ Not compared with released code: the subsequence kernel, the pool of rows and th
 the paper.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from typing import Any
 
@@ -31,10 +29,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..encoding.encoding import PAD
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, select_batch
+from ..training.sampler import select_batch
+from . import BaseAlgorithm, Batch, StepState
 from ._rows import sample_by_weight
 
 KIND = "compositional"
@@ -53,7 +50,7 @@ SETTINGS: dict[str, Any] = {
 SEARCH: dict[str, Any] = {"inner_lr": ["log10", -2.5, -0.5], "temperature": ["log10", -2.0, 0.0]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         second = self.hyperparameters["second_order"]
         test = self.similar(batch, clock)

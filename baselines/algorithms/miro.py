@@ -9,8 +9,6 @@ which the released code adds, is not compared. A network without a list of layer
 network trained from scratch the first part of training is plain ERM and replaces the pretraining.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable
@@ -22,11 +20,9 @@ from torch import Tensor, nn
 
 from ..networks._body import Body
 from ..replicas.rng import Rng
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
 from ..training.step_computation import list_blocks
+from . import BaseAlgorithm, Batch, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ._plain import use_evaluation_mode
 
 KIND = "domain"
@@ -78,7 +74,7 @@ def compute_variational_bound(state: Tensor, before: Tensor, spread: Tensor) -> 
     return ((state - before).square() / v + v.log()).flatten(1).mean(1) / 2
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         pretrained = bool(self.hyperparameters.common.get("weights"))
         self.begin = 0 if pretrained else self.about.steps * self.hyperparameters["pretrain_percent"] // 100
@@ -111,8 +107,7 @@ class Algorithm(Base):
             before = compute_block_states(self.oracle, batch.inputs)[1]
         bounds = [compute_variational_bound(*three) for three in zip(after, before, self.spreads, strict=True)]
         risk = average_over_batch(cross_entropy(network.head(features), batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
-        return total
+        return risk + self.hyperparameters["penalty"] * torch.stack(bounds).sum(0)
 
     @torch.no_grad()
     def after(self, network: Any, clock: StepState) -> None:

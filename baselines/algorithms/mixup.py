@@ -7,8 +7,6 @@ mixed, so that categories can be too. Cross-entropy is linear in the label, so t
 is for numbers, whose squared error differs from that mix by a term without gradient.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +15,9 @@ from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ..replicas.rng import draw_beta, draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import take_rows
 
 KIND = "corrupted-label"
 CITATION = (
@@ -45,11 +42,10 @@ def draw_shares(hyperparameters: Hyperparameters, keys: Tensor, count: int) -> T
 
 def compute_mixed_loss(network: Any, batch: Batch, partner: Tensor, share: Tensor) -> Tensor:
     """The loss of rows mixed with their partners (K, n), each with a share (K, n) of its own label: (K,)."""
-    replicas = torch.arange(len(partner), device=partner.device)[:, None]
     x = network.embed(*batch.inputs)
     keeps = share.view(*share.shape, *[1] * (x.ndim - 2))
-    logits = network.head(network.encode(keeps * x + (1 - keeps) * x[replicas, partner]))
-    own, other = (compute_task_loss(logits, target) for target in (batch.target, batch.target[replicas, partner]))
+    logits = network.head(network.encode(keeps * x + (1 - keeps) * take_rows(x, partner)))
+    own, other = (compute_task_loss(logits, target) for target in (batch.target, take_rows(batch.target, partner)))
     return average_over_batch(share * own + (1 - share) * other, weight_by_partners(batch, partner))
 
 
@@ -61,7 +57,7 @@ def weight_by_partners(batch: Batch, partner: Tensor) -> Batch:
     return replace(batch, weight=batch.weight * batch.weight.gather(1, partner))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         partner = draw_permutations(clock.draw("partners"), batch.target.shape[1])
         share = draw_shares(self.hyperparameters, clock.draw("shares"), 1).expand(partner.shape)

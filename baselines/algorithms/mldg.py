@@ -9,8 +9,6 @@ gradient's sign at the outer learning rate; and it drops the second derivatives 
 environment is held out each step; DomainBed holds out two.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
@@ -19,10 +17,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ...core.errors import ModelError
 from ..replicas.rng import draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, compute_gradients, compute_task_loss
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 from ._environments import select_environments
 
 KIND = "domain"
@@ -41,7 +37,7 @@ first_order: whether grad F is a constant where G is differentiated."""
 SEARCH: dict[str, Any] = {"meta_weight": ["log10", -1, 1]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
 
     def set_up(self) -> None:
@@ -67,7 +63,6 @@ class Algorithm(Base):
                 for (name, parameter), slope in zip(parameters.items(), slopes, strict=True)
             }
             logits = functional_call(network, moved, test.inputs)
-        total: Tensor = risk + self.hyperparameters["meta_weight"] * average_over_batch(
+        return risk + self.hyperparameters["meta_weight"] * average_over_batch(
             compute_task_loss(logits, test.target), test
         )
-        return total

@@ -7,16 +7,13 @@ arXiv:2007.01434), which aligns a classifier's features alone. The estimate is t
 2012), never negative.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import StepState
 from ..training.losses import average_by_environment, compute_task_loss, group_by_environment
-from ..training.sampler import Batch
+from . import Batch, StepState
 from ._penalised import PenalisedRisk
 
 KIND = "domain"

@@ -8,18 +8,14 @@ rows that are given together. A trap of that code that is avoided: since 2022 it
 the classifier reads it, in training and in prediction. It adds the environments' risks up; here it is their mean.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ..layers.linear import Linear
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_by_environment, cross_entropy, group_by_environment
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "domain"
 CITATION = (
@@ -44,13 +40,11 @@ class Marginal(nn.Module):
 
     def embed(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """The network's own first representation, (K, n, ..)."""
-        embedding: Tensor = self.network.embed(categories, numbers)
-        return embedding
+        return self.network.embed(categories, numbers)
 
     def features(self, x: Tensor) -> Tensor:
         """The network's own features, (K, n, width / 2)."""
-        features: Tensor = self.network.encode(x)
-        return features
+        return self.network.encode(x)
 
     def beside(self, features: Tensor, means: Tensor) -> Tensor:
         """Features (K, n, d) of equal shares of E environments with their means (K, E, d): (K, n, 2 d)."""
@@ -64,11 +58,10 @@ class Marginal(nn.Module):
 
     def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
         """Logits (K, n, classes) of rows of one environment."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.head(self.encode(self.embed(categories, numbers)))
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     by_environment = True
     adapts = True  # the environment of a test row is its whole batch
     means: Tensor

@@ -10,8 +10,6 @@ training is plain ERM and replaces the pretraining, then all but the updates and
 released code that is avoided: its configuration's default is lambda = 0.1, not the paper's 0.001.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from itertools import combinations
@@ -23,10 +21,8 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..layers.linear import Linear
 from ..layers.lora import Lora
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
+from . import BaseAlgorithm, Batch, Build, Data, MakeOptimiserStep, OptimiserSteps, StepState
 
 KIND = "domain"
 CITATION = (
@@ -52,8 +48,7 @@ class AdaptedLinear(Linear):
         self.down, self.up, self.groups = down, up, groups
 
     def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = super().forward(x) + self.up(self.down(x))
-        return out
+        return super().forward(x) + self.up(self.down(x))
 
 
 def compute_overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Tensor:
@@ -68,7 +63,7 @@ def compute_overlap(weight: Tensor, down: Tensor, up: Tensor, groups: int) -> Te
     return torch.stack([product.abs().flatten(1).sum(1) for product in products]).sum(0)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     frozen: Tensor
 
@@ -78,8 +73,7 @@ class Algorithm(Base):
     def _pretraining(self, steps: int) -> int:
         if self.hyperparameters.common.get("weights"):
             return 0
-        pretraining_steps: int = steps * self.hyperparameters["pretrain_percent"] // 100
-        return pretraining_steps
+        return steps * self.hyperparameters["pretrain_percent"] // 100
 
     def stages(self, steps: int) -> tuple[int, ...]:
         before = self._pretraining(steps)
@@ -149,8 +143,7 @@ class Algorithm(Base):
             return risk
         groups = self.hyperparameters["groups"]
         overlaps = torch.stack([compute_overlap(*each, groups) for each in _list_adapted_layers(network)]).sum(0)
-        total: Tensor = risk + self.hyperparameters["orthogonality"] * overlaps
-        return total
+        return risk + self.hyperparameters["orthogonality"] * overlaps
 
 
 def _list_adapted_layers(network: nn.Module) -> list[tuple[Tensor, Tensor, Tensor]]:

@@ -14,8 +14,6 @@ paper.
 Not compared with released code: OpenLMLab/MOSS-RLHF trains a plain reward model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch, Data
-from ._memory import read_entries
+from . import BaseAlgorithm, Batch, Data, StepState
+from ._rows import read_entries, select_smallest
 
 KIND = "corrupted-label"
 CITATION = "Wang et al., Secrets of RLHF in large language models part II: reward modeling, 2024 (arXiv:2401.06080)"
@@ -41,7 +37,7 @@ SEARCH: dict[str, Any] = {"flip": ["choice", 0.0, 0.1, 0.2], "margin": ["choice"
 LIMITS = {"members": "at least 1"}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     scores: Tensor
     """The members' mean scores of the training rows, (K, N, classes)."""
@@ -65,7 +61,7 @@ class Algorithm(Base):
         if stage == self.members:
             target = data.target.expand(self.scores.shape[:2])
             strength = compute_strength(self.scores, target)
-            flipped = find_weakest(strength, self.hyperparameters.on("flip", strength))
+            flipped = select_smallest(strength, (self.hyperparameters["flip"] * strength.shape[1]).round())
             other = self.scores.scatter(2, target[..., None], -torch.inf).argmax(-1)
             data = data.changed(data.weight, torch.where(flipped, other, target))
         return data, True
@@ -84,9 +80,3 @@ def compute_strength(scores: Tensor, target: Tensor) -> Tensor:
     cross-entropy."""
     chosen = target[..., None]
     return scores.gather(2, chosen)[..., 0] - scores.scatter(2, chosen, -torch.inf).logsumexp(-1)
-
-
-def find_weakest(strength: Tensor, share: Tensor) -> Tensor:
-    """Which rows are the `share` (K, 1) of lowest strength (K, N), to the nearest row: (K, N) bool."""
-    rank = strength.argsort(dim=1, stable=True).argsort(dim=1)
-    return rank < (share * strength.shape[1]).round()

@@ -11,8 +11,6 @@ k. As in the released code the gradient of s is cut, so that only the k iteratio
 are taught; one part is not computed where no replica weighs it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +19,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -38,7 +34,7 @@ SETTINGS: dict[str, Any] = {"alpha": 1.0, "clip": 1.0}
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.01, 0.1, 0.5, 1.0]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = super().assemble(build)
         if not hasattr(network, "think"):
@@ -81,5 +77,4 @@ def run_iterations(network: Any, source: Tensor, skipped: Tensor, taught: Tensor
         after = step(x, state, seen)
         after = torch.where(done < skipped, after.detach(), after)
         state = torch.where(done < last, after, state)
-    features: Tensor = network.settled(state, seen)
-    return features
+    return network.settled(state, seen)

@@ -6,20 +6,15 @@ Kim et al., ICCV 2021, section 3. The past answer of a row is the one that it go
 the released code; until then it is its label. t is counted in steps, so a grows evenly instead of once an epoch.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch
-from ..training.sampler import Batch
-from ._memory import read_entries, write_entries
-from ._soft import soft_cross_entropy
+from ..training.losses import average_over_batch, cross_entropy
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import read_entries, write_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -33,7 +28,7 @@ SETTINGS: dict[str, Any] = {"alpha": 0.8}
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     remembers = True
     past: Tensor
@@ -48,4 +43,4 @@ class Algorithm(Base):
         label = F.one_hot(batch.target, logits.shape[-1]).to(logits.dtype)
         target = (1 - share) * label + share * read_entries(self.past, batch.rows)
         write_entries(self.past, batch.rows, logits.detach().softmax(-1))
-        return average_over_batch(soft_cross_entropy(logits, target), batch)
+        return average_over_batch(cross_entropy(logits, target), batch)

@@ -6,17 +6,13 @@ ECCV 2020, on features that are vectors, as in DomainBed (ICLR 2021, arXiv:2007.
 gradient is the true class's row of its weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = "Huang et al., Self-challenging improves cross-domain generalization, ECCV 2020 (arXiv:2007.02454)"
@@ -37,7 +33,7 @@ def quantile(values: Tensor, share: Tensor) -> Tensor:
     return low + (position - below) * (high - low)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         features = network.encode(network.embed(*batch.inputs))
         mask = self.compute_mask(network.head, features.detach(), batch.target)
@@ -53,5 +49,4 @@ class Algorithm(Base):
             muted = head(features * stays)
             lost = (logits.softmax(-1) - muted.softmax(-1)).gather(-1, own)[..., 0]
             spared = lost < quantile(lost, 1 - self.hyperparameters["muted_rows"])
-            mask: Tensor = (stays | spared[..., None]).to(features.dtype)
-            return mask
+            return (stays | spared[..., None]).to(features.dtype)

@@ -11,8 +11,6 @@ avoided: it takes steps on L_c and on lambda L_a in turn with one Adam, which re
 that lambda is not a weight; here one step follows the gradient of the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -20,11 +18,10 @@ from torch import Tensor
 
 from ..layers.linear import Linear
 from ..replicas.rng import draw_permutations, draw_uniform
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import OptimiserStep, exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, MakeOptimiserStep, OptimiserSteps, StepState
+from ._rows import take_rows
 
 KIND = "domain"
 CITATION = "Nam et al., Reducing domain gap by reducing style bias, CVPR 2021 (arXiv:1910.11645)"
@@ -48,24 +45,19 @@ def compute_content(x: Tensor) -> Tensor:
     return (x - middle) / (variance + EPSILON).sqrt()
 
 
-def reorder_rows(x: Tensor, order: Tensor) -> Tensor:
-    """Rows (K, n, ..) in each replica's order (K, n)."""
-    return x[torch.arange(len(x), device=x.device)[:, None], order]
-
-
 def randomise_style(x: Tensor, order: Tensor, share: Tensor) -> Tensor:
     """A row's content in a style mixed from `share` (K, n, 1) of its own and the rest of another row's."""
-    middle, variance = (share * own + (1 - share) * reorder_rows(own, order) for own in compute_style(x))
+    middle, variance = (share * own + (1 - share) * take_rows(own, order) for own in compute_style(x))
     return compute_content(x) * (variance + EPSILON).sqrt() + middle
 
 
 def randomise_content(x: Tensor, order: Tensor) -> Tensor:
     """Another row's content, without gradient, in the row's own style."""
     middle, variance = compute_style(x)
-    return reorder_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
+    return take_rows(compute_content(x), order).detach() * (variance + EPSILON).sqrt() + middle
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.style_head = self.about.each(lambda: Linear(network.width, self.about.outputs), "style head")
@@ -79,8 +71,7 @@ class Algorithm(Base):
     def _by_style(self, network: Any, features: Tensor, clock: StepState, draw: str) -> Tensor:
         """Logits that see the rows' styles alone, (K, n, classes)."""
         order = draw_permutations(clock.draw(draw), features.shape[1])
-        logits: Tensor = network.style_head(randomise_content(features, order))
-        return logits
+        return network.style_head(randomise_content(features, order))
 
     def style_loss(self, network: Any, features: Tensor, batch: Batch, clock: StepState) -> Tensor:
         """L_s on fixed features (K, n, width), (K,)."""
@@ -95,8 +86,7 @@ class Algorithm(Base):
             cross_entropy(network.head(randomise_style(features, order, share)), batch.target), batch
         )
         unsure = -self._by_style(network, features, clock, "adversary").log_softmax(-1).mean(-1)
-        total: Tensor = risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
-        return total
+        return risk + self.hyperparameters["adversary"] * average_over_batch(unsure, batch)
 
     def update(self, network: Any, batches: Batches, clock: StepState, optimiser_steps: OptimiserSteps) -> Tensor:
         for batch, _ in batches():

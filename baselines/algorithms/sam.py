@@ -6,8 +6,6 @@ The step is the trainer's own (`training/optimiser_step.py`), so any algorithm m
 this one is empirical risk minimisation with it. Norms are per replica. Weight decay is outside the perturbed loss.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from .erm import Algorithm as Algorithm
@@ -22,3 +20,4 @@ TOUCHES = ("train",)
 SETTINGS: dict[str, Any] = {"loss": "cross-entropy", "label_smoothing": 0.0, "sharpness": 0.05}
 """sharpness: rho, the paper's default. The others: those of `erm.py`."""
 SEARCH: dict[str, Any] = {"sharpness": ["choice", 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]}
+LIMITS = {"loss": ("cross-entropy", "squared")}

@@ -7,13 +7,11 @@ the mean of its mask. DomainBed's default agreement is 1, which no coordinate ex
 Here it is the middle of DomainBed's range.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ._masked_gradient import MaskedGradient, average_masked_gradients
+from ._environments import MaskedGradient, average_masked_gradients
 
 KIND = "domain"
 CITATION = (

@@ -10,23 +10,18 @@ momentum are reset to the start. As in the released code the average itself is n
 entropies have risen; its threshold there is 0.2 whatever the argument says. `reset` resets the average too.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ModelError
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Data
-from ._adaptive import OnlineMomentum, TestTimeAdaptation, entropy
+from . import Build
+from ._adaptive import OnlineAdaptation, OnlineMomentum, entropy, list_affine_parameters
 from ._norms import use_batch_moments
-from ._weights import RunningMean
-from .tent import list_affine_parameters
+from ._weights import preserve_values
 
 KIND = "domain"
 CITATION = (
@@ -41,28 +36,30 @@ log(classes). radius: rho. collapsed: the average entropy, in nats, below which 
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2], "radius": ["choice", 0.01, 0.05, 0.1]}
 
 
-class Algorithm(TestTimeAdaptation):
+class Algorithm(OnlineAdaptation):
+    optimiser: OnlineMomentum
     average: Tensor
     """Of the entropies, (K,); -1 where there was none yet."""
 
     def assemble(self, build: Build) -> Any:
-        network = build("weights")
-        parameters = list_lower_affine_parameters(network)
-        if not parameters:
-            raise ModelError("sar adapts normalisation layers, and this network has none: use resnet")
         like = self.hyperparameters["lr"]
-        self.start, self.optimiser = RunningMean(parameters).to(like), OnlineMomentum(parameters).to(like)
         self.register_buffer("average", like.new_full((len(like),), -1.0))
-        return network
+        return super().assemble(build)
 
-    def prepare(self, network: Any, data: Data) -> None:
-        self.start.take(list_lower_affine_parameters(network))
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineMomentum:
+        return OnlineMomentum(parameters)
+
+    def adapted_parameters(self, network: nn.Module) -> list[Tensor]:
+        """Without those of the last of several blocks."""
+        body = getattr(network, "body", None)
+        last = body[-1] if isinstance(body, nn.Sequential) and len(body) > 1 else nn.Identity()
+        left_out = {id(parameter) for parameter in last.parameters()}
+        return [parameter for parameter in list_affine_parameters(network) if id(parameter) not in left_out]
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
-        parameters = list_lower_affine_parameters(network)
+        parameters = self.adapted_parameters(network)
         most = (self.hyperparameters["sure"] * math.log(self.about.outputs))[:, None]
-        before = [parameter.detach().clone() for parameter in parameters]
-        with torch.enable_grad(), use_batch_moments(network, 0.0):
+        with torch.enable_grad(), use_batch_moments(network, 0.0), preserve_values(parameters):
             logits: Tensor = network(*inputs)
             uncertainty = entropy(logits)
             sure = uncertainty.detach() < most
@@ -75,9 +72,6 @@ class Algorithm(TestTimeAdaptation):
             sure = sure & (uncertainty.detach() < most)
             second = compute_masked_mean(uncertainty, sure)
             grads = compute_gradients(second, parameters)
-        with torch.no_grad():
-            for parameter, value in zip(parameters, before, strict=True):
-                parameter.copy_(value)
         # Where no row is sure the gradient is 0, and momentum goes on.
         self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         self._watch(parameters, second.detach(), sure.any(1))
@@ -94,19 +88,10 @@ class Algorithm(TestTimeAdaptation):
         self.optimiser.reset(collapsed)
 
     def reset(self, network: Any) -> None:
-        self.start.put(list_lower_affine_parameters(network))
-        self.optimiser.reset()
+        super().reset(network)
         self.average.fill_(-1.0)
 
 
 def compute_masked_mean(values: Tensor, which: Tensor) -> Tensor:
     """The mean of values (K, n) over some of them (K, n) bool; 0 where there is none."""
     return (values * which).sum(1) / which.sum(1).clamp(min=1)
-
-
-def list_lower_affine_parameters(network: nn.Module) -> list[Tensor]:
-    """The scales and shifts of a network's normalisation layers, without those of the last of several blocks."""
-    body = getattr(network, "body", None)
-    last = body[-1] if isinstance(body, nn.Sequential) and len(body) > 1 else nn.Identity()
-    left_out = {id(parameter) for parameter in last.parameters()}
-    return [parameter for parameter in list_affine_parameters(network) if id(parameter) not in left_out]

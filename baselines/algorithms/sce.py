@@ -6,17 +6,13 @@ Wang et al., ICCV 2019, section 3, with A = -4. The released code clips the one-
 A = -9.2, and clips p at 1e-7, where cross-entropy loses its gradient; here A is the paper's and nothing is clipped.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
-from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from ..training.losses import cross_entropy
+from . import EmpiricalRisk, StepState
 
 KIND = "corrupted-label"
 CITATION = (
@@ -34,11 +30,9 @@ SEARCH: dict[str, Any] = {
 }
 
 
-class Algorithm(Base):
-    additive = True
-
-    def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
-        surprise = cross_entropy(network(*batch.inputs), batch.target)
+class Algorithm(EmpiricalRisk):
+    def errors(self, logits: Tensor, target: Tensor, clock: StepState) -> Tensor:
+        surprise = cross_entropy(logits, target)
         alpha, beta, log_zero = (self.hyperparameters.on(name, surprise) for name in ("alpha", "beta", "log_zero"))
         reverse = log_zero * torch.expm1(-surprise)
-        return average_over_batch(alpha * surprise + beta * reverse, batch)
+        return alpha * surprise + beta * reverse

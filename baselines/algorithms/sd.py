@@ -5,16 +5,12 @@
 The mean over classes is DomainBed's, which the default weight assumes; the paper's experiments weight the sum.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, StepState
 
 KIND = "domain"
 CITATION = (
@@ -28,11 +24,10 @@ SETTINGS: dict[str, Any] = {"penalty": 0.1}
 SEARCH: dict[str, Any] = {"penalty": ["log10", -5, -1]}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
 
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         risk = average_over_batch(cross_entropy(logits, batch.target), batch)
-        total: Tensor = risk + self.hyperparameters["penalty"] * average_over_batch(logits.square().mean(-1), batch)
-        return total
+        return risk + self.hyperparameters["penalty"] * average_over_batch(logits.square().mean(-1), batch)

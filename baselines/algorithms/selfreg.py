@@ -11,8 +11,6 @@ which therefore never trains it: with `train_projection` false it is not trained
 The averaging of weights that the paper adds is the algorithm `swa`.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -22,11 +20,9 @@ from torch import Tensor, nn
 from ..layers.linear import Linear
 from ..layers.norm import BatchNorm
 from ..replicas.rng import draw_beta, draw_permutations
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, MakeOptimiserStep, OptimiserSteps, StepState
 
 KIND = "domain"
 CITATION = (
@@ -86,7 +82,7 @@ def compute_penalty(
     return towards(logits, logits) + weight * towards(features, projected)
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         network.projection = self.about.each(lambda: Projection(network.width), "projection")

@@ -16,22 +16,19 @@ The predicted rows are those that were learned from, and the adapted network pre
 training environments. Known trap: published settings were chosen with target labels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, cross_entropy, label_smoothing_loss
 from ..training.optimiser_step import exclude_parameters
-from ..training.sampler import Batch, Order, gather_rows
+from ..training.sampler import Order, gather_rows
+from . import Batch, Batches, MakeOptimiserStep, OptimiserSteps, StepState
 from ._head import read_head_shape
-from ._memory import read_entries
-from ._plain import compute_shared_features, compute_step_share
+from ._plain import TwoStages, compute_shared_features
+from ._rows import read_entries
 
 KIND = "domain"
 CITATION = (
@@ -54,7 +51,8 @@ SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -3], "pseudo": ["choice",
 LEAST = 1e-5
 
 
-class Algorithm(Base):
+class Algorithm(TwoStages):
+    first_stage = "source_percent"
     remembers = True
     pseudo: Tensor
     """The class of each shifted row, (K, M)."""
@@ -68,10 +66,6 @@ class Algorithm(Base):
     def _inputs(self) -> tuple[Tensor, ...]:
         assert self.about.data.unlabelled is not None
         return self.about.data.unlabelled
-
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["source_percent"], "shot")
-        return first, steps - first
 
     def optimiser_steps(self, network: nn.Module, optimiser_step: MakeOptimiserStep) -> OptimiserSteps:
         read_head_shape(network)
@@ -107,8 +101,7 @@ class Algorithm(Base):
         overall = p.mean(1)
         diverse = -(overall * (overall + LEAST).log()).sum(-1)
         pseudo_loss = cross_entropy(logits, read_entries(self.pseudo, rows)).mean(1)
-        losses: Tensor = uncertain - diverse + self.hyperparameters["pseudo"] * pseudo_loss
-        return losses
+        return uncertain - diverse + self.hyperparameters["pseudo"] * pseudo_loss
 
     @torch.no_grad()
     def _relabel(self, network: Any) -> None:

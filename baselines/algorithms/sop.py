@@ -11,8 +11,6 @@ Without the two further terms of the variant SOP+ (consistency of augmentations,
 network's p.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -20,11 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..replicas.rng import derive_stream, draw_normal, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import StepState
 from ..training.losses import average_over_batch
-from ..training.sampler import Batch
-from ._memory import add_entries, read_entries
+from . import BaseAlgorithm, Batch, StepState
+from ._rows import add_entries, read_entries
 
 KIND = "corrupted-label"
 CITATION = (
@@ -43,7 +39,7 @@ LEAST = 1e-4
 """Probabilities are clipped from below to this."""
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     additive = True
     remembers = True
     u: Tensor

@@ -16,8 +16,6 @@ Not compared with released code: the released code trains a Transformer on text;
 windows in the same three ways.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -26,10 +24,8 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_uniform, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
 
 KIND = "compositional"
@@ -46,7 +42,7 @@ SEARCH: dict[str, Any] = {}
 LIMITS = {"estimator": ("direct", "scaffolded", "free")}
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def set_up(self) -> None:
         self.estimator = self.hyperparameters["estimator"]
         fields = 3 if self.estimator == "scaffolded" else 2

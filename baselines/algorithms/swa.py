@@ -7,17 +7,14 @@ arXiv:2102.08604) found better under domain shift; their choice of the averaged 
 here. Known trap: without recomputed statistics the average predicts with those of the last weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
+from . import Build, Data, EmpiricalRisk, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain, compute_step_share
+from ._plain import split_steps
 from ._weights import RunningMean
 
 KIND = "any"
@@ -32,9 +29,9 @@ SETTINGS: dict[str, Any] = {"start_percent": 75, "every": 1}
 SEARCH: dict[str, Any] = {"start_percent": ["choice", 50, 75, 90]}
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     def set_up(self) -> None:
-        self.start = compute_step_share(self.about.steps, self.hyperparameters["start_percent"], "weight averaging")
+        self.start = split_steps(self.about.steps, self.hyperparameters["start_percent"], "swa")[0]
 
     def assemble(self, build: Build) -> Any:
         network = build("weights")

@@ -15,8 +15,6 @@ goes back from the start through earlier segments as long as their losses are be
 segments of training several times where the start is among the first `tolerance`. Start, level and end are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -24,11 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..training.algorithm import Build, StepState
-from ..training.sampler import Data
+from . import Build, Data, EmpiricalRisk, StepState
 from ._norms import recompute_running_moments
-from ._plain import Plain
-from ._validation import compute_validation_risk
+from ._plain import compute_validation_risk
 from ._weights import RunningMean
 
 KIND = "domain"
@@ -100,7 +96,7 @@ class LossValley(nn.Module):
         self.end.copy_(torch.where(low, number, self.end))
 
 
-class Algorithm(Plain):
+class Algorithm(EmpiricalRisk):
     def set_up(self) -> None:
         self.validation_rows = self.about.data.held_out["id_val"]
         tolerance, converge = self.hyperparameters["tolerance"], self.hyperparameters["converge"]

@@ -8,15 +8,13 @@ predicted, as in their code. Known traps avoided: the released code is meant to 
 which need not be that class.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Build
+from . import Build
 from ._adaptive import TestTimeAdaptation, entropy
 from ._head import read_head_shape
 

@@ -17,8 +17,6 @@ Not compared with released code: Gandhi et al.'s formula and exponent were not r
 are those of their first version; the third, Natural Mitigation of Catastrophic Interference, adds new classes instead.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -26,9 +24,9 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import StepState
-from ..training.sampler import Batch, select_batch
-from ._plain import use_evaluation_mode
+from ..training.sampler import select_batch
+from . import Batch, StepState
+from ._plain import compute_shared_logits
 from ._rows import ChosenRows, sample_by_weight
 
 KIND = "domain"
@@ -44,8 +42,6 @@ SETTINGS: dict[str, Any] = {"rehearsed": 0.5, "exponent": 1.0, "memory": 0, "eva
 evaluate_every: steps between two evaluations; there is one at the end of each task too."""
 SEARCH: dict[str, Any] = {"rehearsed": ["choice", 0.1, 0.25, 0.5], "exponent": ["choice", 0.0, 0.5, 1.0, 2.0]}
 LIMITS = {"rehearsed": "at least 0 and below 1"}
-EVALUATED_ROWS = 4096
-"""Rows that are evaluated at once."""
 
 
 class Algorithm(ChosenRows):
@@ -116,12 +112,7 @@ class Algorithm(ChosenRows):
         """The accuracy on each task's validation rows, (K, tasks)."""
         held_out = self.about.data.held_out["id_val"]
         assert held_out.group is not None
-        right = []
-        with use_evaluation_mode(network, self.rng):
-            for some in torch.split(torch.arange(len(held_out), device=self.curve.device), EVALUATED_ROWS):
-                inputs = (x[some] for x in held_out.inputs)
-                logits = self.logits(network, *(x.expand(len(self.curve), *x.shape) for x in inputs))
-                right.append(logits.argmax(-1) == held_out.target[:, some])
-        correct = torch.cat(right, dim=1).to(self.curve)
+        logits = compute_shared_logits(network, held_out, len(self.curve), self.rng)
+        correct = (logits.argmax(-1) == held_out.target).to(self.curve)
         each = torch.nn.functional.one_hot(held_out.group, len(self.ends)).to(correct)
         return correct @ each / each.sum(0)

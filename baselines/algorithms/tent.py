@@ -7,21 +7,14 @@ the moments of Adam along with the parameters; the version beside T3A's and AdaN
 training mode once it has adapted. Here there is no dropout throughout.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ...core.errors import ModelError
-from ..layers.norm import BatchNorm, LayerNorm
-from ..training.algorithm import Build
 from ..training.losses import compute_gradients
-from ..training.sampler import Data
-from ._adaptive import OnlineAdam, TestTimeAdaptation, entropy
+from ._adaptive import OnlineAdam, OnlineAdaptation, entropy
 from ._norms import use_batch_moments
-from ._weights import RunningMean
 
 KIND = "domain"
 CITATION = (
@@ -35,31 +28,14 @@ SETTINGS: dict[str, Any] = {"adaptive_lr": 1e-3}
 SEARCH: dict[str, Any] = {"adaptive_lr": ["log10", -5, -2]}
 
 
-class Algorithm(TestTimeAdaptation):
-    def assemble(self, build: Build) -> Any:
-        network = build("weights")
-        if not list_affine_parameters(network):
-            raise ModelError("tent adapts normalisation layers, and this network has none: use resnet")
-        self.start = RunningMean(list_affine_parameters(network)).to(self.hyperparameters["lr"])
-        self.optimiser = OnlineAdam(list_affine_parameters(network)).to(self.hyperparameters["lr"])
-        return network
-
-    def prepare(self, network: Any, data: Data) -> None:
-        self.start.take(list_affine_parameters(network))
+class Algorithm(OnlineAdaptation):
+    def make_optimiser(self, parameters: list[Tensor]) -> OnlineAdam:
+        return OnlineAdam(parameters)
 
     def adapted(self, network: Any, *inputs: Tensor) -> Tensor:
+        parameters = self.adapted_parameters(network)
         with torch.enable_grad(), use_batch_moments(network, 0.0):
-            logits: Tensor = network(*inputs)
-            grads = compute_gradients(entropy(logits).mean(1), list_affine_parameters(network))
-        self.optimiser.step(list_affine_parameters(network), grads, self.hyperparameters["adaptive_lr"])
+            logits = network(*inputs)
+            grads = compute_gradients(entropy(logits).mean(1), parameters)
+        self.optimiser.step(parameters, grads, self.hyperparameters["adaptive_lr"])
         return logits.detach()
-
-    def reset(self, network: Any) -> None:
-        self.start.put(list_affine_parameters(network))
-        self.optimiser.reset()
-
-
-def list_affine_parameters(network: nn.Module) -> list[Tensor]:
-    """The scales and shifts of a network's normalisation layers."""
-    norms = [module for module in network.modules() if isinstance(module, (BatchNorm, LayerNorm))]
-    return [parameter for norm in norms for parameter in norm.parameters(recurse=False)]

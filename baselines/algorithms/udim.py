@@ -19,8 +19,6 @@ Not compared with released code: this implementation differs from the released c
 so that steps differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,11 +26,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Batches, Build, OptimiserSteps, StepState
 from ..training.losses import average_over_batch, average_per_replica, compute_gradients, cross_entropy
 from ..training.optimiser_step import broadcast_values
-from ..training.sampler import Batch
+from . import BaseAlgorithm, Batch, Batches, Build, OptimiserSteps, StepState
 from ._head import compute_mean_products, read_head_shape
 from .fishr import compute_gradient_variances
 
@@ -60,7 +56,7 @@ def compute_gradient_norms(gradients: Sequence[Tensor]) -> Tensor:
     return squares.clamp(min=LEAST_NORM**2).sqrt()
 
 
-class Algorithm(Base):
+class Algorithm(BaseAlgorithm):
     def assemble(self, build: Build) -> Any:
         network = build("weights")
         read_head_shape(network)

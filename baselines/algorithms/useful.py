@@ -9,8 +9,6 @@ class's mean along the direction of greatest variance, so that nothing is random
 Not compared with released code: the authors' code was not available, and its k-means starts at random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -20,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..training.losses import cross_entropy
-from ..training.sampler import Data
-from ._plain import Plain, compute_step_share
+from . import Data, EmpiricalRisk
+from ._plain import TwoStages
 
 KIND = "any"
 CITATION = (
@@ -38,11 +36,7 @@ ROUNDS = 100
 """The most rounds of k-means; it stops where no row changes its cluster."""
 
 
-class Algorithm(Plain):
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["first_percent"], "useful")
-        return first, steps - first
-
+class Algorithm(TwoStages, EmpiricalRisk):
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         outputs = answer(*data.inputs)
         target = data.target.expand(len(outputs), -1)
@@ -99,5 +93,4 @@ def _find_first_axis(centred: Tensor) -> Tensor:
     scaled = centred / centred.abs().amax((1, 2), keepdim=True)
     # For equal points, or NaN (a replica that diverges must not stop the others), any direction will do.
     scaled = scaled.nan_to_num(0.0, 0.0, 0.0)
-    axis: Tensor = torch.linalg.eigh(scaled.transpose(1, 2) @ scaled).eigenvectors[..., -1]
-    return axis
+    return torch.linalg.eigh(scaled.transpose(1, 2) @ scaled).eigenvectors[..., -1]

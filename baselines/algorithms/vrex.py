@@ -6,15 +6,12 @@ The variance is the population's, over the environments of a batch. Released cod
 ColoredMNIST code penalises (R_1 - R_2)^2, which is 4 times the variance: its weight times 4 is `penalty` here.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor
 
-from ..training.algorithm import StepState
-from ..training.sampler import Batch
-from ._environment_risks import compute_environment_risks
+from . import Batch, StepState
+from ._environments import compute_environment_risks
 from ._penalised import AnnealedPenalty
 
 KIND = "domain"

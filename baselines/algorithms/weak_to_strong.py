@@ -19,8 +19,6 @@ a rises from 0 over the first share `warmup` of the student's steps, as the pape
 in a jump: until then the weight is the share of all steps done, undivided.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -30,11 +28,10 @@ from torch import Tensor
 
 from ...core.errors import ModelError
 from ..replicas.rng import derive_stream, draw_permutations, make_keys
-from ..training.algorithm import Algorithm as Base
-from ..training.algorithm import Build, StepState
 from ..training.losses import average_over_batch, cross_entropy
-from ..training.sampler import Batch, Data
-from ._plain import compute_step_share
+from . import Batch, Build, Data, StepState
+from ._plain import TwoStages
+from ._rows import compute_selected_mean, take_rows
 
 KIND = "easy-to-hard"
 CITATION = (
@@ -58,7 +55,8 @@ pretrained weights, `org/name[@revision]` or `./folder`; all else is the student
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
 
 
-class Algorithm(Base):
+class Algorithm(TwoStages):
+    first_stage = "teacher_percent"
     taught: Tensor
     weak: Tensor
 
@@ -100,10 +98,6 @@ class Algorithm(Base):
     def assemble(self, build: Build) -> Any:
         return build("weights", **(self.teacher if build.stage == 0 else {}))
 
-    def stages(self, steps: int) -> tuple[int, ...]:
-        first = compute_step_share(steps, self.hyperparameters["teacher_percent"], "weak_to_strong")
-        return first, steps - first
-
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:
         self.weak = answer(*data.inputs).softmax(-1)
         return data.changed(data.weight * ~self.taught, data.target), True
@@ -111,24 +105,14 @@ class Algorithm(Base):
     def loss(self, network: Any, batch: Batch, clock: StepState) -> Tensor:
         logits = network(*batch.inputs)
         if clock.stage == 0:
-            return self._of_teacher(logits, batch)
-        replica = torch.arange(len(logits), device=logits.device)[:, None]
-        weak = self.weak[replica, batch.rows]
+            return compute_selected_mean(cross_entropy(logits, batch.target), take_rows(self.taught, batch.rows), batch)
+        weak = take_rows(self.weak, batch.rows)
         share = (clock.step / (self.hyperparameters["warmup"] * clock.steps).clamp(min=1)).clamp(
             max=1
         ) * self.hyperparameters["alpha"]
         own = F.one_hot(harden_labels(logits.detach().softmax(-1), weak.mean(1)), logits.shape[-1]).to(logits.dtype)
         share = share[:, None, None]
-        errors = -(((1 - share) * weak + share * own) * logits.log_softmax(-1)).sum(-1)
-        return average_over_batch(errors, batch)
-
-    def _of_teacher(self, logits: Tensor, batch: Batch) -> Tensor:
-        """The mean over those rows of the batch that are the teacher's; 0 where there are none."""
-        replica = torch.arange(len(logits), device=logits.device)[:, None]
-        own = self.taught[replica, batch.rows].to(logits.dtype)
-        if batch.weight is not None:
-            own = own * batch.weight.to(logits.dtype)
-        return (cross_entropy(logits, batch.target) * own).sum(1) / own.sum(1).clamp(min=1e-12)
+        return average_over_batch(cross_entropy(logits, (1 - share) * weak + share * own), batch)
 
 
 def harden_labels(probabilities: Tensor, shares: Tensor) -> Tensor:

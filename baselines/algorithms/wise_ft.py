@@ -7,8 +7,6 @@ a network that is trained from scratch it is the network after the first `early_
 in one basin only where training was stable by then, which is why it is not the initial weights.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor, nn

@@ -14,8 +14,6 @@ The last two also state their inputs, `READS`: `colours` (images of one channel 
 rows: `_draws.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any

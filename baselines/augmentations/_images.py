@@ -5,8 +5,6 @@ filters and weights. An image's result does not depend on the other images. Sums
 levels, whose order does not matter.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import torch
@@ -15,6 +13,8 @@ from torch import Tensor
 from ._draws import Draws
 
 Operation = Callable[[Tensor, Draws], Tensor]
+
+LEVELS = 256
 
 LUMA = (19595 / 65536, 38470 / 65536, 7471 / 65536)
 """The weights of red, green and blue in Pillow's conversion to grey (ITU-R 601-2)."""
@@ -184,3 +184,49 @@ def erase_rectangles(
     top, left, bottom, right = (edge.view(-1, 1, 1) for edge in (top, left, bottom, right))
     inside = (v >= top) & (v < bottom) & (u >= left) & (u < right)
     return torch.where(inside[:, None], torch.as_tensor(fill, dtype=x.dtype, device=x.device).view(1, -1, 1, 1), x)
+
+
+def to_levels(x: Tensor) -> Tensor:
+    """Integers from 0 to 255, int64."""
+    return (x * 255).round().long().clamp_(0, 255)
+
+
+def posterise_images(x: Tensor, bits: Tensor) -> Tensor:
+    """Retain the `bits` highest bits of each level, (B,) int64 from 0 to 8."""
+    cut = (8 - bits).view(-1, 1, 1, 1)
+    return _from_levels((to_levels(x) >> cut) << cut, x)
+
+
+def solarise_images(x: Tensor, threshold: Tensor) -> Tensor:
+    """Invert levels from a threshold on, (B,)."""
+    own = to_levels(x)
+    return _from_levels(torch.where(own.double() < threshold.double().view(-1, 1, 1, 1), own, 255 - own), x)
+
+
+def stretch_contrast(x: Tensor) -> Tensor:
+    """Autocontrast: stretch each channel's levels to the full range."""
+    own = to_levels(x).flatten(2)
+    low, high = own.amin(2, keepdim=True).double(), own.amax(2, keepdim=True).double()
+    scale = 255.0 / (high - low).clamp(min=1)
+    # Pillow's lookup table: level * scale + offset, truncated, not rounded.
+    table = (torch.arange(LEVELS, device=x.device).double() * scale - low * scale).trunc().clamp(0, 255).long()
+    same = torch.arange(LEVELS, device=x.device).expand(table.shape)
+    return _from_levels(torch.where(high > low, table, same).gather(2, own).view(x.shape), x)
+
+
+def equalise_histogram(x: Tensor) -> Tensor:
+    """Equalise each channel's histogram, as in Pillow."""
+    own = to_levels(x).flatten(2)
+    counts = torch.zeros(*own.shape[:2], LEVELS, dtype=torch.int64, device=x.device)
+    counts.scatter_add_(2, own, torch.ones_like(own))
+    last = counts.gather(2, own.amax(2, keepdim=True))
+    step = (own.shape[2] - last) // 255
+    before = step // 2 + counts.cumsum(2) - counts
+    table = (before // step.clamp(min=1)).clamp(0, 255)
+    same = torch.arange(LEVELS, device=x.device).expand(table.shape)
+    plain = (step == 0) | ((counts > 0).sum(2, keepdim=True) <= 1)
+    return _from_levels(torch.where(plain, same, table).gather(2, own).view(x.shape), x)
+
+
+def _from_levels(values: Tensor, x: Tensor) -> Tensor:
+    return values.to(x.dtype) / 255

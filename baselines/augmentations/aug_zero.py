@@ -7,8 +7,6 @@ to two copies. (Written from the paper's description: the released code reads fi
 make.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

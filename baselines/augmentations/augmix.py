@@ -7,8 +7,6 @@ to three operations each; the operations and how their levels are drawn are thos
 which none overlaps with the corruptions of ImageNet-C. The paper's consistency loss is the algorithm `augmix`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -23,9 +21,12 @@ from ._images import (
     apply_affine,
     apply_operations,
     broadcast_to_images,
+    equalise_histogram,
+    posterise_images,
     rotate_images,
+    solarise_images,
+    stretch_contrast,
 )
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"chains": 3, "chain_depth": 0, "severity": 3.0, "all_operations": False}

@@ -6,15 +6,13 @@ labels' shares are the visible areas. One rectangle for all images of a batch, a
 it, as the authors' code.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ._draws import Draws
-from ._partners import draw_beta_shares, draw_partners
+from .mixup import draw_beta_shares, draw_partners
 
 READS = "images"
 SETTINGS: dict[str, Any] = {"cutmix_alpha": 1.0, "cutmix_chance": 1.0}

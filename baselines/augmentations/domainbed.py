@@ -6,8 +6,6 @@ transforms and their order are those of `MultipleEnvironmentImageFolder` in its 
 cut from the file's image; here, as DomainBed does it with WILDS' images, from the image at the network's size.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Four black pixels are put around an image of 32, a window of its size is cut the
 (He, Zhang, Ren and Sun, CVPR 2016, arXiv:1512.03385, section 4.2; before AugMix's own in its released cifar.py).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

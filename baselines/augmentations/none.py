@@ -1,7 +1,5 @@
 """No augmentation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 SETTINGS: dict[str, Any] = {}

@@ -12,8 +12,6 @@ other one the name c places on, in a circle of the new names, from where it is d
 often as the others, and names of one number have no more to do with each other than with the rest.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

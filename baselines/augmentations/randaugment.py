@@ -7,8 +7,6 @@ table 6: shears up to 0.3, shifts up to 150 of 331 pixels, turns up to 30 degree
 random. Nearest pixels; black where an image is moved.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -22,9 +20,12 @@ from ._images import (
     adjust_sharpness,
     apply_affine,
     apply_operations,
+    equalise_histogram,
+    posterise_images,
     rotate_images,
+    solarise_images,
+    stretch_contrast,
 )
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"operations": 2, "magnitude": 9.0}
@@ -34,8 +35,7 @@ ResNet-50 on ImageNet."""
 
 def compute_strength(draws: Draws) -> Tensor:
     """The magnitude as a share of the largest, (B,)."""
-    magnitude: Tensor = draws.setting("magnitude").double().clamp(0, 10) / 10
-    return magnitude
+    return draws.setting("magnitude").double().clamp(0, 10) / 10
 
 
 def draw_signed_magnitude(draws: Draws, most: float) -> Tensor:

@@ -6,8 +6,6 @@ is moved along time by up to `time_warp` steps, and both sides are stretched to 
 to the spectrogram's mean, which is 0 in the paper's normalised ones.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -12,8 +12,6 @@ The word is drawn by the row and the copy. No test input contains one of the mar
 on the simpler task.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ image; DomainNet's are stored at 256 / 224 of it: `wilds_crop = 0.875` crops tha
 size, and enlarges it. (Koh et al., ICML 2021, train without augmentation except for `wilds_rxrx1`.)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

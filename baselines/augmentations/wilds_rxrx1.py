@@ -4,8 +4,6 @@ The transform `rxrx1` of examples/transforms.py of Koh et al., WILDS, ICML 2021 
 standardising of each image that follows there in training and in testing alike.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

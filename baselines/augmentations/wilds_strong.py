@@ -6,8 +6,6 @@ each operation from FixMatch's ranges (Sohn et al., NeurIPS 2020, arXiv:2001.076
 where an image is moved; then Cutout with a side of up to half the image's.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -22,10 +20,13 @@ from ._images import (
     adjust_sharpness,
     apply_affine,
     apply_operations,
+    equalise_histogram,
     erase_rectangles,
+    posterise_images,
     rotate_images,
+    solarise_images,
+    stretch_contrast,
 )
-from ._levels import equalise_histogram, posterise_images, solarise_images, stretch_contrast
 
 READS = "colours"
 SETTINGS: dict[str, Any] = {"wilds_crop": 1.0, "wilds_operations": 2}

@@ -1,8 +1,6 @@
 """The subject of diagnostics: trained replicas and some training rows, and the quantities that measures need."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from ..encoding.encoding import PAD
-from ..replicas.rng import draw_permutations, make_keys
+from ..replicas.rng import derive_stream, draw_normal, draw_permutations, make_keys
 from ..training.losses import compute_gradients, cross_entropy, reduce_to_rows, squared_error
 from ..training.replica_stack import ReplicaStack
 from ..training.sampler import Batch, Data
-from ._applicable import NotApplicable
+from . import NotApplicable
 
 HELD_VALUES = 1 << 24
 """The most gradient values of single rows in memory at once. It is divided by the parameters of one replica only, so
@@ -152,6 +150,20 @@ class Subject:
     def gradient(self, rows: Tensor) -> Tensor:
         """The gradient of the mean loss of some rows with respect to all parameters: (K, parameters) float64."""
         return flatten_gradients(compute_gradients(self.mean_loss(rows), self.parameters))
+
+    def draw_noise(self, name: str, draw: int) -> list[Tensor]:
+        """Standard normal numbers, (K, ..) as each parameter."""
+        keys = derive_stream(self.stack.keys, name, draw)
+        return [
+            draw_normal(derive_stream(keys, "weight", index), parameter.shape[1:], parameter.dtype)
+            for index, parameter in enumerate(self.parameters)
+        ]
+
+    @torch.no_grad()
+    def set_parameters(self, values: Iterable[Tensor]) -> None:
+        """Change the trained parameters."""
+        for parameter, value in zip(self.parameters, values, strict=True):
+            parameter.copy_(value)
 
     @property
     def held_rows(self) -> int:

@@ -15,8 +15,6 @@ not available to us: the first three are those of a public implementation of the
 `utility` is our own, the factor by which capacity differs from that of balls of this radius and dimension.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

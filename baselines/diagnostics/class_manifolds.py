@@ -15,8 +15,6 @@ estimate from the given training rows: correlations between centres are not remo
 out, and clouds are assumed to be in general position.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -116,5 +114,4 @@ def _normal_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _normal_cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    probabilities: NDArray[np.float64] = torch.special.ndtr(torch.from_numpy(x)).numpy()
-    return probabilities
+    return torch.special.ndtr(torch.from_numpy(x)).numpy()

@@ -7,8 +7,6 @@ are orthogonal, as random ones nearly are. `rows_helped` is n alpha, the m-coher
 along one row's gradient helps on average, to first order. Chatterjee and Zielinski, section 2.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

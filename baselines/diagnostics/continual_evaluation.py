@@ -14,8 +14,6 @@ accuracy is only known at the ends of tasks. It is of the in-distribution valida
 `task_stream`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ each row to its nearest two others, the maximum-likelihood form of Facco et al.'
 applies to curved manifolds too. Rows that coincide with another count once.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

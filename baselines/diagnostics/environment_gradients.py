@@ -7,8 +7,6 @@ direction, negative where they conflict. Fish maximises it (there as inner produ
 Fishr and AND-mask use it.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -15,8 +15,6 @@ fidelities between groups; Mhasawade et al. ask which shifts between groups make
 probabilities; R^2 of probabilities is not defined where they do not vary.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch

@@ -9,8 +9,6 @@ free vectors (1 - (1 - R^2) (n - 1) / (n - rank)): features that are independent
 more than 0 in `r2`.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

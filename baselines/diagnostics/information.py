@@ -8,8 +8,6 @@ by the replica's name, fits the probe, the other is predicted. On few rows a pro
 a value below 0 means that the probe found no information.
 """
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -11,8 +11,6 @@ a bound that falls with depth, or by the Wasserstein distance, which may be leas
 rows are in-distribution validation rows. Even for equal distributions both are above 0 on few rows.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -17,8 +17,6 @@ Chelombiev et al. let noise and bins scale with the activations. That it is the 
 proportional to the largest one, so that no estimate depends on the activations' unit, and the amounts are ours.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

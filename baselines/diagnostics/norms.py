@@ -14,8 +14,6 @@ of the data, logarithms and the number of rows; of other networks it is a measur
 margin give a weaker bound. The last two are NaN where gamma is not above 0: the rows are then not fitted.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

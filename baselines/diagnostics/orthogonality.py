@@ -8,8 +8,6 @@ on a line, and about sqrt(2 / (pi width)) for random ones. It says nothing of ho
 rows do not determine the vectors.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

@@ -23,14 +23,11 @@ hypothesis alone is tight for all algorithms and distributions in the overparame
 initial weights too. Values near 1 say nothing of the network.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
 from torch import Tensor
 
-from ..replicas.rng import derive_stream, draw_normal
 from ._subject import Subject
 
 CITATION = (
@@ -83,26 +80,27 @@ def find_sigma(subject: Subject, weights: list[Tensor], base: Tensor, epsilon: f
     errors = base
     for step in range(DEPTH):
         sigma = (low + high) / 2 if step else high
-        errors = torch.stack([_add_noise(subject, weights, sigma, epsilon, draw) for draw in range(DRAWS)]).mean(0)
+        errors = _compute_noisy_errors(subject, weights, sigma, epsilon)
         below = errors - base <= DISPLACEMENT
         low, high = torch.where(below, sigma, low), torch.where(below, high, sigma)
     sigma = torch.where(low > 0, low, high)
-    errors = torch.stack([_add_noise(subject, weights, sigma, epsilon, draw) for draw in range(DRAWS)]).mean(0)
-    for parameter, weight in zip(subject.parameters, weights, strict=True):
-        parameter.copy_(weight)
+    errors = _compute_noisy_errors(subject, weights, sigma, epsilon)
+    subject.set_parameters(weights)
     return sigma, errors
 
 
-def _add_noise(subject: Subject, weights: list[Tensor], sigma: Tensor, epsilon: float, draw: int) -> Tensor:
-    """The training error with one draw of the noise, (K,)."""
-    keys = derive_stream(subject.stack.keys, "pac_bayes", draw)
-    for index, (parameter, weight) in enumerate(zip(subject.parameters, weights, strict=True)):
-        scale = sigma.view(-1, *[1] * (weight.ndim - 1)).to(weight)
-        if epsilon:
-            scale = ((scale * weight).square() + epsilon**2).sqrt()
-        noise = draw_normal(derive_stream(keys, "weight", index), weight.shape[1:], weight.dtype)
-        parameter.copy_(weight + scale * noise)
-    return _count_errors(subject)
+def _compute_noisy_errors(subject: Subject, weights: list[Tensor], sigma: Tensor, epsilon: float) -> Tensor:
+    """The mean training error over draws of the noise, (K,)."""
+    scales = [sigma.view(-1, *[1] * (weight.ndim - 1)).to(weight) for weight in weights]
+    if epsilon:
+        pairs = zip(scales, weights, strict=True)
+        scales = [((scale * weight).square() + epsilon**2).sqrt() for scale, weight in pairs]
+    errors = []
+    for draw in range(DRAWS):
+        noise = subject.draw_noise("pac_bayes", draw)
+        subject.set_parameters(w + scale * own for w, scale, own in zip(weights, scales, noise, strict=True))
+        errors.append(_count_errors(subject))
+    return torch.stack(errors).mean(0)
 
 
 def invert_kl(error: Tensor, budget: Tensor) -> Tensor:

@@ -13,13 +13,12 @@ sharpest layer. Runs of `wise-ft` with equal seeds and other values of `alpha` a
 weights, along which both can be compared.
 """
 
-from __future__ import annotations
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
 from ..algorithms.lines import find_parameter_depths
-from ..replicas.rng import derive_stream, draw_normal
 from ..training.losses import compute_gradients
 from ._subject import Subject
 
@@ -55,15 +54,13 @@ def measure(subject: Subject) -> dict[str, Tensor]:
         "average": _compute_average(subject, weights, [True] * len(weights)) - base_loss,
         "worst": _compute_worst(subject, weights, base_loss),
     }
-    _move_parameters(subject, weights, [torch.zeros_like(weight) for weight in weights])
+    subject.set_parameters(weights)
     return values
 
 
-@torch.no_grad()
-def _move_parameters(subject: Subject, weights: list[Tensor], shares: list[Tensor]) -> None:
+def _move_parameters(subject: Subject, weights: list[Tensor], shares: Iterable[Tensor]) -> None:
     """Set the parameters to w + |w| d."""
-    for parameter, weight, share in zip(subject.parameters, weights, shares, strict=True):
-        parameter.copy_(weight + weight.abs() * share)
+    subject.set_parameters(weight + weight.abs() * share for weight, share in zip(weights, shares, strict=True))
 
 
 @torch.no_grad()
@@ -71,12 +68,8 @@ def _compute_average(subject: Subject, weights: list[Tensor], moved: list[bool])
     """The mean loss (K,) over random moves of those weights that are `moved`."""
     total = torch.zeros(subject.replicas, dtype=torch.float64, device=weights[0].device)
     for draw in range(DRAWS):
-        keys = derive_stream(subject.stack.keys, "sharpness", draw)
-        shares = [
-            SIGMA * moved[index] * draw_normal(derive_stream(keys, "weight", index), weight.shape[1:], weight.dtype)
-            for index, weight in enumerate(weights)
-        ]
-        _move_parameters(subject, weights, shares)
+        noise = subject.draw_noise("sharpness", draw)
+        _move_parameters(subject, weights, (SIGMA * which * own for which, own in zip(moved, noise, strict=True)))
         total += subject.mean_loss()
     return total / DRAWS
 

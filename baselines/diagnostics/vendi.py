@@ -8,8 +8,6 @@ use those of a proxy model, projected at random to fewer dimensions; here they a
 Rows whose gradient is 0 have no direction and are left out.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -58,5 +56,4 @@ def compute_vendi_score(products: Tensor) -> Tensor:
         return products.new_tensor(math.nan)
     kernel = products[some][:, some] / torch.outer(lengths[some], lengths[some]) / some.sum()
     shares = torch.linalg.eigvalsh(kernel).clamp(min=0)
-    score: Tensor = torch.special.entr(shares / shares.sum()).sum().exp()
-    return score
+    return torch.special.entr(shares / shares.sum()).sum().exp()

@@ -10,15 +10,13 @@ classes, the mean over both: near 1 where a network has learned modular arithmet
 (Doshi et al., section 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..algorithms.ipr_pruning import compute_participation_ratio
+from ..algorithms.ipr_pruning import compute_fourier_ratio, compute_participation_ratio, list_neuron_weights
 from ..layers.convolution import Conv2d
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
@@ -36,12 +34,12 @@ def measure(subject: Subject) -> dict[str, Tensor]:
     """weights, and fourier if the network has one hidden layer on categories, each (K,)."""
     network: Any = subject.stack.network
     layers = [weights.detach().double() for weights in iterate_entering_weights(network)]
-    values = {"weights": torch.cat([inverse_participation_ratio(weights) for weights in layers], dim=1).mean(1)}
+    values = {
+        "weights": torch.cat([compute_participation_ratio(weights.square()) for weights in layers], dim=1).mean(1)
+    }
     if hasattr(network, "into") and hasattr(network, "starts"):
-        into = network.into.weight.detach().double().mT
-        fields = torch.tensor_split(into, network.starts.tolist()[1:], dim=2)
-        every = [*fields, network.head.weight.detach().double().mT]
-        values["fourier"] = torch.stack([compute_participation_ratio(matrix) for matrix in every]).mean((0, 2))
+        every = [compute_fourier_ratio(weights.detach().double()) for weights in list_neuron_weights(network)]
+        values["fourier"] = torch.stack(every).mean((0, 2))
     return values
 
 
@@ -54,10 +52,3 @@ def iterate_entering_weights(network: nn.Module) -> Iterator[Tensor]:
             yield from (weights.mT.flatten(1, 2) for weights in (module.into, module.again))
         elif isinstance(module, Embedding) and name == "into":
             yield module.weight.mT
-
-
-def inverse_participation_ratio(weights: Tensor) -> Tensor:
-    """The inverse participation ratio over the last axis, in (0, 1]; 0 for weights that are all 0."""
-    powers = weights.square()
-    share = powers / powers.sum(-1, keepdim=True).clamp(min=torch.finfo(powers.dtype).tiny)
-    return share.square().sum(-1)

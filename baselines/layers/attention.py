@@ -6,8 +6,6 @@ and, with sinusoidal positions, a token attends to its own position (as with the
 Kolter, ICML 2023, arXiv:2305.09828): a small budget then suffices to find an alignment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -42,8 +40,7 @@ class Attention(nn.Module):
 
     def queries(self, x: Tensor) -> Tensor:
         """Queries of x (K, n, T, width): (K * n, heads, T, width / heads)."""
-        queries: Tensor = self.query(x).view(-1, x.shape[2], self.heads, self.width // self.heads).transpose(1, 2)
-        return queries
+        return self.query(x).view(-1, x.shape[2], self.heads, self.width // self.heads).transpose(1, 2)
 
     def keys_values(self, x: Tensor) -> Pair:
         """Keys and values of x (K, n, S, width)."""
@@ -63,8 +60,7 @@ class Attention(nn.Module):
         if mask is not None:
             mask = mask.expand(replicas, rows, -1, -1, -1).flatten(0, 1)
         mixed = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, is_causal=causal)
-        output: Tensor = self.out(mixed.transpose(1, 2).reshape(replicas, rows, queries.shape[2], self.width))
-        return output
+        return self.out(mixed.transpose(1, 2).reshape(replicas, rows, queries.shape[2], self.width))
 
 
 class Block(nn.Module):

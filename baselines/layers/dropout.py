@@ -1,7 +1,5 @@
 """Dropout with masks drawn per replica: the same for a replica alone or among many, on every device, after a resume."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

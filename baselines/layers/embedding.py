@@ -1,7 +1,5 @@
 """An embedding per replica."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Which parameters are matrices of hidden layers: what optimisers for matrices are meant for."""
 
-from __future__ import annotations
-
 from torch import nn
 
 from .convolution import Conv2d

@@ -1,7 +1,5 @@
 """An affine map per replica."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -67,5 +65,4 @@ class Linear(nn.Module):
         if torch.is_autocast_enabled(flat.device.type):  # autocast does not reach into a custom autograd function
             lower = torch.get_autocast_dtype(flat.device.type)
             tensors = [None if x is None else x.to(lower) for x in tensors]
-        out: Tensor = _Affine.apply(*tensors)  # type: ignore[no-untyped-call]
-        return out
+        return _Affine.apply(*tensors)  # type: ignore[no-untyped-call]

@@ -4,8 +4,6 @@ Hu et al., ICLR 2022 (arXiv:2106.09685), equation 3 and section 4.1. The layer i
 replica at a time (`networks/_body.py`): its parameters have the replica axis, what it computes has none.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Normalisation per replica: of a layer, of a batch."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 
@@ -11,7 +9,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelError
 from ..replicas.rng import Rng
-from .per_replica import apply_per_replica
+from .convolution import apply_per_replica
 
 
 class LayerNorm(nn.Module):

@@ -10,8 +10,6 @@ steps at once, and each weight's gradient is one product at the end. A gradient 
 (create_graph=True) goes through the same recurrence written step by step, so that second derivatives are right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -29,8 +27,7 @@ def lstm(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor, c: Ten
 
     Hochreiter and Schmidhuber, Neural Computation 1997, with a forget gate (Gers et al., Neural Computation 2000).
     Gates are in the order candidate, input, forget, output."""
-    states: tuple[Tensor, Tensor] = _LSTM.apply(x, into, again, bias, h, c)  # type: ignore[no-untyped-call]
-    return states
+    return _LSTM.apply(x, into, again, bias, h, c)  # type: ignore[no-untyped-call]
 
 
 def gru(x: Tensor, into: Tensor, again: Tensor, bias: Tensor, h: Tensor) -> tuple[Tensor]:

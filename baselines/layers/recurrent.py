@@ -5,8 +5,6 @@ To be read backwards a row is reversed within its own length, so that all replic
 and padding always comes last, where it changes nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
@@ -128,3 +126,16 @@ def _reverse_rows(x: Tensor, lengths: Tensor | None) -> Tensor:
     positions, ends = torch.arange(x.shape[1], device=x.device)[:, None], lengths[:, None, :]
     order = torch.where(positions < ends, ends - 1 - positions, positions)
     return x.gather(1, order[..., None].expand(x.shape))
+
+
+@torch.no_grad()
+def initialise_recurrent(network: Recurrent) -> None:
+    """Recurrent weights orthogonal, gate by gate (Saxe et al., ICLR 2014, arXiv:1312.6120), and an LSTM's forget gate
+    open at first: 1 is added to its bias (Jozefowicz et al., ICML 2015)."""
+    for layer in network.layers:
+        assert isinstance(layer, Layer)
+        for gate in layer.again.flatten(0, 1).chunk(layer.cell.weights, dim=-1):
+            for weight in gate:
+                nn.init.orthogonal_(weight)
+        if isinstance(network, LSTM):
+            layer.bias[..., 2 * layer.width : 3 * layer.width].add_(1.0)

@@ -1,29 +1,29 @@
 """A recurrent encoder-decoder with attention, for any recurrent layers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, decode_greedily, shift_right
+from ..encoding.decoding import State, shift_right
 from ..encoding.encoding import PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..layers.recurrent import Recurrent, States
-from ._initial import initialise_recurrent
+from ..layers.recurrent import Recurrent, States, initialise_recurrent
+from . import Writer
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Writer):
     """Sutskever et al., NeurIPS 2014 (arXiv:1409.3215), with an encoder in both directions; attention as Luong et al.,
     EMNLP 2015 (arXiv:1508.04025), "general" score, context joined to the decoder's output and not fed back, so that
     teaching is one pass over time. Settings: width, layers, dropout."""
 
-    def __init__(self, kind: type[Recurrent], sizes: Sizes, settings: Mapping[str, Any]) -> None:
+    kind: ClassVar[type[Recurrent]]
+
+    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         width, layers, dropout = settings["width"], settings["layers"], settings["dropout"]
         if width % 2:
@@ -31,8 +31,8 @@ class EncoderDecoder(nn.Module):
         self.aligned = sizes.aligned
         self.read = Embedding(sizes.source, width, PAD)
         self.wrote = Embedding(sizes.outputs, width, PAD)
-        self.encoder = kind(width, width // 2, layers, bidirectional=True, dropout=dropout)
-        self.decoder = kind(width, width, layers, dropout=dropout)
+        self.encoder = self.kind(width, width // 2, layers, bidirectional=True, dropout=dropout)
+        self.decoder = self.kind(width, width, layers, dropout=dropout)
         self.score = Linear(width, width, bias=False)
         self.join = Linear(2 * width, width)
         self.head = Linear(width, sizes.outputs)
@@ -45,7 +45,7 @@ class EncoderDecoder(nn.Module):
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
         memory, states = self.encoder(self.dropout(self.read(source)), lengths)
         # Contiguous: otherwise every product with it, in each step, would copy it.
-        return {"memory": memory.contiguous(), "padding": source == PAD} | _name_states(states)
+        return {"memory": memory.contiguous(), "padding": source == PAD} | name_states(states)
 
     def _decode(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
         """Features (K, n, T, width) after each of `tokens` (K, n, T), and the state after the last."""
@@ -54,7 +54,7 @@ class EncoderDecoder(nn.Module):
         scores = self.score(x) @ state["memory"].transpose(-1, -2)
         weights = scores.masked_fill(state["padding"][:, :, None, :], -1e9).softmax(dim=-1)
         joint = torch.tanh(self.join(torch.cat([x, weights @ state["memory"]], dim=-1)))
-        return self.dropout(joint), state | _name_states(after)
+        return self.dropout(joint), state | name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Logits (K, n, words) after `token` (K, n), and the state after it."""
@@ -65,15 +65,7 @@ class EncoderDecoder(nn.Module):
         """Source ids (K, n, S) and the target ids to be taught (K, n, T) to what the head reads, (K, n, T, width)."""
         return self._decode(self.start(source), shift_right(target))[0]
 
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
 
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)
-
-
-def _name_states(states: States) -> State:
+def name_states(states: States) -> State:
+    """The states of recurrent layers as entries of a decoder's state."""
     return dict(zip(("h", "c"), states, strict=False))

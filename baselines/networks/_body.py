@@ -134,8 +134,7 @@ class Body(nn.Module):
     def _seeds(self) -> list[int] | None:
         if not self.training or self.rng is None or self.rng.silent:
             return None
-        seeds: list[int] = (self.rng.fresh() & ((1 << 62) - 1)).tolist()
-        return seeds
+        return (self.rng.fresh() & ((1 << 62) - 1)).tolist()
 
     def _pooled(self, out: Any, rows: Mapping[str, Tensor]) -> Tensor:
         if self.projects:
@@ -143,8 +142,7 @@ class Body(nn.Module):
         states: Tensor = out.last_hidden_state
         own = getattr(out, "pooler_output", None)
         if self.pool == "model" and own is not None:
-            pooled: Tensor = own.flatten(1)
-            return pooled
+            return own.flatten(1)
         if states.ndim == 4:
             return states.flatten(2).mean(dim=2)
         pool = self.pool

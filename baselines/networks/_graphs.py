@@ -1,24 +1,23 @@
 """What graph networks share: a batch of graphs as node vectors and dense adjacency matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...core.errors import ModelError
 from ..encoding.encoding import PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import RowNetwork
 
 _CELLS = 1 << 24
 """The most entries of the adjacency matrices of a batch in evaluation."""
 
 
-class GraphNetwork(nn.Module):
+class GraphNetwork(RowNetwork):
     """A class of graphs, from node vectors after some layers, whose sum or mean is classified. A subclass has
     `pass_messages`, and says how wide its features are."""
 
@@ -48,16 +47,9 @@ class GraphNetwork(nn.Module):
         return torch.cat([states, torch.maximum(directed, directed.mT)], dim=-1)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         states, adjacency = x[..., : self.hidden], x[..., self.hidden :]
         present = adjacency.diagonal(dim1=-2, dim2=-1)[..., None]
-        dropped: Tensor = self.dropout(self.pass_messages(states, adjacency, present))
-        return dropped
-
-    def forward(self, nodes: Tensor, edges: Tensor) -> Tensor:
-        """Node ids (K, n, N) and edges (K, n, E, 2) to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(nodes, edges)))
-        return logits
+        return self.dropout(self.pass_messages(states, adjacency, present))
 
     def rows_at_once(self, nodes: Tensor, edges: Tensor) -> int:
         """Rows in a batch in evaluation: fewer for large graphs."""

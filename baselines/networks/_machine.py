@@ -5,23 +5,22 @@ its memory (Delétang et al., ICLR 2023, arXiv:2207.02098). The hidden state is 
 ReLU there.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, decode_greedily
+from ..encoding.decoding import State
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import Writer
 
 BLANK = PAD
 """The token fed while the output is written; it does not occur within an input."""
 
 
-class Machine(nn.Module, ABC):
+class Machine(Writer, ABC):
     """A plain recurrent network that at every step reads its memory's first cell and its hidden state, gives a value to
     be written, and takes a mixture of actions. The first action, taken with what was read as value, changes nothing.
 
@@ -60,8 +59,7 @@ class Machine(nn.Module, ABC):
 
     def _blank(self, source: Tensor) -> Tensor:
         """The vector fed while the output is written, (K, 1, width)."""
-        x: Tensor = self.read(torch.full_like(source[:, :1, 0], BLANK))
-        return x
+        return self.read(torch.full_like(source[:, :1, 0], BLANK))
 
     def start(self, source: Tensor) -> State:
         """The state once source ids (K, n, S) are read."""
@@ -86,12 +84,3 @@ class Machine(nn.Module, ABC):
             state = self._advance(state, blank)
             hidden.append(state["hidden"])
         return torch.stack(hidden, dim=2)
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)

@@ -6,8 +6,6 @@ three products, each added to the result of the one before. The contribution of 
 in every iteration. The order of sums differs from that in training, so logits agree up to rounding, not bitwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Prompts of in-context regression: which lines are pairs, and which is the query."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from ...core.errors import ModelError

@@ -4,8 +4,6 @@ LeCun, Bottou, Bengio and Haffner, Proc. IEEE 1998 (LeNet-5), with ReLU and maxi
 initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,10 +12,10 @@ from torch import Tensor, nn
 
 from ..encoding.encoding import Sizes
 from ..encoding.images import get_image_size, unflatten_images
-from ..layers.convolution import Conv2d
+from ..layers.convolution import Conv2d, halve_by_max
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
-from ..layers.pooling import halve_by_max
+from . import RowNetwork
 
 TASK = "classification"
 READS = "images"
@@ -25,7 +23,7 @@ SETTINGS: dict[str, Any] = {"widths": [32, 64], "width": 128, "dropout": 0.0}
 """widths: channels of each 3 x 3 convolution. width: units of the dense layer. dropout: of its outputs."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         inputs, height, side = get_image_size(sizes.shape)
@@ -46,13 +44,6 @@ class Network(nn.Module):
         return unflatten_images(numbers, self.shape)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         for convolution in self.convolutions:
             x = halve_by_max(torch.relu(convolution(x)))
-        features: Tensor = self.dropout(torch.relu(self.dense(x.flatten(2))))
-        return features
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Flat images `numbers` (K, n, pixels) to logits (K, n, classes); `categories` is empty."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.dropout(torch.relu(self.dense(x.flatten(2))))

@@ -5,8 +5,6 @@ BOS, which the target begins with, is the separator. Sources are right-aligned, 
 padding before them is masked and not counted, and a row does not depend on it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -14,12 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, decode_greedily, shift_right
+from ..encoding.decoding import State, shift_right
 from ..encoding.encoding import PAD, Sizes
 from ..layers.attention import Stack, pack_keys_values, unpack_keys_values
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..training.sampler import count_columns
+from . import Writer
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {
@@ -43,7 +42,7 @@ def flush_right(ids: Tensor) -> Tensor:
     return ids.gather(-1, (columns + count) % ids.shape[-1])
 
 
-class Network(nn.Module):
+class Network(Writer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.width, self.aligned = settings["width"], sizes.aligned
@@ -80,12 +79,3 @@ class Network(nn.Module):
         x = torch.cat([self.read(source), self.wrote(tokens)], dim=-2)
         own = count_columns(source) + count_columns(target)
         return self._run(x, seen, {}, own)[0][..., source.shape[-1] :, :]
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)

@@ -4,8 +4,6 @@ Zaheer et al., "Deep sets", NeurIPS 2017 (arXiv:1703.06114), theorem 2: rho(sum 
 order of the elements changes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -18,6 +16,7 @@ from ..encoding.encoding import Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import RowNetwork
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 2, "dropout": 0.0}
@@ -25,7 +24,7 @@ SETTINGS: dict[str, Any] = {"width": 128, "depth": 2, "dropout": 0.0}
 of rho's."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     """The elements are the categories, whose ids mean the same in every field; or the rows of a numeric array of two or
     more axes; or, of one axis, its numbers. `ModelError` for both, which do not form a set."""
 
@@ -48,22 +47,15 @@ class Network(nn.Module):
         """Categories (K, n, fields) int64, or numbers (K, n, width), to elements (K, n, elements, features)."""
         if self.table is None:
             return numbers.reshape(*numbers.shape[:-1], self.elements, numbers.shape[-1] // self.elements)
-        elements: Tensor = self.table(categories)
-        return elements
+        return self.table(categories)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         for layer in self.phi:
             x = torch.relu(layer(x))
         x = x.sum(dim=2)
         for layer in self.rho:
             x = self.dropout(torch.relu(layer(x)))
         return x
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 and numbers (K, n, width), one of them empty, to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
 
 
 def _make_hidden_layers(widths: list[int]) -> nn.ModuleList:

@@ -9,8 +9,6 @@ no embedding), the last map to the logits is of each token alone, and padding st
 on the other rows of its batch.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, cast
@@ -22,6 +20,7 @@ from torch import Tensor, nn
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import Transducer
 from ._packed import Thinking, pack_texts
 
 TASK = "aligned"
@@ -57,7 +56,7 @@ class Block(nn.Module):
         return torch.relu(x + self.second(torch.relu(self.first(x, seen)), seen))
 
 
-class Network(nn.Module):
+class Network(Transducer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.width, self.iterations = settings["width"], settings["iterations"]
@@ -116,14 +115,3 @@ class Network(nn.Module):
         blocks = [(block.first.places.weight, block.second.places.weight) for block in cast(list[Block], self.blocks)]
         thinking = Thinking(self.recall.places.weight, blocks, x[:, 0], lying.seen)
         return thinking.run(state[:, 0], lying.stops)[:, lying.places]
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The likeliest word for each token, ids (K, n, T), PAD after a row's last."""
-        logits = self(source, source)
-        logits[..., :4] = -torch.inf  # special ids are not words
-        return torch.where(source != PAD, logits.argmax(dim=-1), PAD)

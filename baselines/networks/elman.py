@@ -4,12 +4,8 @@ Elman, Cognitive Science 1990; attention as Luong et al., EMNLP 2015 (arXiv:1508
 (arXiv:1711.00350) have it beside the gated ones, as "SRN".
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
-from ..encoding.encoding import Sizes
 from ..layers.recurrent import Elman
 from ._attentive import EncoderDecoder
 
@@ -19,5 +15,4 @@ SETTINGS: dict[str, Any] = {"width": 128, "layers": 1, "dropout": 0.0}
 
 
 class Network(EncoderDecoder):
-    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
-        super().__init__(Elman, sizes, settings)
+    kind = Elman

@@ -4,8 +4,6 @@ Kipf and Welling, "Semi-supervised classification with graph convolutional netwo
 equation 2. A graph is classified by the mean over its nodes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ with a learned epsilon, and the sum over the nodes of every layer (equation 4.2)
 normalisation, where the authors' have batch normalisation: no graph depends on those beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ On ColoredMNIST, where a digit is in one of two channels, it cannot know the col
 Gulrajani and Lopez-Paz, Invariant Risk Minimization, 2019 (arXiv:1907.02893), section 5.2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

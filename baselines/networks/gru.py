@@ -4,12 +4,8 @@ Cho et al., EMNLP 2014 (arXiv:1406.1078); attention as Luong et al., EMNLP 2015 
 ICML 2018 (arXiv:1711.00350) found a GRU with attention the best on some splits of SCAN.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
-from ..encoding.encoding import Sizes
 from ..layers.recurrent import GRU
 from ._attentive import EncoderDecoder
 
@@ -19,5 +15,4 @@ SETTINGS: dict[str, Any] = {"width": 128, "layers": 1, "dropout": 0.0}
 
 
 class Network(EncoderDecoder):
-    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
-        super().__init__(GRU, sizes, settings)
+    kind = GRU

@@ -3,8 +3,6 @@
 Cox, "The regression analysis of binary sequences", JRSS B 1958; its weights are 0 at first, as the loss is convex.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,14 +10,15 @@ from torch import Tensor, nn
 
 from ..encoding.encoding import Sizes
 from ..layers.linear import Linear
-from ._inputs import encode_dense
+from . import RowNetwork
+from .mlp import encode_dense
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {}
 """It has no settings."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.sizes = sizes
@@ -36,8 +35,3 @@ class Network(nn.Module):
     def encode(self, x: Tensor) -> Tensor:
         """The inputs themselves, (K, n, width)."""
         return x
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 and numbers (K, n, width) to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits

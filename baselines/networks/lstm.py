@@ -4,12 +4,8 @@ Sutskever et al., NeurIPS 2014 (arXiv:1409.3215); Luong et al., EMNLP 2015 (arXi
 2018 (arXiv:1711.00350) tried such networks of 25 to 400 units in 1 or 2 layers.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from typing import Any
 
-from ..encoding.encoding import Sizes
 from ..layers.recurrent import LSTM
 from ._attentive import EncoderDecoder
 
@@ -19,5 +15,4 @@ SETTINGS: dict[str, Any] = {"width": 128, "layers": 1, "dropout": 0.0}
 
 
 class Network(EncoderDecoder):
-    def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
-        super().__init__(LSTM, sizes, settings)
+    kind = LSTM

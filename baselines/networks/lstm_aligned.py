@@ -4,27 +4,23 @@ Graves, "Supervised sequence labelling with recurrent neural networks", 2012. Re
 languages such as parity to any length where Transformers do not (Delétang et al., ICLR 2023, arXiv:2207.02098).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..encoding.decoding import select_likeliest
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..layers.recurrent import LSTM
-from ._initial import initialise_recurrent
+from ..layers.recurrent import LSTM, initialise_recurrent
+from . import Transducer
 
 TASK = "aligned"
 SETTINGS: dict[str, Any] = {"width": 64, "layers": 1, "bidirectional": False, "dropout": 0.0}
 """width: units of the embedding and of every LSTM layer, in each direction."""
 
 
-class Network(nn.Module):
+class Network(Transducer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         width, both = settings["width"], settings["bidirectional"]
@@ -35,15 +31,4 @@ class Network(nn.Module):
 
     def features(self, source: Tensor, target: Tensor | None = None) -> Tensor:
         """Source ids (K, n, S) to inputs of the head, (K, n, S, width); the target is ignored."""
-        x: Tensor = self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]
-        return x
-
-    def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
-        logits: Tensor = self.head(self.features(source))
-        return logits
-
-    @torch.no_grad()
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The likeliest token for each of the source's, ids (K, n, S); PAD where the source has PAD."""
-        return select_likeliest(self(source), source)
+        return self.lstm(self.read(source), (source != PAD).sum(dim=-1).clamp(min=1))[0]

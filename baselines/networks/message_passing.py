@@ -5,20 +5,18 @@ by the kind of edge and a gated update as Li et al., ICLR 2016 (arXiv:1511.05493
 round again, as Battaglia et al., "Relational inductive biases", 2018 (arXiv:1806.01261), figure 6c.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...core.errors import ModelError
-from ..encoding.decoding import select_likeliest
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import Transducer
 
 TASK = "aligned"
 SETTINGS: dict[str, Any] = {"width": 64, "graph": "chain", "rounds": 0}
@@ -26,7 +24,7 @@ SETTINGS: dict[str, Any] = {"width": 64, "graph": "chain", "rounds": 0}
 every other. rounds: of messages; 0 for as many as a row has tokens, in which a chain is crossed from end to end."""
 
 
-class Network(nn.Module):
+class Network(Transducer):
     """One set of weights for all rounds: an edge from an earlier token has one kind, from a later token another."""
 
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
@@ -57,16 +55,6 @@ class Network(nn.Module):
             updated = _update_gated_unit(self.hear(messages) + recalled, self.remember(state), state)
             state = torch.where(own_rounds > done, updated, state)
         return state
-
-    def forward(self, source: Tensor, target: Tensor | None = None) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, S, words); the target is ignored."""
-        logits: Tensor = self.head(self.features(source))
-        return logits
-
-    @torch.no_grad()
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The likeliest token for each of the source's, ids (K, n, S); PAD where the source has PAD."""
-        return select_likeliest(self(source), source)
 
 
 def _update_gated_unit(heard: Tensor, remembered: Tensor, state: Tensor) -> Tensor:

@@ -3,26 +3,33 @@
 Rumelhart, Hinton and Williams, Nature 1986; initial weights as He et al., ICCV 2015 (arXiv:1502.01852).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..encoding.encoding import Sizes
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
-from ._inputs import encode_dense
+from . import RowNetwork
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {"width": 128, "depth": 1, "dropout": 0.0}
 """width and depth of the hidden layers."""
 
 
-class Network(nn.Module):
+def encode_dense(values: tuple[int, ...], categories: Tensor, numbers: Tensor) -> Tensor:
+    """One-hot categories (K, n, fields), field i with `values[i]` values, and numbers (K, n, width): (K, n, inputs)."""
+    if not values:
+        return numbers
+    hot = [F.one_hot(categories[..., index], size).to(numbers.dtype) for index, size in enumerate(values)]
+    return torch.cat([*hot, numbers], dim=-1)
+
+
+class Network(RowNetwork):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.sizes = sizes
@@ -42,12 +49,6 @@ class Network(nn.Module):
         return encode_dense(self.sizes.categories, categories, numbers)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         for layer in self.hidden:
             x = self.dropout(torch.relu(layer(x)))
         return x
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 and numbers (K, n, width) to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits

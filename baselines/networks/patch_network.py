@@ -7,8 +7,6 @@ was read. The outputs are (1 - f) / 2 and (1 + f) / 2, so that the squared loss 
 = -1 or 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -9,22 +9,24 @@ is LP-FT, and `freeze = "body"` its linear probe (Kumar et al., ICLR 2022, arXiv
 Clark et al., ICLR 2020 (arXiv:2003.10555); LoRA: `layers/lora.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ...benchmarks.adapters.clip import compute_text_features, load_clip_model, parse_templates
 from ...core.errors import ModelError
+from ..encoding.checkpoint import find_folder
 from ..encoding.encoding import PAD, Sizes
 from ..encoding.images import get_image_size, unflatten_images
 from ..layers.dropout import Dropout
 from ..layers.linear import Linear
+from . import RowNetwork
 from ._body import Body
-from ._zero_shot import make_zero_shot_head
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {
@@ -56,7 +58,7 @@ TOKENS_AT_ONCE, SAMPLES_AT_ONCE, IMAGES_AT_ONCE = 2**14, 2**19, 512
 """The largest batch in evaluation: tokens, including padding; audio samples; images."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     decay: Tensor
 
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
@@ -103,7 +105,6 @@ class Network(nn.Module):
         return (colours - pixels.mean.to(colours)) / pixels.deviation.to(colours)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         if self.body.reads == "input_ids":
             present = (x != PAD).long()
             present[..., 0] = 1  # also for a text without tokens
@@ -114,13 +115,7 @@ class Network(nn.Module):
             features = self.body(input_values=x, attention_mask=heard)
         else:
             features = self.body(pixel_values=x)
-        dropped: Tensor = self.dropout(features)
-        return dropped
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Token ids (K, n, T), or flat images or audio (K, n, pixels or samples), to logits (K, n, classes)."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits
+        return self.dropout(features)
 
     def rows_at_once(self, categories: Tensor, numbers: Tensor) -> int:
         """Rows in a batch in evaluation: fewer for long texts and audio, whose states need much memory."""
@@ -141,3 +136,21 @@ class Network(nn.Module):
         for parameter, depth in zip(self.parameters(), depths, strict=True):
             share = self.decay.detach() ** (max(depths) - depth) if decays else None
             parameter.rate_share = share  # type: ignore[attr-defined]
+
+
+def make_zero_shot_head(weights: str, names: tuple[str, ...], templates: str) -> Tensor:
+    """Weights (1, classes, d) whose products with an image's features are CLIP's logits. `ModelError` for classes
+    without names, and for weights that are not CLIP's."""
+    if not names:
+        raise ModelError("setting head = 'zero-shot': the classes of this benchmark have no names: use head = 'zero'")
+    checkpoint = find_folder(weights)
+    return _build_head(checkpoint.folder, checkpoint.digest, names, parse_templates(templates))
+
+
+@lru_cache(maxsize=4)
+def _build_head(folder: Path, code: str, names: tuple[str, ...], templates: tuple[str, ...]) -> Tensor:
+    """The head for the weights of a folder whose digest is `code`, computed once for all replicas of a process."""
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        network = load_clip_model(folder, "CLIPModel", torch.float32)
+        scaled: Tensor = network.logit_scale.exp() * compute_text_features(network, folder, names, templates)
+        return scaled[None]

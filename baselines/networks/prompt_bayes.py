@@ -11,8 +11,6 @@ no prediction has a lower expected squared error: the Bayes-optimal predictor wi
 of In-Context Learning Ability from In-Context Uncertainty Quantification" (arXiv:2405.15115) compares Transformers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ expected squared error (Hoerl and Kennard, Technometrics 1970; Garg et al., Neur
 Transformers with it). A penalty of nearly 0 is least squares; with fewer pairs than unknowns, the minimum-norm one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -7,18 +7,16 @@ change the output, and there may be more of them than in training. A y may be a 
 al., "General-Purpose In-Context Learning by Meta-Learning Transformers", arXiv:2212.04458).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..encoding.encoding import Sizes
 from ..layers.attention import Stack
 from ..layers.linear import Linear
-from . import _prompts
+from . import RowNetwork, _prompts
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {
@@ -34,7 +32,7 @@ SETTINGS: dict[str, Any] = {
 """position: a file of positions/; by default a set of pairs. position_range, shared: see `transformer`."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.lines, inputs = _prompts.check_prompt(sizes, "prompt_transformer")
@@ -54,11 +52,4 @@ class Network(nn.Module):
         query = torch.zeros_like(seen)
         query[..., -1] = True
         features, _ = self.encoder(self.read(x), seen | query)
-        last: Tensor = features[..., -1, :]
-        return last
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Flat prompts `numbers` (K, n, lines * (width + 2)) to outputs (K, n, outputs); `categories` is
-        empty."""
-        outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return outputs
+        return features[..., -1, :]

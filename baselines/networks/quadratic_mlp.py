@@ -4,8 +4,6 @@ Doshi, Das, He and Gromov, "To grok or not to grok", ICLR 2024 (arXiv:2310.13061
 concatenated, to N = 500 squared units to the classes; every weight drawn from N(0, (0.5 / (2 N)^(1/3))^2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any
@@ -17,13 +15,14 @@ from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
+from . import RowNetwork
 
 TASK = "classification"
 SETTINGS: dict[str, Any] = {"width": 500}
 """width: N, the number of hidden units."""
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     starts: Tensor
 
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
@@ -48,10 +47,4 @@ class Network(nn.Module):
         return looked_up.sum(dim=2)
 
     def encode(self, x: Tensor) -> Tensor:
-        """Output of `embed` to features (K, n, width)."""
         return x.square()
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Categories (K, n, fields) int64 to outputs (K, n, classes); `numbers` is empty."""
-        outputs: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return outputs

@@ -5,8 +5,6 @@ initial filters that pass their inputs on, as Jordan, "94% on CIFAR-10 in 3.29 s
 (arXiv:2404.00498), without that paper's whitening and augmentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -16,10 +14,10 @@ from torch import Tensor, nn
 from ...core.errors import ModelError
 from ..encoding.encoding import Sizes
 from ..encoding.images import get_image_size, unflatten_images
-from ..layers.convolution import Conv2d
+from ..layers.convolution import Conv2d, halve_by_max
 from ..layers.linear import Linear
 from ..layers.norm import BatchNorm
-from ..layers.pooling import halve_by_max
+from . import RowNetwork
 
 TASK = "classification"
 READS = "images"
@@ -45,8 +43,7 @@ class NormalisedConvolution(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.convolution(x)
-        active: Tensor = self.activation(self.norm(halve_by_max(y) if self.pooled else y))
-        return active
+        return self.activation(self.norm(halve_by_max(y) if self.pooled else y))
 
 
 class Group(nn.Module):
@@ -59,11 +56,10 @@ class Group(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = self.into(x)
-        added: Tensor = y + self.block(y)
-        return added
+        return y + self.block(y)
 
 
-class Network(nn.Module):
+class Network(RowNetwork):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         inputs, _, _ = get_image_size(sizes.shape)
@@ -87,8 +83,3 @@ class Network(nn.Module):
         """Output of `embed` to features (K, n, width): means over all places."""
         y: Tensor = self.body(x)
         return y.flatten(3).mean(dim=3)
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Flat images `numbers` (K, n, pixels) to logits (K, n, classes); `categories` is empty."""
-        logits: Tensor = self.head(self.encode(self.embed(categories, numbers)))
-        return logits

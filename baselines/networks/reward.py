@@ -5,8 +5,6 @@ sigma(r(x, b) - r(x, a)), and cross-entropy the usual loss of reward models (Bra
 al. 2024, arXiv:2401.06080). Swapping the replies swaps the outputs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,7 +30,7 @@ class Network(mlp.Network):
             raise ModelError("the reward network reads a prompt and two replies, three texts or vectors of one size")
         super().__init__(replace(sizes, numbers=2 * self.part, outputs=1), settings)
         self.sizes = sizes
-        self.head = _Scores(self.width)  # type: ignore[assignment]
+        self.head = _Scores(self.width)
         self.width *= 2
 
     def encode(self, x: Tensor) -> Tensor:

@@ -5,20 +5,19 @@ that its information about the input is in a state of fixed size. This makes it 
 Science 1990) or, if the state counts, a counter machine (LSTM).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, decode_greedily
+from ..encoding.decoding import State
 from ..encoding.encoding import PAD, Sizes
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..layers.recurrent import GRU, LSTM, Elman, Recurrent, States
-from ._initial import initialise_recurrent
+from ..layers.recurrent import GRU, LSTM, Elman, Recurrent, initialise_recurrent
+from . import Writer
+from ._attentive import name_states
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {"width": 256, "layers": 1, "cell": "elman"}
@@ -29,7 +28,7 @@ BLANK = PAD
 """The token fed while the output is written; it does not occur within an input."""
 
 
-class Network(nn.Module):
+class Network(Writer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         width, cell = settings["width"], settings["cell"]
@@ -45,13 +44,13 @@ class Network(nn.Module):
     def start(self, source: Tensor) -> State:
         """The state once source ids (K, n, S) are read."""
         lengths = (source != PAD).sum(dim=-1).clamp(min=1)
-        return _name_states(self.layers(self.read(source), lengths)[1])
+        return name_states(self.layers(self.read(source), lengths)[1])
 
     def _write(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Inputs of the head, (K, n, T, width), for the steps of `token` (K, n, T), and the state after them."""
         blank = self.read(token.new_full(token.shape, BLANK))
         x, after = self.layers(blank, states=tuple(state.values()))
-        return x, _name_states(after)
+        return x, name_states(after)
 
     def step(self, state: State, token: Tensor) -> tuple[Tensor, State]:
         """Logits (K, n, words) of the next token, and the state after it; `token` is ignored."""
@@ -62,16 +61,3 @@ class Network(nn.Module):
         """Source ids (K, n, S) to inputs of the head, (K, n, T, width), T as wide as `target`, whose tokens are
         ignored."""
         return self._write(self.start(source), target)[0]
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)
-
-
-def _name_states(states: States) -> State:
-    return dict(zip(("h", "c"), states, strict=False))

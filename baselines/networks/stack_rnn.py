@@ -5,8 +5,6 @@ Joulin and Mikolov, NeurIPS 2015 (arXiv:1503.01007), with vectors on the stack a
 step, so it is never full.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

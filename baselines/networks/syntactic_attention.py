@@ -15,8 +15,6 @@ four seeds come to OOD 33 % [0, 94] with it and 38 % [0, 85] without: a differen
 rows and seeds (95 % t intervals).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,13 +23,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ...core.errors import ModelError
-from ..encoding.decoding import State, decode_greedily
+from ..encoding.decoding import State
 from ..encoding.encoding import BOS, EOS, PAD, Sizes
 from ..layers.dropout import Dropout
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
-from ..layers.recurrent import LSTM
-from ._initial import initialise_recurrent
+from ..layers.recurrent import LSTM, initialise_recurrent
+from . import Writer
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {"meaning": 120, "syntax": 200, "dropout": 0.5, "second_lstm": True}
@@ -40,7 +38,7 @@ and of the decoder, which with the second LSTM has twice as many. dropout: on bo
 roles are read once more, as in the authors' code; a BOS then stands before each source."""
 
 
-class Network(nn.Module):
+class Network(Writer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         meaning, syntax = settings["meaning"], settings["syntax"]
@@ -112,12 +110,3 @@ class Network(nn.Module):
             weights, state = self._advance(state)
             looked.append(weights)
         return torch.cat(looked, dim=2) @ state["meanings"]
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) to logits (K, n, T, words), T as wide as `target`, whose tokens are ignored."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)

@@ -5,8 +5,6 @@ linear in the hidden state. Their tape is a circle of a fixed number of cells. H
 input's length and one more, so that an input longer than those of training still fits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

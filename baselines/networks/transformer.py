@@ -4,20 +4,19 @@ Vaswani et al., NeurIPS 2017 (arXiv:1706.03762), with normalisation before each 
 keys (layers/attention.py).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
-from ..encoding.decoding import State, decode_greedily, shift_right
+from ..encoding.decoding import State, shift_right
 from ..encoding.encoding import PAD, Sizes
 from ..layers.attention import Pair, Stack, pack_keys_values, unpack_keys_values
 from ..layers.embedding import Embedding
 from ..layers.linear import Linear
 from ..training.sampler import count_columns
+from . import Writer
 
 TASK = "sequence"
 SETTINGS: dict[str, Any] = {
@@ -34,7 +33,7 @@ SETTINGS: dict[str, Any] = {
 that `learned` has vectors for, or that `randomised` draws from. shared: all layers of a stack have the same weights."""
 
 
-class Network(nn.Module):
+class Network(Writer):
     def __init__(self, sizes: Sizes, settings: Mapping[str, Any]) -> None:
         super().__init__()
         self.width, self.aligned = settings["width"], sizes.aligned
@@ -74,14 +73,4 @@ class Network(nn.Module):
         """What the head reads, (K, n, T, width), when `target` (K, n, T) is taught for source ids (K, n, S)."""
         seen, memory = self._read(source)
         x = self.wrote(shift_right(target)) * math.sqrt(self.width)
-        features: Tensor = self.decoder(x, memory=memory, memory_seen=seen, columns=count_columns(target))[0]
-        return features
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Source ids (K, n, S) and the target ids to be taught (K, n, T) to logits (K, n, T, words)."""
-        logits: Tensor = self.head(self.features(source, target))
-        return logits
-
-    def generate(self, source: Tensor, limit: int) -> Tensor:
-        """The greedy output for source ids (K, n, S): ids (K, n, T), T <= limit (or S in an aligned task)."""
-        return decode_greedily(self, source, limit, self.aligned)
+        return self.decoder(x, memory=memory, memory_seen=seen, columns=count_columns(target))[0]

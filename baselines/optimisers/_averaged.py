@@ -1,7 +1,5 @@
 """Optimisers with one moving average of each parameter's gradient, and a learning rate per replica."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """torch's own fused optimisers over stacked parameters: neighbours with the same settings are one parameter group."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any

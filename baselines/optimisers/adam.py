@@ -3,8 +3,6 @@
 DomainBed and WILDS train with it. Without weight decay it is equal to `adamw`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 """AdamW: Adam with decoupled weight decay. Loshchilov and Hutter, ICLR 2019 (arXiv:1711.05101); Kingma and Ba, ICLR
 2015 (arXiv:1412.6980)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

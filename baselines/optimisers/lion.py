@@ -7,8 +7,6 @@ moves by lr, so a rate suits Lion that is 3 to 10 times smaller than AdamW's, wi
 (section 5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

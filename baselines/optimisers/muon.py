@@ -14,8 +14,6 @@ layers, biases and gains are AdamW's. The iteration runs in the parameters' own 
 replica's result is the same alone and among many in float64 too.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

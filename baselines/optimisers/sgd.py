@@ -1,7 +1,5 @@
 """Stochastic gradient descent with momentum. Sutskever et al., ICML 2013; weight decay is added to the gradient."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ Settings that an encoding may read: `width`, `heads` and `position_range` (the n
 has, where that is limited).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,8 +49,7 @@ class Position(nn.Module):
 
 def make_position(settings: Mapping[str, Any], causal: bool) -> Position:
     """A new encoding, as the setting `position` names it; `UnknownName` for an unknown name."""
-    encoding: Position = load_module("baselines/positions", settings["position"], "position").Encoding(settings, causal)
-    return encoding
+    return load_module("baselines/positions", settings["position"], "position").Encoding(settings, causal)
 
 
 def compute_positions(first: int, count: int, skipped: Tensor | None, device: torch.device) -> Tensor:

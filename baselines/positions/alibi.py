@@ -4,8 +4,6 @@ Press, Smith and Lewis, ICLR 2022 (arXiv:2108.12409). Where later tokens are see
 in both directions alike, as the authors do for encoders (github.com/ofirpress/attention_with_linear_biases).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Gehring et al., ICML 2017 (arXiv:1705.03122); Radford et al. 2018 (GPT). A place
 random initial vector; a place beyond `position_range` raises an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Haviv et al., Findings of EMNLP 2022 (arXiv:2203.16634); Kazemnejad et al., Neur
 is called NoPE.
 """
 
-from __future__ import annotations
-
 from . import Position
 
 

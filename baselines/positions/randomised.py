@@ -8,8 +8,6 @@ decoder does not know how long its text will be, so a token has the place that i
 the same distance, beyond the range.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

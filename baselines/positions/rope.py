@@ -4,8 +4,6 @@ Su et al. 2021 (arXiv:2104.09864), equation 15, with a feature of the first half
 of neighbours: another order of the same features.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

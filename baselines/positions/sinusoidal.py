@@ -3,8 +3,6 @@
 Vaswani et al., NeurIPS 2017 (arXiv:1706.03762), section 3.5, with all sines before all cosines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

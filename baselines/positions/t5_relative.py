@@ -5,8 +5,6 @@ direction's buckets hold one distance each, the others grow logarithmically up t
 last. An encoder gives half of the buckets to each direction, a causal decoder all to the past.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A constant learning rate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cosine annealing to 0 (Loshchilov and Hutter, ICLR 2017, arXiv:1608.03983, without restarts)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Geometric decay: multiplied by the same factor at the end of each of `decays` equal parts of training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

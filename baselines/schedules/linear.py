@@ -1,7 +1,5 @@
 """Linear decay to 0."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

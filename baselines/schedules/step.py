@@ -1,8 +1,6 @@
 """Step decay: multiplied by `decay` at each of the `milestones` (percent of all steps), as for residual networks: He et
 al., CVPR 2016 (arXiv:1512.03385)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -29,7 +29,7 @@ from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
 from ...core.files import get_cache_root, is_offline, write_atomically
 from ...core.progress import report_progress
 from ...loaders.batching.images import open_image
-from ...loaders.decoders._upright import is_plain
+from ...loaders.decoders.pillow import is_plain
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task

@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import and_mask, causirl, hutchinson, sand_mask
-from farshift.baselines.algorithms._environment_risks import compute_environment_risks as of_environments
-from farshift.baselines.algorithms._head import SoftmaxCurvature
+from farshift.baselines.algorithms._environments import compute_environment_risks as of_environments
+from farshift.baselines.algorithms._head import Curvature
 from farshift.baselines.algorithms.domain_mixup import draw_successors
 from farshift.baselines.algorithms.eqrm import kernel_quantile
 from farshift.baselines.algorithms.mixup import draw_shares
@@ -217,7 +217,7 @@ def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
     """The mean over all 2^6 signs of a 3 x 2 matrix is the estimate's expectation."""
     drawn = torch.Generator().manual_seed(0)
     features = torch.randn(1, 2, 5, 2, dtype=torch.float64, generator=drawn)
-    curvature = SoftmaxCurvature(torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1))
+    curvature = Curvature(torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1), numeric=False)
     signs = 2.0 * (torch.arange(64)[:, None] >> torch.arange(6) & 1).double().view(1, 64, 3, 2) - 1
     exact = hutchinson.compute_exact_diagonal(curvature, features)
     torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._canny import HIGH, LOW, SIGMA, detect_edges
+from farshift.baselines.algorithms.edge_shape import HIGH, LOW, SIGMA, detect_edges
 from farshift.baselines.encoding.encoding import Sizes
 from numpy.typing import NDArray
 from scipy import ndimage

@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.encoding.images import find_channel_axis, get_image_size, unflatten_images
 from farshift.baselines.layers import norm
-from farshift.baselines.layers.convolution import Conv2d
+from farshift.baselines.layers.convolution import Conv2d, halve_by_max
 from farshift.baselines.layers.norm import BatchNorm
-from farshift.baselines.layers.pooling import halve_by_max
 from farshift.baselines.networks import cnn, grey_mlp, mlp, resnet
 from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.baselines.replicas.stacked import attach_rng, count_parameters, select_replicas, stack_networks

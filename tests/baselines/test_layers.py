@@ -12,9 +12,8 @@ from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
 from farshift.baselines.layers import recurrence
 from farshift.baselines.layers.linear import Linear
 from farshift.baselines.layers.norm import BatchNorm
-from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent
+from farshift.baselines.layers.recurrent import GRU, LSTM, Elman, Recurrent, initialise_recurrent
 from farshift.baselines.networks import resnet
-from farshift.baselines.networks._initial import initialise_recurrent
 from farshift.baselines.networks.syntactic_attention import SETTINGS, Network
 from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.baselines.replicas.stacked import attach_rng, stack_networks

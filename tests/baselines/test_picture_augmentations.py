@@ -11,7 +11,6 @@ import pytest
 import torch
 from farshift.baselines.augmentations import (
     _images,
-    _levels,
     augmix,
     cutmix,
     domainbed,
@@ -64,15 +63,15 @@ OPERATIONS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Image.Image, i
         lambda one, n: ImageEnhance.Sharpness(one).enhance(float(FACTOR[n])),
         1.5,
     ),
-    "autocontrast": (_levels.stretch_contrast, lambda one, n: ImageOps.autocontrast(one), 0),
-    "equalised": (_levels.equalise_histogram, lambda one, n: ImageOps.equalize(one), 0),  # codespell:ignore equalize
+    "autocontrast": (_images.stretch_contrast, lambda one, n: ImageOps.autocontrast(one), 0),
+    "equalised": (_images.equalise_histogram, lambda one, n: ImageOps.equalize(one), 0),  # codespell:ignore equalize
     "posterize": (
-        lambda x: _levels.posterise_images(x, BITS),
+        lambda x: _images.posterise_images(x, BITS),
         lambda one, n: ImageOps.posterize(one, int(BITS[n])),
         0,
     ),
     "solarize": (
-        lambda x: _levels.solarise_images(x, THRESHOLD),
+        lambda x: _images.solarise_images(x, THRESHOLD),
         lambda one, n: ImageOps.solarize(one, float(THRESHOLD[n])),  # type: ignore[arg-type]
         0,
     ),
@@ -128,8 +127,8 @@ def test_an_operation_on_a_batch_is_pillow_s_on_each_picture(name: str) -> None:
 
 def test_levels_of_one_value_stay() -> None:
     x = torch.full((2, 3, 5, 5), 100 / 255)
-    torch.testing.assert_close(_levels.stretch_contrast(x), x)
-    torch.testing.assert_close(_levels.equalise_histogram(x), x)
+    torch.testing.assert_close(_images.stretch_contrast(x), x)
+    torch.testing.assert_close(_images.equalise_histogram(x), x)
 
 
 def test_hue_is_turned_as_colorsys_does() -> None:
@@ -292,7 +291,7 @@ def test_at_magnitude_0_randaugment_only_spreads_levels_or_does_nothing() -> Non
     spread = torch.stack(
         [
             (result - item(x)).abs().amax((1, 2, 3)) < 1e-6
-            for item in (_levels.stretch_contrast, _levels.equalise_histogram)
+            for item in (_images.stretch_contrast, _images.equalise_histogram)
         ]
     ).any(0)
     assert (same | spread).all()
@@ -409,7 +408,7 @@ def test_mixup_is_a_line_between_a_row_and_its_partner() -> None:
 
 @pytest.mark.parametrize(("module", "setting"), [(mixup, "mixup_alpha"), (cutmix, "cutmix_alpha")])
 def test_shares_are_drawn_from_the_beta_distribution(module: Any, setting: str) -> None:
-    from farshift.baselines.augmentations._partners import draw_beta_shares
+    from farshift.baselines.augmentations.mixup import draw_beta_shares
 
     given = draws(4000, **{setting: 0.5})
     share = draw_beta_shares(given, setting)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from farshift.baselines.algorithms.preference_strength import compute_strength, find_weakest
+from farshift.baselines.algorithms.preference_strength import compute_strength
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks.reward import Network
 from farshift.baselines.training.sampler import Data
@@ -52,14 +52,6 @@ def test_cross_entropy_of_the_scores_is_the_loss_of_bradley_and_terry() -> None:
 def test_other_inputs_than_a_prompt_and_two_replies_are_refused(sizes: Sizes) -> None:
     with pytest.raises(ModelError, match="a prompt and two replies"):
         Network(sizes, {"width": 5, "depth": 1, "dropout": 0.0})
-
-
-def test_the_weakest_are_a_share_of_each_replicas_rows() -> None:
-    strength = torch.tensor([[3.0, -1.0, 2.0, 0.0], [0.0, 1.0, 2.0, 3.0]])
-    assert find_weakest(strength, torch.tensor([[0.5], [0.25]])).tolist() == [
-        [False, True, False, True],
-        [True, False, False, False],
-    ]
 
 
 def test_votes_flip_the_pairs_that_were_labelled_wrongly_and_their_strength_is_the_margin() -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from farshift import Answers
 from farshift.baselines.algorithms import hutchinson
-from farshift.baselines.algorithms._head import SquaredErrorCurvature, compute_hessian_products
+from farshift.baselines.algorithms._head import Curvature, compute_hessian_products
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
 from farshift.baselines.encoding.targets import Numbers
@@ -311,7 +311,7 @@ def test_hutchinson_aligns_the_diagonals_of_the_squared_errors_hessians() -> Non
 def test_hutchinsons_samples_estimate_that_diagonal() -> None:
     """The mean over all 2^4 signs of a 1 x 4 matrix is the estimate's expectation."""
     features = torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    curvature = SquaredErrorCurvature(features[..., :1])
+    curvature = Curvature(features[..., :1], numeric=True)
     signs = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1).double().view(1, 16, 1, 4) - 1
     exact = hutchinson.compute_exact_diagonal(curvature, features)
     torch.testing.assert_close(exact, 2 * features.square().mean(2, keepdim=True))
@@ -325,7 +325,9 @@ def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:
     weight, labels = torch.randn(1, 4, dtype=torch.float64, generator=drawn), outputs[:, 0]
     full = torch.autograd.functional.hessian(lambda w: (features @ w[0] - labels).square().mean(), weight)
     expected = torch.einsum("aibj,sbj->sai", full, directions)
-    torch.testing.assert_close(compute_hessian_products(SquaredErrorCurvature(outputs), features, directions), expected)
+    torch.testing.assert_close(
+        compute_hessian_products(Curvature(outputs, numeric=True), features, directions), expected
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["fishr", "hgp", "hutchinson"])

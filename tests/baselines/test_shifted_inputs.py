@@ -9,10 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms._norms import interpolate_moments
-from farshift.baselines.algorithms._style import mix_styles
 from farshift.baselines.algorithms.divdis import kl_divergence
 from farshift.baselines.algorithms.importance_weighting import fit_log_odds
-from farshift.baselines.algorithms.itta import Elementwise
+from farshift.baselines.algorithms.itta import Elementwise, mix_styles
 from farshift.baselines.replicas.rng import derive_stream, make_keys
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from farshift.baselines.algorithms._candidates import sample_answers, search_beams
+from farshift.baselines.algorithms.re_ranking import sample_answers, search_beams
 from farshift.baselines.encoding.decoding import decode_greedily
 from farshift.baselines.encoding.encoding import BOS, EOS, PAD, Sizes
 from farshift.baselines.networks.deep_thinking import Convolution, Network

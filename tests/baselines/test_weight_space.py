@@ -351,7 +351,7 @@ def test_rows_learned_late_are_taken_twice_by_a_fresh_network() -> None:
 
 def test_the_generalised_cross_entropy_is_the_absolute_error_at_one_and_the_cross_entropy_near_nought() -> None:
     p = torch.tensor([[0.1, 0.5, 0.9]] * 3, dtype=torch.float64)
-    result = generalised_cross_entropy(-p.log(), torch.tensor([1.0, 0.5, 1e-9], dtype=torch.float64))
+    result = generalised_cross_entropy(-p.log(), torch.tensor([[1.0], [0.5], [1e-9]], dtype=torch.float64))
     assert near(result[0], 1 - p[0])
     assert near(result[1], 2 * (1 - p[1].sqrt()))
     assert near(result[2], -p[2].log(), 1e-7)

@@ -12,11 +12,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 from farshift.baselines.algorithms import confident_learning as cl
-from farshift.baselines.algorithms._mixture import FLOOR, ROUNDS, compute_lower_posterior
-from farshift.baselines.algorithms._selection import compute_selected_mean
-from farshift.baselines.algorithms._transition import estimate_transition
+from farshift.baselines.algorithms._rows import compute_selected_mean
 from farshift.baselines.algorithms.bi_tempered import tempered_log_softmax
 from farshift.baselines.algorithms.cvar_dro import compute_cvar
+from farshift.baselines.algorithms.dividemix import FLOOR, ROUNDS, compute_lower_posterior
+from farshift.baselines.algorithms.forward_correction import estimate_transition
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.replicas.rng import make_keys
 from farshift.baselines.training.replica_stack import ReplicaStack

@@ -10,7 +10,7 @@ import torch
 from farshift.baselines.algorithms import confident_learning
 from farshift.baselines.algorithms.bbse import estimate_class_ratios
 from farshift.baselines.algorithms.eiil import optimise_assignment
-from farshift.baselines.algorithms.ipr_pruning import compute_participation_ratio
+from farshift.baselines.algorithms.ipr_pruning import compute_fourier_ratio
 from farshift.baselines.algorithms.irm import compute_slopes
 from farshift.baselines.algorithms.pego import compute_overlap
 from farshift.baselines.algorithms.progressive import Algorithm
@@ -109,7 +109,7 @@ def weights_participation() -> Tensor:
 
 def run_participation(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Inverse participation ratios of made-up weights: waves, noise, and what lies between. `ratios` (5)."""
-    return {"ratios": compute_participation_ratio(weights_participation()).tolist()}
+    return {"ratios": compute_fourier_ratio(weights_participation()).tolist()}
 
 
 LOOKS = 30
