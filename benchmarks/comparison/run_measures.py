@@ -143,7 +143,8 @@ def variation(run: Run | Path | str) -> dict[str, Any]:
     >>> result["model"], sorted(result)
     ('quadratic-mlp', ['benchmark', 'meaning', 'metric', 'model', 'seeds', 'views'])
     """
-    side = Side(*read_runs([run]))
+    (only,) = read_runs([run])
+    side = Side(only)
     if side.metric.per_row is None:
         name = side.metric.name
         raise FarshiftError(f"variation: {side.run.benchmark} is scored by {name}, which is not a mean over rows")
