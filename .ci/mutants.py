@@ -88,7 +88,7 @@ def copy_tree(room: str) -> Path:
                 "-p",
                 "no:xdist",
                 "-k",
-                "not other_processes and not every_process",
+                "not other_processes and not every_process and not every_rule",
             ],
             "pytest_add_cli_args_test_selection": paths,
             "track_dependencies": False,

@@ -22,7 +22,7 @@ from ..core.errors import BadDefinition, FarshiftError, shorten_list
 from ..core.progress import log_message
 from ..core.text import format_count, write_inline
 from ..loaders.acquire.labels import MOST_CLASSES, infer_task
-from ..loaders.acquire.source_file import is_unedited, mark_generated, strip_mark
+from ..loaders.acquire.own_source import is_unedited, mark_generated, strip_mark
 from ..loaders.freezing.check_labels import find_highest_class, report_absent_classes
 from ..loaders.freezing.freeze import Draft, PreparedSplit
 from ..loaders.split import Split, make_split

@@ -29,26 +29,18 @@ def board_init(
     store: str | None = None,
     files: str | None = None,
     kind: str = "public",
-    new_key: bool = False,
-    reason: str = "",
     json: bool = False,
 ) -> None:
     """Create a board with its own signing key in an empty folder.
 
-    folder DIR: New or empty folder; with --new-key, a board folder.
+    folder DIR: New or empty folder.
     --name: Board title.
     --store URL: PostgreSQL database for the ledger (default: an SQLite file in DIR).
     --files URL: Object store for submissions and scores: s3://BUCKET/FOLDER (default: DIR).
     --kind: public (one entry per team is ranked; the default), or experiments (every entry is ranked).
-    --new-key: Rotate the key of an existing board; the old key signs the new one.
-    --reason: With --new-key: reason, shown on the board.
     """
     from ..leaderboard.board import Board, get_key_path
 
-    if new_key:
-        return _rotate_key(folder, reason, json)
-    if reason:
-        raise FarshiftError("init: --reason goes with --new-key")
     board = Board.init(folder, name, store, files, kind)
     key = f"Its private key is {get_key_path(board.path)}: back it up, keep it secret"
     record = {"board": str(board.path), "name": board.name, "kind": board.kind, "key": board.ledger.key}
@@ -151,29 +143,11 @@ def board_withdraw(folder: Path, entry: str, reason: str, by_board: bool = False
     --by-board: Record the entry as removed by the board operator instead of withdrawn by its team.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.manage import remove_entry, withdraw_entry
+    from ..leaderboard.operations.manage import withdraw_entry
 
-    if by_board:
-        remove_entry(Board(folder), entry, reason)
-    else:
-        withdraw_entry(Board(folder), entry, reason)
+    withdraw_entry(Board(folder), entry, reason, by_board)
     state = "removed" if by_board else "withdrawn"
     print_result(json, {"entry": entry, state: reason}, f"{folder}: {entry} is {state}: {reason}")
-
-
-def _rotate_key(folder: Path, reason: str, json: bool) -> None:
-    from ..leaderboard.board import Board, get_key_path
-    from ..leaderboard.operations.manage import rotate_key
-
-    board = Board(folder)
-    record, old = rotate_key(board, reason)
-    key, file = record.body["key"], get_key_path(board.path)
-    signed = f"records after {record.seq} are signed by {key}"
-    print_result(
-        json,
-        {"seq": record.seq, "key": key, "file": str(file), "old": str(old)},
-        f"{folder}: {signed}. Back up {file}; {old} is no longer used",
-    )
 
 
 @command(app, "standings")
@@ -378,7 +352,7 @@ def board_probe(
     --card FILE: Model card (TOML) whose declared training data to check.
     --model MODEL: Model to prompt for the canary, as for farshift evaluate.
     """
-    from ..leaderboard.contamination.probing import describe_record, has_findings, probe
+    from ..leaderboard.contamination import describe_record, is_finding, probe
 
     with show_progress():
         findings = probe(on, data, card, find_named_model(model, on, [])[0] if model else None)
@@ -387,4 +361,4 @@ def board_probe(
     else:
         for record in findings:
             print_line(describe_record(record))
-    exit_if(has_findings(findings))
+    exit_if(any(map(is_finding, findings)))

@@ -127,7 +127,7 @@ def _open_store(folder: Path) -> Store:
 
 @command(app)
 def serve(
-    location: str,
+    folder: Path,
     host: str = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
     servers: Annotated[int, typer.Option(min=1, max=64)] = 1,
@@ -140,7 +140,7 @@ def serve(
 
     Ctrl-C stops the server.
 
-    location DIR|EXPORT|URL: Board folder; an export or a URL is served read-only.
+    folder DIR: Board folder.
     --host: Address to listen on; 0.0.0.0 for all network interfaces.
     --port: Port to listen on; 0 for any free port.
     --servers: Number of server processes.
@@ -152,27 +152,20 @@ def serve(
     """
     import webbrowser
 
-    from ..core.documents import read_toml
     from ..leaderboard.server.serving import serve_board as go
     from ..leaderboard.settings import read_server_settings
-    from ..leaderboard.storage.readers import CARD
-
-    card = Path(location) / CARD
-    own = card.is_file() and "store" in read_toml(card)
-    if workers is None:
-        workers = read_server_settings(Path(location)).workers if own else 0
 
     def announce_address(address: str) -> None:
-        print_line(f"{location} is served at {address} (Ctrl-C ends it)")
+        print_line(f"{folder} is served at {address} (Ctrl-C ends it)")
         if open:
             webbrowser.open(address)
 
     go(
-        location,
+        folder,
         host,
         port,
         servers=servers,
-        workers=workers if own else 0,
+        workers=read_server_settings(folder).workers if workers is None else workers,
         url_prefix=url_prefix,
         proxy_headers=proxy_headers,
         on_ready=announce_address,

@@ -219,9 +219,8 @@ def cache_verify(json: bool = False) -> None:
     wrong = [verdict for verdict in verdicts if not verdict.holds]
     busy = sum(verdict.state == "busy" for verdict in verdicts)
     if json:
-        emit_json(
-            {"cache": str(get_cache_root()), "verified": not wrong, "files": [verdict.__dict__ for verdict in verdicts]}
-        )
+        files = [verdict.__dict__ | {"advice": verdict.advice} for verdict in verdicts]
+        emit_json({"cache": str(get_cache_root()), "verified": not wrong, "files": files})
     else:
         for verdict in wrong:
             print_line(f"{verdict.state}: {verdict.path}; {verdict.advice}")

@@ -183,13 +183,6 @@ def _wrap_lines(text: str, wide: int) -> list[str]:
     return [part for text_line in text.splitlines() for part in wrap(text_line, wide, break_on_hyphens=False) or [""]]
 
 
-def print_table_on_stderr(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table on stderr: what an error is about, before its one line."""
-    from rich.console import Console
-
-    Console(stderr=True, width=None if sys.stderr.isatty() else 200).print(_make_grid("", columns, rows))
-
-
 def _make_grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from .output import (
     emit_json,
     exit_if,
     forbid_network,
-    print_block,
     print_catalogue,
     print_error,
     print_line,
@@ -26,7 +23,6 @@ from .output import (
     print_records,
     print_result,
     print_table,
-    print_table_on_stderr,
     print_wrapped,
 )
 from .progress import show_progress
@@ -117,21 +113,17 @@ def _print_overview(records: list[dict[str, Any]]) -> None:
 
 
 @command(app, "show")
-def splits_show(name: str, pin: bool = False, json: bool = False) -> None:
+def splits_show(name: str, json: bool = False) -> None:
     """Show a split: rule, parts, identity, audit, fields, source and benchmarks.
 
     Nothing is downloaded; example rows are shown if the rows are in the cache. A definition is a split whose row
-    digests are not part of the package; --pin prints what to contribute to make it a frozen split for everyone.
+    digests are not part of the package.
 
     name SPLIT: Split name, such as scan/length, or a version, such as scan/length@1.
-    --pin: Print the identity and source digests of a definition that you pulled, as lines to contribute to the
-        package.
     """
     from ..splits.catalogue import find_manifest
     from .split_page import collect_related_facts, drop_false, print_record, print_related
 
-    if pin:
-        return _print_pin(name, json)
     manifest = find_manifest(name)
     record = manifest.definition.model_dump(exclude_none=True) | {"audit": manifest.audit()}
     around = collect_related_facts(manifest)
@@ -195,7 +187,7 @@ def splits_pull(
 
     forbid_network(offline)
     done: list[dict[str, Any]] = []
-    with show_progress(), accept_licences(tuple(accept or ())), print_count_differences():
+    with show_progress(), accept_licences(tuple(accept or ())):
         for name in _resolve_names(names, all_):
             if data and is_cached(find_manifest(name)):
                 log_message(f"{name} was pulled before and its rows are in the cache: --data is not read")
@@ -269,8 +261,8 @@ def splits_audit(
         "agrees with the published one": lambda audit: "yes" if audit["agrees"] else "no",
         "reason": "why",
     }
-    print_records(json, [vars(audit) for audit in audits], columns)
-    exit_if(not all(audit.holds and (write or audit.agrees) for audit in audits))
+    print_records(json, audits, columns)
+    exit_if(not all(audit["holds"] and (write or audit["agrees"]) for audit in audits))
 
 
 def _print_audit(name: str, encoder: str, mirror: list[Path] | None, json: bool) -> None:
@@ -288,17 +280,6 @@ def _print_audit(name: str, encoder: str, mirror: list[Path] | None, json: bool)
     else:
         print_record(audit | {"agrees with the published one": agrees})
     exit_if(not (audit["holds"] and agrees))
-
-
-def _print_pin(name: str, json: bool) -> None:
-    from ..loaders.freezing.first_use import make_contribution
-
-    pinned = make_contribution(name)
-    if json:
-        return emit_json(pinned)
-    print_block(f"# splits/manifests.lock\n{pinned['split']} {pinned['identity']}")
-    if pinned["source"]:
-        print_block(f"# loaders/sources/{pinned['file']}: instead of the distribution of this name\n{pinned['source']}")
 
 
 @command(app, "diff")
@@ -428,19 +409,6 @@ def _check_folders(named: list[Path] | None, option: str = "--mirror") -> tuple[
         if not folder.is_dir():
             raise FarshiftError(f"{option}: {folder} is not a folder")
     return tuple(named or ())
-
-
-@contextmanager
-def print_count_differences() -> Iterator[None]:
-    """Print differences from published counts as a table on stderr, before the error's one line."""
-    from ..loaders.acquire.expected import CountsDiffer
-
-    try:
-        yield
-    except CountsDiffer as error:
-        if error.table:
-            print_table_on_stderr(["counted", "expected", "found"], error.table)
-        raise
 
 
 def _resolve_names(names: list[str] | None, all_: bool) -> list[str]:

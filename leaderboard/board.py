@@ -28,8 +28,8 @@ from ..core.errors import FarshiftError, UnknownName
 from ..core.files import BOARD_ADVICE, get_lock_path, hold_lock, read_private, write_atomically, write_private
 from ..core.settings import read_settings
 from .board_view import KINDS, PUBLIC, BoardView, get_derived_folder, is_writable
-from .ledger import Ledger, Record
-from .ledger.book import Event
+from .ledger import Record
+from .ledger.book import Event, Ledger
 from .ledger.keys import SigningKey, create_key
 from .ledger.store import Store
 from .settings import is_open, read_baselines
@@ -107,21 +107,19 @@ class Board(BoardView):
         store.require_schema()
         return store
 
-    def records(self) -> list[Record]:
+    def read_checked(self) -> list[Record]:
         return self.ledger.records()
 
     def read(self) -> tuple[list[Record], list[str]]:
         # Complete or roll back unfinished commits first, unless the chain is broken.
         with suppress(FarshiftError):
             self.committed_records()
-        return self.ledger.store.records(), []
+        return self.ledger.read_unchecked(), []
 
     def strays(self, folders: set[str]) -> list[str]:
-        return self.without_named(list_files(self.path, folders))
-
-    def without_named(self, paths: Sequence[str]) -> list[str]:
-        """The paths that no record names, also none that was appended meanwhile."""
-        return sorted(set(paths) - set(list_named_files(self.ledger.store.records())))
+        paths = list_files(self.path, folders) if self.objects is None else self.objects.paths(folders)
+        # Nor are those strays that a record names which was appended meanwhile.
+        return sorted(set(paths) - set(list_named_files(self.ledger.read_unchecked())))
 
     @property
     def derived(self) -> Path:
@@ -190,7 +188,7 @@ class Board(BoardView):
 
     def committed_records(self) -> list[Record]:
         """Return the records once every file that they name is in place."""
-        records = self.ledger.records()
+        records = self.records()
         self.settle()
         return records
 
@@ -230,7 +228,7 @@ def _read_card(path: Path) -> dict[str, Any]:
 
 def _append_opening(ledger: Ledger, name: str, kind: str) -> Record:
     """Append the record `opened`, unless an interrupted `init` already did. Returns the record."""
-    records = ledger.store.records()
+    records = ledger.read_unchecked()
     body = {"name": name, "key": ledger.key} | ({} if kind == PUBLIC else {"kind": kind})
     if not records:
         records = ledger.append([("opened", body)])

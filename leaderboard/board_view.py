@@ -7,9 +7,10 @@ import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ..benchmarks.scoring.record import Score
 from ..core.documents import parse_json
@@ -33,10 +34,21 @@ class BoardView(ABC):
     location: str
     address = ""
     has_private_files = False
+    _records: Sequence[Record] | None = None
 
-    @abstractmethod
     def records(self) -> list[Record]:
         """The board's records; `FarshiftError` names the first problem in them."""
+        return self.read_checked() if self._records is None else list(self._records)
+
+    def at(self, records: Sequence[Record]) -> Self:
+        """This board with some of its first records."""
+        view = copy(self)
+        view._records = records
+        return view
+
+    @abstractmethod
+    def read_checked(self) -> list[Record]:
+        """Read the records now, and check them."""
 
     @abstractmethod
     def read(self) -> tuple[list[Record], list[str]]:
@@ -134,36 +146,6 @@ class BoardView(ABC):
         if not entry.scores:
             raise FarshiftError(f"{entry} has no score: run farshift board verify {self.location}")
         return ScoredEntry(**vars(entry), score=self.read_score(entry.scores[-1]))
-
-
-class BoardAt(BoardView):
-    """A board at an earlier record: with some of its first records."""
-
-    def __init__(self, board: BoardView, records: Sequence[Record]) -> None:
-        self.path, self.card, self.location = board.path, board.card, board.location
-        self._board, self._records = board, list(records)
-
-    def records(self) -> list[Record]:
-        return self._records
-
-    def read(self) -> tuple[list[Record], list[str]]:
-        return self._records, []
-
-    def strays(self, folders: set[str]) -> list[str]:
-        return self._board.strays(folders)
-
-    def file(self, path: str) -> Path | None:
-        return self._board.file(path)
-
-    @property
-    def derived(self) -> Path:
-        return self._board.derived
-
-    def is_open(self) -> bool:
-        return self._board.is_open()
-
-    def baselines(self) -> dict[str, str]:
-        return self._board.baselines()
 
 
 def get_derived_folder() -> Path:

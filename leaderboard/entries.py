@@ -2,57 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..benchmarks.scoring.record import Score
 from ..core.errors import FarshiftError
 from .ledger import Record
 from .teams import compute_fingerprint
 
-Hex16 = Field(pattern=r"^[0-9a-f]{16}$")
-Hex64 = Field(pattern=r"^[0-9a-f]{64}$")
+Hex16 = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Flag = Annotated[bool, Field(strict=True)]
 
 
-class Body(BaseModel):
-    """Base class of the bodies of records."""
+@dataclass(frozen=True, kw_only=True)
+class ScoreRecord:
+    """A score by one version of the scorer; its file is `scores/<entry>/<scorer>.json`. A score by a newer scorer
+    `replaces` an earlier one; `before` and `after`: the ID and OOD values of both."""
 
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class SubmittedRun(Body):
-    """One run of a submission, as a record describes it; see `Entry`."""
-
-    entry: str = Hex16
-    run: int = Field(ge=0)
-    benchmark: str
-    model: str
-    budget: str
-    steps: int | None
-    selection: str
-    run_digest: str = Hex64
-
-
-class SubmissionRecord(Body):
-    submission: str = Hex64
-    name: str
-    team: str
-    note: str
-    team_key: str = Field("", pattern=r"^([0-9a-f]{64})?$")
-    choose: bool = False
-    entries: list[SubmittedRun]
-
-
-class ScoreRecord(Body):
-    """A score by one version of the scorer; its file is `scores/<entry>/<scorer>.json`."""
-
-    entry: str = Hex16
-    entry_identity: str = Hex64
-    scorer: int = Field(ge=1)
+    entry: Hex16
+    entry_identity: Hex64
+    scorer: Count
     files: dict[str, str]
+    replaces: Count | None = None
+    before: dict[str, float] | None = None
+    after: dict[str, float] | None = None
 
     @property
     def path(self) -> str:
@@ -63,38 +41,12 @@ class ScoreRecord(Body):
         return self.files.get(self.path, "")
 
 
-class Values(Body):
-    """The two values that a table shows: the ID and the OOD score."""
-
-    id: float
-    ood: float
-
-
-class RescoreRecord(ScoreRecord):
-    """A score by a newer scorer, with the values before and after."""
-
-    replaces: int = Field(ge=1)
-    before: Values
-    after: Values
-
-
-class ReferenceRecord(Body):
-    """Entries that the board's operator declared as references: always ranked."""
-
-    declared: list[Annotated[str, Hex16]]
-
-
-class RemovalRecord(Body):
-    entry: str = Hex16
-    reason: str = Field(min_length=1)
-
-
 @dataclass(frozen=True)
 class Removal:
     """Why an entry is not in a table. kind: withdrawn (by its team) or removed (by the board)."""
 
     kind: str
-    reason: str
+    reason: Annotated[str, Field(min_length=1)]
     time: str
 
 
@@ -106,21 +58,21 @@ class Entry:
     scores: by every scorer, the newest last; left: None while it is in a table; reference: whether the board's operator
     declared it as a reference, which is always ranked (tables/ranking.py)."""
 
-    entry: str
-    run: int
+    entry: Hex16
+    run: Count
     benchmark: str
     model: str
     budget: str
-    steps: int | None
+    steps: Count | None
     selection: str
-    run_digest: str
-    submission: str
+    run_digest: Hex64
+    submission: Hex64
     name: str
     team: str
     note: str
     time: str
-    team_key: str = ""
-    choose: bool = False
+    team_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    choose: Flag = False
     reference: bool = False
     scores: tuple[ScoreRecord, ...] = ()
     left: Removal | None = None
@@ -139,6 +91,10 @@ class ScoredEntry(Entry):
     """An entry with its newest score."""
 
     score: Score
+
+
+_ENTRY, _SCORE, _REMOVAL = TypeAdapter(Entry), TypeAdapter(ScoreRecord), TypeAdapter(Removal)
+_OF_SUBMISSION = ("submission", "name", "team", "note", "team_key", "choose")
 
 
 def get_submission_path(digest: str) -> str:
@@ -162,77 +118,68 @@ def read_valid_entries(records: Sequence[Record]) -> dict[str, Entry]:
 def read_entries(records: Sequence[Record]) -> tuple[dict[str, Entry], list[str]]:
     """All entries by name, and the problems of their records. A submission to a sealed window (its body has `window`)
     is not an entry."""
-    known_entries: dict[str, Entry] = {}
+    entries: dict[str, Entry] = {}
     problems: list[str] = []
     for record in records:
-        if record.kind in _READ and "window" not in record.body:
-            try:
-                _READ[record.kind](known_entries, record)
-            except ValidationError as error:
-                where = ".".join(map(str, error.errors()[0]["loc"]))
-                problems.append(f"record {record.seq} ({record.kind}) has missing or invalid fields ({where})")
-            except ValueError as error:
-                problems.append(f"record {record.seq} ({record.kind}) {error}")
-    return known_entries, problems
+        if "window" in record.body:
+            continue
+        try:
+            entries |= _apply(entries, record)
+        except (ValidationError, KeyError, TypeError, AttributeError) as error:
+            where = error.errors()[0]["loc"] if isinstance(error, ValidationError) else error.args
+            problems.append(
+                f"record {record.seq} ({record.kind}) has missing or invalid fields ({'.'.join(map(str, where))})"
+            )
+        except ValueError as error:
+            problems.append(f"record {record.seq} ({record.kind}) {error}")
+    return entries, problems
 
 
-def _apply_submission(known_entries: dict[str, Entry], record: Record) -> None:
-    body = SubmissionRecord.model_validate(record.body)
-    for run in body.entries:
-        if run.entry in known_entries:
-            raise ValueError(f"enters {run.entry} again")
-        known_entries[run.entry] = Entry(
-            **dict(run),
-            submission=body.submission,
-            name=body.name,
-            team=body.team,
-            note=body.note,
-            time=record.time,
-            team_key=body.team_key,
-            choose=body.choose,
-        )
+def _apply(entries: Mapping[str, Entry], record: Record) -> dict[str, Entry]:
+    """The entries that a record adds or changes, by name. `ValueError` says why it cannot follow the earlier records,
+    and `ValidationError`, `KeyError`, `TypeError` or `AttributeError` is raised for invalid fields."""
+    body = record.body
+    if record.kind == "submitted":
+        shared = {name: body[name] for name in _OF_SUBMISSION if name in body} | {"time": record.time}
+        new = [_ENTRY.validate_python({**_pick_fields(run), **shared}) for run in body["entries"]]
+        names = [entry.entry for entry in new]
+        for name in names:
+            if name in entries or names.count(name) > 1:
+                raise ValueError(f"enters {name} again")
+        return dict(zip(names, new, strict=True))
+    if record.kind == "referenced":
+        return {name: replace(_get_entry(entries, name), reference=True) for name in body["declared"]}
+    if record.kind in ("withdrawn", "removed"):
+        removal = {"kind": record.kind, "time": record.time} | {
+            name: body[name] for name in ("reason",) if name in body
+        }
+        left, entry = _REMOVAL.validate_python(removal), _get_entry(entries, body["entry"])
+        if entry.left is not None and entry.left.kind in (record.kind, "removed"):
+            raise ValueError(f"refers to {entry.entry}, which was already {entry.left.kind}")
+        return {entry.entry: replace(entry, left=left)}
+    if record.kind in ("scored", "rescored"):
+        score = _SCORE.validate_python(body)
+        if record.kind == "rescored":
+            for name in ("before", "after"):
+                body[name]["id"], body[name]["ood"]
+        entry = _get_entry(entries, score.entry)
+        if record.kind == "scored" and entry.scores:
+            raise ValueError(f"scores {score.entry} again")
+        current = entry.scores[-1].scorer if entry.scores else None
+        if score.replaces != current or (current is not None and score.scorer <= current):
+            raise ValueError(
+                f"replaces a score by scorer {score.replaces}, which is not the current score of {score.entry}"
+            )
+        return {entry.entry: replace(entry, scores=(*entry.scores, score))}
+    return {}
 
 
-def _apply_score(known_entries: dict[str, Entry], record: Record) -> None:
-    body = ScoreRecord.model_validate(record.body)
-    entry = _get_entry(known_entries, body.entry)
-    if entry.scores:
-        raise ValueError(f"scores {body.entry} again")
-    known_entries[body.entry] = replace(entry, scores=(body,))
+def _pick_fields(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of one run: nothing that other records say."""
+    return {name: value for name, value in run.items() if name not in ("reference", "scores", "left")}
 
 
-def _apply_rescore(known_entries: dict[str, Entry], record: Record) -> None:
-    body = RescoreRecord.model_validate(record.body)
-    entry = _get_entry(known_entries, body.entry)
-    if not entry.scores or entry.scores[-1].scorer != body.replaces or body.scorer <= body.replaces:
-        raise ValueError(f"replaces a score by scorer {body.replaces}, which is not the current score of {body.entry}")
-    known_entries[body.entry] = replace(entry, scores=(*entry.scores, body))
-
-
-def _apply_removal(known_entries: dict[str, Entry], record: Record) -> None:
-    body = RemovalRecord.model_validate(record.body)
-    entry = _get_entry(known_entries, body.entry)
-    if entry.left is not None and entry.left.kind in (record.kind, "removed"):
-        raise ValueError(f"refers to {body.entry}, which was already {entry.left.kind}")
-    known_entries[body.entry] = replace(entry, left=Removal(record.kind, body.reason, record.time))
-
-
-def _apply_reference(known_entries: dict[str, Entry], record: Record) -> None:
-    for name in ReferenceRecord.model_validate(record.body).declared:
-        known_entries[name] = replace(_get_entry(known_entries, name), reference=True)
-
-
-def _get_entry(known_entries: dict[str, Entry], entry: str) -> Entry:
-    if entry not in known_entries:
+def _get_entry(entries: Mapping[str, Entry], entry: str) -> Entry:
+    if entry not in entries:
         raise ValueError(f"refers to {entry}, which was never submitted")
-    return known_entries[entry]
-
-
-_READ = {
-    "submitted": _apply_submission,
-    "scored": _apply_score,
-    "rescored": _apply_rescore,
-    "withdrawn": _apply_removal,
-    "removed": _apply_removal,
-    "referenced": _apply_reference,
-}
+    return entries[entry]

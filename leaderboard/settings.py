@@ -52,8 +52,8 @@ def _read(board: Path) -> dict[str, Any]:
 
 class ServerSettings(BaseModel):
     """The keys of `[server]`. open: whether submissions without a token are accepted. benchmarks: those that the board
-    scores; if empty, all whose data are in the server's cache. workers: how many submissions each server process scores
-    at once; 0 if `farshift board work` scores them.
+    scores; if empty, all whose data are in the cache of the machine that scores. workers: how many submissions each
+    server process scores at once; 0 if `farshift board work` scores them.
 
     Quotas apply to a team (without a token, to an address) over the last 24 hours, and count what is still arriving.
     Scoring limits apply to one submission: seconds of all attempts together, bytes of address space, attempts before

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from inspect import signature
 from types import ModuleType
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..core.errors import BadData, BadDefinition, UnknownName
 from ..core.plugins import PACKAGE, find_files_by_name, load_module
 from .corruptions import blur, digital, noise, weather
 from .corruptions._draws import Draws
-from .corruptions._pixels import SETS, Corruption
+from .corruptions._pixels import Corruption
 
 FAMILIES: dict[str, ModuleType] = (
     dict.fromkeys(("gaussian_noise", "shot_noise", "impulse_noise"), noise)
@@ -44,30 +43,24 @@ _PIXELS_AT_ONCE = 2**22
 
 
 def corrupt(
-    images: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64], constants: str = ""
+    images: NDArray[np.uint8], corruption: str, severity: int, row_ids: NDArray[np.uint64]
 ) -> NDArray[np.uint8]:
     """Corrupt images (rows, height, width, 1 or 3) or (rows, height, width), 0 to 255. Returns the same shape.
 
     The random numbers of an image depend only on its row id, the corruption and the severity. Images of up to 64 pixels
-    a side use the constants of CIFAR-10-C, larger ones those of ImageNet-C, unless `constants` names a set: cifar (for
-    32 pixels), tiny-imagenet (64) or imagenet (224).
+    a side use the constants of CIFAR-10-C, larger ones those of ImageNet-C.
     """
     if severity not in SEVERITIES:
         raise BadDefinition(f"severity = {severity}: severities are 1 to 5")
     if images.dtype != np.uint8 or images.ndim not in (3, 4) or (images.ndim == 4 and images.shape[3] not in (1, 3)):
         raise BadData(f"{images.dtype} of shape {images.shape} is not an array of images (rows, height, width, 1 or 3)")
-    if constants and constants not in SETS:
-        raise UnknownName("set of constants", constants, SETS)
     if len(row_ids) != len(images):
         raise BadData(f"{len(row_ids)} row ids for {len(images)} images")
     call = find_corruption(corruption)
-    if constants and "constants" not in signature(call).parameters:
-        raise BadDefinition(f"corruption {corruption} does not support `constants`")
-    named_set = {"constants": constants} if constants else {}
     batch = images[..., None] if images.ndim == 3 else images
     corrupted = np.empty_like(batch)
     for rows in _iterate_slices(batch):
-        corrupted[rows] = call(batch[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"), **named_set)
+        corrupted[rows] = call(batch[rows], severity, Draws(row_ids[rows], f"{corruption}/{severity}"))
     return corrupted.reshape(images.shape)
 
 

@@ -12,33 +12,37 @@ TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|[{}$&]|.", re.DOTALL)
 
 @dataclass
 class Printed:
-    """What LaTeX prints for a piece of source, and which of it is bold, and raised."""
+    """What LaTeX prints for a piece of source, and which of it is bold."""
 
     text: str
     bold: str
-    raised: str
 
 
 @dataclass
 class Tabular:
+    """The blocks of rows by title, each row a list of cells."""
+
     shape: str
-    groups: list[tuple[str, int, int]]
     heads: list[str]
-    rows: list[list[Printed]]
+    blocks: dict[str, list[list[Printed]]]
+
+    @property
+    def rows(self) -> list[list[Printed]]:
+        return [row for rows in self.blocks.values() for row in rows]
 
 
 @dataclass
 class Table:
     caption: str
     label: str
-    tabulars: list[Tabular]
+    tabular: Tabular
     note: Printed
 
 
 def printed(source: str) -> Printed:
-    """What a source prints that has escapes, named characters, groups, sizes, bold, raised marks and `$-$` alone."""
+    """What a source prints that has escapes, named characters, groups, bold and `$-$` alone."""
     shown: list[str] = []
-    bold, raised = [], []
+    bold: list[str] = []
     depth: list[str] = []
     pending, mathematics = "", False
     tokens = TOKEN.findall(source)
@@ -58,12 +62,8 @@ def printed(source: str) -> Printed:
         if token == "$":
             mathematics = not mathematics
             continue
-        if token in (r"\textbf", r"\textsuperscript"):
+        if token == r"\textbf":
             pending = token[1:]
-            continue
-        if token in (r"\scriptsize", r"\footnotesize"):
-            # The blank after a command ends it.
-            position += position < len(tokens) and tokens[position] == " "
             continue
         if token.startswith("\\"):
             name = token[1:]
@@ -76,11 +76,9 @@ def printed(source: str) -> Printed:
         shown.append(text)
         if "textbf" in depth:
             bold.append(text)
-        if "textsuperscript" in depth:
-            raised.append(text)
     assert not depth and not mathematics, f"left open: {source!r}"
     assert "--" not in re.sub(r"\{\}", "x", source) or source == "--" or re.fullmatch(r"\d+--\d+", source), source
-    return Printed("".join(shown), "".join(bold), "".join(raised))
+    return Printed("".join(shown), "".join(bold))
 
 
 def cells(line: str) -> list[str]:
@@ -93,27 +91,18 @@ def cells(line: str) -> list[str]:
 def read_tabular(lines: list[str]) -> Tabular:
     shape = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", lines[0])[1]
     assert lines[1] == r"\toprule" and lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
-    assert lines.count(r"\midrule") == 1
-    middle = lines.index(r"\midrule")
-    head, groups = lines[2:middle], []
-    if len(head) == 3:
-        at, spans = 1, []
-        for cell in cells(head[0]):
-            spanned = re.fullmatch(r"\\multicolumn\{(\d+)\}\{c\}\{(.*)\}", cell)
-            if spanned:
-                spans.append((printed(spanned[2]).text, at, at + int(spanned[1]) - 1))
-            else:
-                assert cell == ""
-            at += int(spanned[1]) if spanned else 1
-        assert at - 1 == len(shape), "the groups are as wide as the columns"
-        groups = spans
-        ruled = re.findall(r"\\cmidrule\(lr\)\{(\d+)-(\d+)\}", head[1])
-        assert " ".join(rf"\cmidrule(lr){{{first}-{last}}}" for first, last in ruled) == head[1]
-        assert [(int(first), int(last)) for first, last in ruled] == [(first, last) for _, first, last in spans]
-    heads = [printed(cell).text for cell in cells(head[-1])]
-    rows = [[printed(cell) for cell in cells(line)] for line in lines[middle + 1 : -2]]
-    assert {len(heads), *map(len, rows)} == {len(shape)}, "every row has a cell for each column"
-    return Tabular(shape, groups, heads, rows)
+    heads = [printed(cell).text for cell in cells(lines[2])]
+    blocks: dict[str, list[list[Printed]]] = {}
+    for line in lines[3:-2]:
+        if line == r"\midrule":
+            continue
+        if spanned := re.fullmatch(rf"\\multicolumn\{{{len(shape)}\}}\{{l\}}\{{(.*)\}} \\\\", line):
+            rows = blocks.setdefault(printed(spanned[1]).text, [])
+        else:
+            rows.append([printed(cell) for cell in cells(line)])
+    assert lines.count(r"\midrule") == len(blocks)
+    assert {len(heads), *(len(row) for rows in blocks.values() for row in rows)} == {len(shape)}
+    return Tabular(shape, heads, blocks)
 
 
 def read_tables(text: str) -> list[Table]:
@@ -126,20 +115,6 @@ def read_tables(text: str) -> list[Table]:
         label = re.fullmatch(r"\\label\{([A-Za-z0-9:./+_-]+)\}", lines[3])[1]
         assert lines[4] == r"\small\setlength{\tabcolsep}{4pt}"
         note = re.fullmatch(r"\\par\\smallskip\\parbox\{\\linewidth\}\{\\footnotesize (.*)\}", lines[-2])[1]
-        tabulars, left = [], lines[5:-2]
-        while left:
-            if tabulars:
-                assert left.pop(0) == r"\par\medskip"
-            end = left.index(r"\end{tabular}") + 1
-            tabulars.append(read_tabular(left[:end]))
-            left = left[end:]
-        assert tabulars
-        result.append(Table(caption, label, tabulars, printed(note)))
-    labels = [table.label for table in result]
-    assert len(set(labels)) == len(labels), "two tables of one label"
-    for table in result:
-        used = [cell.raised for each in table.tabulars for row in each.rows for cell in row if cell.raised]
-        assert set(used) == set(re.findall("[a-z]", table.note.raised)), (
-            "every mark has its note, and every note a mark"
-        )
+        result.append(Table(caption, label, read_tabular(lines[5:-2]), printed(note)))
+    assert len({table.label for table in result}) == len(result), "two tables of one label"
     return result

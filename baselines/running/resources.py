@@ -24,7 +24,7 @@ from ...core.engines import Needs, limit_threads, open_engine, use_free_cores
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import get_cache_root
 from ...core.text import format_count
-from ...loaders.acquire.download_size import DownloadSize, compute_download_size
+from ...loaders.acquire.source import DownloadSize, compute_download_size
 from ...loaders.cache.entries import format_size
 from ...splits.schema import Field
 from ..compatibility import list_required_data
@@ -99,8 +99,7 @@ def list_disk_requirements(benchmark: Benchmark) -> list[Requirement]:
         return []
     size = compute_download_size(benchmark.manifest.definition.source.name)
     change = "free some space there, or set FARSHIFT_CACHE to a folder on another disk"
-    needs = {"the download": size.bytes, "copies of local files": size.own}
-    return [Requirement(what, "disk", count, change) for what, count in needs.items() if count]
+    return [Requirement("the download", "disk", size.bytes, change)] if size.bytes else []
 
 
 def list_memory_requirements(plan: Plan, processes: int = 1) -> list[Requirement]:
@@ -174,11 +173,10 @@ class Estimate:
         counts = ", ".join(f"{count:,} {name}" for name, count in self.rows.items() if count)
         download = [format_size(self.download.bytes)] * bool(self.download.bytes)
         download += [f"{name} (its size is not stated)" for name in self.download.unknown]
-        own = f"; {format_size(self.download.own)} of local files are copied to the cache" * bool(self.download.own)
         table = [
             ["training", training],
             ["rows", counts or "not known: the split is frozen when it is first pulled"],
-            ["download", (", ".join(download) or "nothing") + own],
+            ["download", ", ".join(download) or "nothing"],
         ]
         for resource, free in self.free.items():
             needs = [f"{need.what} {format_size(need.bytes)}" for need in self.needs if need.resource == resource]

@@ -10,7 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from ...benchmarks.harness.evaluate import finish_run, list_seeds
+from ...benchmarks.harness.evaluate import list_seeds
 from ...benchmarks.harness.loop import Evaluation
 from ...benchmarks.harness.predictor import Predictor
 from ...benchmarks.model import Budget
@@ -104,7 +104,7 @@ def run_group_job(job: GroupJob) -> None:
         diagnose=job.plan["model"].get("diagnose", ()),
         reporter=reporter,
     )
-    folder, query = RunFolder(job.folder, job.plan), Predictor.of(benchmark, world=together)
+    folder, query = RunFolder(job.folder, job.plan), Predictor(benchmark, world=together)
     evaluation = Evaluation(
         folder, benchmark, load_model_inputs(benchmark), group.train, job.budget, query, job.settings
     )
@@ -159,7 +159,7 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         for plan, folder in zip(plans, folders, strict=True):
             if id(plan) in broken:
                 continue
-            runs.append(finish_run(folder, together))
+            runs.append(folder.finish(together))
             if together.rank == 0:
                 rmtree(folder.path / TRAINING, ignore_errors=True)  # left by killed processes
         return runs, failures

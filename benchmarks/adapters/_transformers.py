@@ -63,10 +63,7 @@ def silence_transformers() -> Iterator[None]:
     """Within the context transformers logs errors only; its settings are restored afterwards."""
     logging = import_module("transformers.utils.logging")
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    with (
-        show_hub_progress(False),
-        warnings.catch_warnings(),
-    ):  # outermost: switching the bars of transformers switches these too
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.set_verbosity_error()
         logging.disable_progress_bar()
@@ -76,22 +73,6 @@ def silence_transformers() -> Iterator[None]:
             logging.set_verbosity(level)
             if bars:
                 logging.enable_progress_bar()
-
-
-@contextmanager
-def show_hub_progress(enabled: bool) -> Iterator[None]:
-    """Set whether the Hub's client draws progress bars within the context. Bars that the user disabled stay off."""
-    bars = import_module("huggingface_hub.utils")
-    were_off = bars.are_progress_bars_disabled()
-    if not enabled:
-        bars.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if were_off:
-            bars.disable_progress_bars()
-        else:
-            bars.enable_progress_bars()
 
 
 _NO_LIMIT = 10**9
@@ -123,16 +104,18 @@ def count_frame_samples(config: Any) -> int:
 def download_snapshot(repository: str, revision: str | None, files: Sequence[str] = MODEL_FILES) -> Path:
     """Download a model's files at a revision; return their folder in the Hub client's cache, named by the commit."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.utils import disable_progress_bars
 
+    if not sys.stderr.isatty():
+        disable_progress_bars()
     try:
-        with show_hub_progress(sys.stderr.isatty()):
-            folder = snapshot_download(
-                repository,
-                revision=revision,
-                allow_patterns=list(files),
-                ignore_patterns=["*/*"],  # subfolders have other formats and other parts of a repository
-                local_files_only=is_offline(),
-            )
+        folder = snapshot_download(
+            repository,
+            revision=revision,
+            allow_patterns=list(files),
+            ignore_patterns=["*/*"],  # subfolders have other formats and other parts of a repository
+            local_files_only=is_offline(),
+        )
     except list_client_errors() as error:
         if is_disk_error(error):
             raise FarshiftError(

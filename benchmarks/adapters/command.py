@@ -22,12 +22,12 @@ import shlex
 import signal
 import subprocess
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from queue import Empty, Queue
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO, Any
 
@@ -49,9 +49,6 @@ SCHEME = "cmd"
 
 GRACE = 1.0
 """Seconds that a process may take to exit after its stdin is closed, and again after a signal."""
-
-_ERROR_LINES = 3
-"""Lines at the end of its stderr that are repeated in an error."""
 
 
 class CommandOptions(Options):
@@ -107,7 +104,7 @@ _Answer = tuple[Any, list[float] | None]
 
 
 class CommandModel:
-    """One process of a command. It ends with `close`, at the end of a `with` block, and with this object."""
+    """One process of a command. It ends with `close`, and with this object."""
 
     def __init__(self, factory: CommandFactory, opening: Mapping[str, Any], task: Task, prompt: Prompt | None) -> None:
         self._factory, self._opening, self._task, self._prompt = factory, opening, task, prompt
@@ -122,18 +119,16 @@ class CommandModel:
         """
         try:
             child = self._child = self._child or self._started()
-            ids = self._ask(child, batch)
-            received: dict[str, _Answer] = {}
-            for done in range(len(ids)):
-                line = self._line(child, f"{done} of {len(ids)} answers of a batch")
-                message, excerpt = self._parse_line(line)
+            rows = self._list_rows(batch)
+            child.write(rows)
+            ids, received = {row["id"] for row in rows}, dict[str, _Answer]()
+            while len(received) < len(rows):
+                message, excerpt = self._read_message(child, f"{len(received)} of {len(rows)} answers of a batch")
                 name = message.get("id")
-                if not isinstance(name, str) or name not in ids:
-                    raise self._error(f"answered id {name!r}, which is not in this batch: repeat each id unchanged")
-                if name in received:
-                    raise self._error(f"answered id {name!r} twice")
+                if not isinstance(name, str) or name not in ids - received.keys():
+                    raise self._error(f"answered id {name!r}, which is not outstanding: repeat each id once, unchanged")
                 received[name] = self._read_answer(message, excerpt)
-            return self._together([received[name] for name in ids])
+            return self._together([received[row["id"]] for row in rows])
         except BaseException:
             self.close()
             raise
@@ -144,52 +139,44 @@ class CommandModel:
         if child is not None:
             child.close()
 
-    def __enter__(self) -> CommandModel:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def _started(self) -> ChildProcess:
         try:
             child = ChildProcess(self._factory.words)
         except OSError as error:
             program = self._factory.words[0]
             raise ModelError(f"cmd: {program} cannot be started: {error.strerror}: check its name and PATH") from None
-        child.write([_encode_message(self._opening)])
+        child.write([self._opening])
         return child
 
-    def _ask(self, child: ChildProcess, batch: Columns) -> dict[str, None]:
-        """Send the rows of a batch and return their ids, which are numbered over all batches."""
+    def _list_rows(self, batch: Columns) -> list[dict[str, Any]]:
+        """Return the messages with the rows of a batch, whose ids are numbered over all batches."""
         count = len(batch[self._task.inputs[0]])
-        ids = dict.fromkeys(str(self._rows_sent + row) for row in range(count))
         rows: list[dict[str, Any]] = [
-            {"id": name, "inputs": {field: _to_json_value(values[row]) for field, values in batch.items()}}
-            for row, name in enumerate(ids)
+            {
+                "id": str(self._rows_sent + row),
+                "inputs": {field: _to_json_value(values[row]) for field, values in batch.items()},
+            }
+            for row in range(count)
         ]
         if self._prompt is not None:
             for message, parts in zip(rows, self._prompt.all_parts(batch), strict=True):
                 shown = [part if isinstance(part, str) else _encode_file(part.content) for part in parts]
                 message["prompt"] = shown if any(isinstance(part, dict) for part in shown) else "".join(map(str, shown))
-        child.write([_encode_message(message) for message in rows])
         self._rows_sent += count
-        return ids
+        return rows
 
-    def _line(self, child: ChildProcess, done: str) -> bytes:
+    def _read_message(self, child: ChildProcess, done: str) -> tuple[dict[str, Any], str]:
+        """Return the next message, and the beginning of its line for errors."""
         limit = self._factory.options.timeout
         try:
             line = child.read(limit)
-        except OutputTimeout:
+        except Empty:
             raise self._error(
                 f"wrote nothing for {limit:g} s after {done}: write each prediction as soon as it is made, "
                 "or allow more time (option timeout)"
             ) from None
         if line is None:
             raise self._error(f"{child.exit_summary()} (after {done})")
-        return line
-
-    def _parse_line(self, line: bytes) -> tuple[dict[str, Any], str]:
-        """Parse the message of a line, and return it with the beginning of the line for errors."""
         excerpt = line.decode("utf-8", "replace").strip()[:80]
         try:
             message = parse_json(line)
@@ -202,24 +189,18 @@ class CommandModel:
     def _read_answer(self, message: Mapping[str, Any], excerpt: str) -> _Answer:
         """Read the prediction of a message; whether it fits the task is checked as for all models."""
         given = [key for key in ("prediction", "abstained", "failed") if key in message]
-        value, scores, problem = message[given[0]] if given else None, message.get("scores"), ""
-        if len(given) != 1:
-            problem = 'give one of "prediction", "abstained" and "failed"'
-        elif given == ["abstained"]:
-            problem, value = "" if value is True else '"abstained" must be true or absent', None
-        elif given == ["failed"]:
-            problem, value = (
-                "" if isinstance(value, str) else '"failed" must be a text with the reason',
-                Failed(str(value)),
-            )
-        elif value is None or isinstance(value, bool):
-            problem = f'"prediction" cannot be {json.dumps(value)}'
-        elif scores is not None and (not isinstance(scores, list) or len(scores) != self._task.classes):
-            classes = self._task.classes
-            problem = f'"scores" are {classes} probabilities' if classes else 'this task has no "scores"'
-        if problem:
-            raise self._error(f"wrote {excerpt!r}: {problem}")
-        return value, scores
+        value, scores = message[given[0]] if len(given) == 1 else None, message.get("scores")
+        if given == ["abstained"] and value is True:
+            return None, scores
+        if given == ["failed"] and isinstance(value, str):
+            return Failed(value), scores
+        fits = scores is None or (isinstance(scores, list) and len(scores) == self._task.classes)
+        if given == ["prediction"] and value is not None and not isinstance(value, bool) and fits:
+            return value, scores
+        beside = f' with or without {self._task.classes} probabilities as "scores"' if self._task.classes else ""
+        raise self._error(
+            f'wrote {excerpt!r}: give one of a "prediction"{beside}, "abstained": true, and "failed": "the reason"'
+        )
 
     def _together(self, answers: list[_Answer]) -> list[Prediction | Failed | None] | Answers:
         values = [value for value, _ in answers]
@@ -248,15 +229,6 @@ def _encode_file(content: bytes) -> dict[str, str]:
     return {"media_type": find_media_type(content), "base64": base64.b64encode(content).decode()}
 
 
-def _encode_message(message: Mapping[str, Any]) -> bytes:
-    # ASCII only, so that the encoding in which the command reads does not matter.
-    return json.dumps(message, allow_nan=False).encode()
-
-
-class OutputTimeout(Exception):
-    """The process wrote no line in time."""
-
-
 class ChildProcess:
     """A running command. Its process group is ended by `close`, with this object, and with this program.
 
@@ -264,58 +236,52 @@ class ChildProcess:
     """
 
     def __init__(self, words: Sequence[str]) -> None:
+        self._stderr = TemporaryFile()  # noqa: SIM115  (closed with this object)
         self._process = subprocess.Popen(
             words,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._stderr,
             # Otherwise a Python program buffers its output in blocks.
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
             # Its own process group: child processes are ended with it, and Ctrl-C reaches this program only.
             start_new_session=True,
         )
-        assert self._process.stdin and self._process.stdout and self._process.stderr
         self._lines: Queue[bytes | None] = Queue()
-        self._last_words: deque[str] = deque(maxlen=_ERROR_LINES)
         self._to_write: Queue[bytes | None] = Queue()
         # The threads hold pipes and queues, never this object: otherwise it could not be freed while they run.
         _start_thread(_write_lines, self._process.stdin, self._to_write)
         _start_thread(_read_lines, self._process.stdout, self._lines)
-        self._listening = _start_thread(_read_error_lines, self._process.stderr, self._last_words)
         self._finalizer = weakref.finalize(self, _end_process, self._process, self._to_write)
 
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Queue lines to be written as fast as the process reads them."""
-        self._to_write.put(b"".join(line + b"\n" for line in lines))
+    def write(self, messages: Sequence[Mapping[str, Any]]) -> None:
+        """Queue messages, a line each, to be written as fast as the process reads them."""
+        # ASCII only, so that the encoding in which the command reads does not matter.
+        self._to_write.put(b"".join(json.dumps(message, allow_nan=False).encode() + b"\n" for message in messages))
 
     def read(self, timeout: float) -> bytes | None:
-        """Return the next line of the output, or None at its end; `OutputTimeout` after `timeout`
-        seconds."""
-        try:
-            return self._lines.get(timeout=timeout)
-        except Empty:
-            raise OutputTimeout from None
+        """Return the next line of the output, or None at its end; `Empty` after `timeout` seconds."""
+        return self._lines.get(timeout=timeout)
 
     def exit_summary(self) -> str:
-        """Return one line with how the process ended and the last line of its stderr."""
+        """Return one line with how the process ended and the last lines of its stderr."""
         try:
             code = self._process.wait(GRACE)
-            self._listening.join(GRACE)
         except subprocess.TimeoutExpired:
             return "closed its output"
         how = f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"
-        words = " | ".join(self._last_words)
-        return f"{how}: {words[-300:]}" if words else f"{how} and wrote nothing to stderr"
+        self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - 300))
+        lines = self._stderr.read().decode("utf-8", "replace").splitlines()
+        words = " | ".join(text for line in lines if (text := " ".join(line.split())))
+        return f"{how}: {words}" if words else f"{how} and wrote nothing to stderr"
 
     def close(self) -> None:
         """End the process and its child processes."""
         self._finalizer()
 
 
-def _start_thread(work: Callable[..., None], *arguments: object) -> Thread:
-    thread = Thread(target=work, args=arguments, daemon=True)
-    thread.start()
-    return thread
+def _start_thread(work: Callable[..., None], *arguments: object) -> None:
+    Thread(target=work, args=arguments, daemon=True).start()
 
 
 def _write_lines(pipe: IO[bytes], to_write: Queue[bytes | None]) -> None:
@@ -332,29 +298,12 @@ def _read_lines(pipe: IO[bytes], lines: Queue[bytes | None]) -> None:
     lines.put(None)
 
 
-def _read_error_lines(pipe: IO[bytes], words: deque[str]) -> None:
-    with pipe:
-        for line in pipe:
-            if text := " ".join(line.decode("utf-8", "replace").split()):
-                words.append(text)
-
-
 def _end_process(process: subprocess.Popen[bytes], to_write: Queue[bytes | None]) -> None:
-    """Wait for the process to exit, then terminate it, then kill it, with a delay before each step. Its child processes
-    are killed without a delay."""
+    """Wait for the process to exit, then terminate its process group, then kill it, with a delay before each step."""
     to_write.put(None)
-    for hard in (False, True):
+    for sent in (signal.SIGTERM, signal.SIGKILL):
         with suppress(subprocess.TimeoutExpired):
             process.wait(GRACE)
-        _send_signal(process, hard)
-    process.wait()
-
-
-def _send_signal(process: subprocess.Popen[bytes], hard: bool) -> None:
-    if hasattr(os, "killpg"):
         with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL if hard else signal.SIGTERM)
-    elif hard:
-        process.kill()
-    else:
-        process.terminate()
+            os.killpg(process.pid, sent)
+    process.wait()

@@ -12,14 +12,13 @@ import base64
 import io
 import os
 import re
-import time
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import closing, suppress
+from collections import Counter
+from collections.abc import Collection, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Event, Thread
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field
@@ -28,9 +27,9 @@ from ...core.canonical import compute_identity, to_canonical_json
 from ...core.documents import parse_json, parse_messages
 from ...core.errors import FarshiftError, MissingExtra, ModelError, Unavailable
 from ...core.files import get_cache_root, is_offline, write_atomically
-from ...core.progress import log_message, report_progress
+from ...core.progress import report_progress
 from ...loaders.batching.images import open_image
-from ...loaders.decoders._upright import is_plain
+from ...loaders.decoders.pillow import is_plain
 from ..answers import Failed
 from ..extraction import Prediction
 from ..model import Columns, Task
@@ -55,8 +54,6 @@ _STOPS = {
     404: "there is no such model or address: check the model's name and the URL (most end in /v1)",
     405: "the address does not accept these requests: check the URL (most end in /v1)",
 }
-_UP = "check that it is running and that the URL is right, then run again"
-_SLOWER = "send fewer requests at a time (options requests_per_minute and concurrency), or run again later"
 
 
 def _split_names(text: object) -> object:
@@ -76,12 +73,10 @@ class EndpointOptions(Options):
     max_tokens: int | None = Field(None, ge=1)
     leave_out: Annotated[tuple[Literal["seed", "stop", "temperature"], ...], BeforeValidator(_split_names)] = ()
     concurrency: int = Field(8, ge=1)
-    requests_per_minute: float | None = Field(None, gt=0)
     timeout: float = Field(60, gt=0)
     retries: int = Field(5, ge=0)
     api_key_env: str = Field("OPENAI_API_KEY", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     system: str = ""
-    cache: Literal["on", "off"] = "on"
 
 
 @dataclass(frozen=True)
@@ -191,10 +186,6 @@ class MissingResponse:
     by_endpoint: bool = True
 
 
-Outcomes = dict[str, Response | MissingResponse]
-"""By the key of the prompt in the cache."""
-
-
 class EndpointModel:
     """One model at one endpoint, queried with one seed."""
 
@@ -212,10 +203,8 @@ class EndpointModel:
         sent = request.keys() - set(options.leave_out)
         self._request = {name: value for name, value in request.items() if name in sent and value is not None}
         self.farshift_outputs: list[str | None] = []
-        self._next_turn, self._limit_name = 0.0, "max_tokens"
-        self._counts = dict.fromkeys(
-            ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed"), 0
-        )
+        self._limit_name = "max_tokens"
+        self._counts: Counter[str] = Counter()
 
     def predict(self, batch: Columns) -> list[Prediction | Failed]:
         """Return a prediction per row, in order; `Failed` if the endpoint gave no response, or it could not be parsed.
@@ -225,7 +214,7 @@ class EndpointModel:
         """
         row_prompts = self._prompt.all_parts(batch)
         if self._factory.options.api == "completions" and any(
-            isinstance(part, MediaPart) for row in row_prompts for part in row
+            isinstance(p, MediaPart) for row in row_prompts for p in row
         ):
             raise ModelError(
                 f"{self._factory.where}: the prompt has images or audio, which only the chat API accepts: "
@@ -233,26 +222,30 @@ class EndpointModel:
             )
         keys = [self._key(parts) for parts in row_prompts]
         prompts = dict(zip(keys, row_prompts, strict=True))
-        responses: Outcomes = {}
-        if self._factory.options.cache == "on":
-            cached = {key: read_cached_response(key) for key in prompts}
-            responses = {key: response for key, response in cached.items() if response is not None}
+        responses: dict[str, Response | MissingResponse] = {}
+        responses |= {key: response for key in prompts if (response := read_cached_response(key)) is not None}
         self._counts["cached"] += len(responses)
         if left := len(prompts) - len(responses):
-            self._held_to_network(left)
-            run_coroutine(self._ask(prompts, responses))
+            host = urlsplit(self._factory.url).hostname or ""
+            if is_offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
+                raise Unavailable(
+                    f"{self._factory.where}: {left} prompts of a batch are not in the cache, and FARSHIFT_OFFLINE "
+                    "forbids sending them: unset it"
+                )
+            _run(self._ask(prompts, responses))
         for response in responses.values():
             if isinstance(response, Response):
                 self._counts["prompt_tokens"] += response.prompt_tokens
                 self._counts["completion_tokens"] += response.completion_tokens
-        texts = {key: item.text if isinstance(item, Response) else None for key, item in responses.items()}
-        self.farshift_outputs = [texts[key] for key in keys]
-        return [self._prediction(responses[key]) for key in keys]
+        rows = [responses[key] for key in keys]
+        self.farshift_outputs = [row.text if isinstance(row, Response) else None for row in rows]
+        return [self._prediction(row) for row in rows]
 
     def remarks(self) -> dict[str, int]:
         """Usage for the run card: tokens (also of cached responses, as they were billed once), requests sent, prompts
         found in the cache, rows whose response could not be parsed, and rows without a response."""
-        return dict(self._counts)
+        names = ("prompt_tokens", "completion_tokens", "requests", "cached", "extraction_failures", "failed")
+        return {name: self._counts[name] for name in names}
 
     def _prediction(self, outcome: Response | MissingResponse) -> Prediction | Failed:
         if isinstance(outcome, MissingResponse):
@@ -266,71 +259,49 @@ class EndpointModel:
         return Failed("cut off at the token limit before an answer" if cut else "no answer could be read")
 
     def _key(self, parts: Sequence[Part]) -> str:
-        decides = (
-            self._factory.deciding | self._request | {"prompt": self._prompt.signature, "text": to_digest_form(parts)}
-        )
-        return compute_identity(decides)
+        prompt = {"prompt": self._prompt.signature, "text": to_digest_form(parts)}
+        return compute_identity(self._factory.deciding | self._request | prompt)
 
-    def _held_to_network(self, left: int) -> None:
-        host = urlsplit(self._factory.url).hostname or ""
-        if is_offline() and not (host in ("localhost", "::1") or host.startswith("127.")):
-            raise Unavailable(
-                f"{self._factory.where}: {left} prompts of a batch are not in the cache, and FARSHIFT_OFFLINE "
-                "forbids sending them: unset it"
-            )
+    async def _ask(
+        self, prompts: Mapping[str, Sequence[Part]], responses: dict[str, Response | MissingResponse]
+    ) -> None:
+        """Send the prompts without a response in `responses`, by key, and add the new responses to it."""
+        import openai
 
-    async def _ask(self, prompts: Mapping[str, Sequence[Part]], responses: Outcomes) -> None:
-        """Send the prompts without a response in `responses`, and add the new responses to it."""
-        options = self._factory.options
+        options, secret = self._factory.options, self._factory.secret()
         unanswered = [key for key in prompts if key not in responses]
         pending = iter(unanswered)
 
-        async def work() -> None:
+        async def count(_: object) -> None:
+            self._counts["requests"] += 1
+
+        async def work(create: Any) -> None:
             for key in pending:
                 responses[key] = outcome = await self._send(create, secret, prompts[key], options.retries)
-                if isinstance(outcome, Response) and options.cache == "on":
+                if isinstance(outcome, Response):
                     await asyncio.to_thread(cache_response, key, outcome)
-                elif isinstance(outcome, MissingResponse):
-                    self._give_up_if_nobody_is_answered(responses, len(prompts))
+                else:
+                    self._give_up_if_nobody_is_answered(responses.values(), len(prompts))
                 report_progress(f"{self._factory.name}: prompts", len(responses), len(prompts))
 
-        secret = self._factory.secret()
-        async with self._client(secret) as client:
-            endpoint = client.chat.completions if options.api == "chat" else client.completions
-            create = endpoint.with_raw_response.create
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for _ in range(min(options.concurrency, len(unanswered))):
-                        group.create_task(work())
-            except BaseExceptionGroup as errors:
-                raise errors.exceptions[0] from None
-
-    def _client(self, secret: str) -> openai.AsyncOpenAI:
-        import openai
-
-        options = self._factory.options
-        hooks = {"request": [self._wait_turn]}
-        return openai.AsyncOpenAI(
+        async with openai.AsyncOpenAI(
             api_key=secret,
             base_url=self._factory.url,
             timeout=openai.Timeout(options.timeout, connect=min(10.0, options.timeout / 2)),
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks=hooks),
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False, event_hooks={"request": [count]}),
             max_retries=options.retries,
-        )
+        ) as client:
+            endpoint = client.chat.completions if options.api == "chat" else client.completions
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(options.concurrency, len(unanswered))):
+                        group.create_task(work(endpoint.with_raw_response.create))
+            except BaseExceptionGroup as errors:
+                raise errors.exceptions[0] from None
 
-    async def _wait_turn(self, _: object) -> None:
-        """Before each request: wait until the requests per minute permit it."""
-        self._counts["requests"] += 1
-        now, per_minute = time.monotonic(), self._factory.options.requests_per_minute
-        turn = max(now, self._next_turn)
-        self._next_turn = turn + (60 / per_minute if per_minute else 0.0)
-        await asyncio.sleep(turn - now)
-
-    def _give_up_if_nobody_is_answered(self, responses: Outcomes, prompts: int) -> None:
-        lost = [
-            outcome for outcome in responses.values() if isinstance(outcome, MissingResponse) and outcome.by_endpoint
-        ]
-        if len(lost) == len(responses) and len(lost) >= min(GIVES_UP_AFTER, prompts):
+    def _give_up_if_nobody_is_answered(self, outcomes: Collection[Response | MissingResponse], prompts: int) -> None:
+        lost = [outcome for outcome in outcomes if isinstance(outcome, MissingResponse) and outcome.by_endpoint]
+        if len(lost) == len(outcomes) and len(lost) >= min(GIVES_UP_AFTER, prompts):
             raise ModelError(
                 f"{self._factory.where} failed for every prompt of a batch ({lost[-1].reason}): "
                 "check the URL and the options (leave_out, for a field that it rejects), then run again to resume"
@@ -366,13 +337,23 @@ class EndpointModel:
         except openai.APIConnectionError as error:
             if type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout"):
                 reason = _clean(f"no connection ({error.__cause__})", secret)
-                raise ModelError(f"{where}: {reason}: {_UP}") from None
+                raise ModelError(f"{where}: {reason}: check that it is running and its URL, then run again") from None
             late = isinstance(error, openai.APITimeoutError)
             return MissingResponse(f"no response within {options.timeout:g} s" if late else "the connection broke")
         outcome = _read_response(raw.http_response.content, options.api, secret)
         if tries > 0 and isinstance(outcome, MissingResponse) and outcome.by_endpoint:  # a body that cannot be read
             return await self._send(create, secret, parts, tries - 1)
         return outcome
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end; in a thread of its own if the caller runs an event loop already, as a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def _explain_status(error: openai.APIStatusError, words: str, where: str, secret: str) -> MissingResponse:
@@ -387,7 +368,7 @@ def _explain_status(error: openai.APIStatusError, words: str, where: str, secret
         raise ModelError(f"{where} answers {status}: the quota is spent: raise it and run again") from None
     problem = f"status {status}{': ' if words else ''}{words}"
     if status == 429:
-        raise ModelError(f"{where}: {problem}: {_SLOWER}") from None
+        raise ModelError(f"{where}: {problem}: lower the option concurrency, or run again later") from None
     if status == 408 or status == 409 or status >= 500:
         return MissingResponse(problem)
     # By OpenAI's code, or the wording of common servers.
@@ -407,6 +388,7 @@ def _read_error_words(body: object, secret: str) -> str:
 
 
 def _clean(text: str, secret: str) -> str:
+    """Return text of the endpoint as one short line for an error, without the key."""
     return " ".join(_hide(text, secret).split())[:200]
 
 
@@ -471,60 +453,17 @@ def _encode_file(media: MediaPart) -> dict[str, Any]:
 
 
 def read_cached_response(key: str) -> Response | None:
-    """Read the cached response of `key`; None if there is none, or if its file is damaged (which is logged)."""
-    path = _get_cache_path(key)
+    """Read the cached response of `key`; None if there is none, or if its file is damaged."""
     try:
-        content = path.read_text("utf-8", "replace")
-    except OSError:
+        return Response(**parse_json(_get_cache_path(key).read_bytes()))
+    except (OSError, ValueError, TypeError):
         return None
-    try:
-        record = parse_json(content)
-        response = Response(**record["response"])
-        if record.get("check") == _compute_checksum(key, response):
-            return response
-    except (ValueError, KeyError, TypeError, AttributeError):
-        pass
-    log_message(f"{path} is truncated or modified: sending the prompt again")
-    return None
 
 
 def cache_response(key: str, response: Response) -> None:
     """Store a response atomically: another process sees all of it or nothing."""
-    record = {"response": asdict(response), "check": _compute_checksum(key, response)}
-    write_atomically(_get_cache_path(key), to_canonical_json(record))
-
-
-def _compute_checksum(key: str, response: Response) -> str:
-    return compute_identity([key, asdict(response)])
+    write_atomically(_get_cache_path(key), to_canonical_json(asdict(response)))
 
 
 def _get_cache_path(key: str) -> Path:
     return get_cache_root() / "responses" / key[:2] / f"{key}.json"
-
-
-T = TypeVar("T")
-
-
-def run_coroutine(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in an event loop in its own thread, since the caller may already run a loop (in a
-    notebook). An interrupt reaches the caller at once and cancels the coroutine."""
-    loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-
-    ended = Event()  # after an interrupted `Thread.join` the thread counts as ended
-
-    def run() -> None:
-        with closing(loop):
-            loop.run_until_complete(asyncio.wait({task}))
-            loop.run_until_complete(loop.shutdown_default_executor())
-        ended.set()
-
-    Thread(target=run, daemon=True).start()
-    try:
-        ended.wait()
-    except BaseException:
-        with suppress(RuntimeError):  # it has ended in the meantime
-            loop.call_soon_threadsafe(task.cancel)
-        ended.wait()
-        raise
-    return task.result()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class EstimatorModel:
         self.forms = InputFormat(request.images if own else SIDE, request.audio, not own)
         self.reads_objects = (own or hasattr(estimator, "audio")) and len(task.inputs) == 1
         self.reads_text = _reads_text(estimator)
-        self.selects_by_name = selects_by_name(estimator)
+        self.selects_by_name = _selects_by_name(estimator)
         if self.reads_text and len(task.inputs) != 1:
             raise ModelError(f"a vectoriser reads one text input, and this task has {', '.join(task.inputs)}")
 
@@ -166,42 +166,23 @@ def _reads_text(estimator: Any) -> bool:
     return inner is not None and _reads_text(inner)
 
 
-def selects_by_name(estimator: Any) -> bool:
-    """Whether a `ColumnTransformer` in the estimator selects columns by name or type, which needs a DataFrame."""
-    return any(
-        isinstance(columns, str) or hasattr(columns, "dtype_include") or bool(_list_column_names(columns))
-        for columns in _iterate_selections(estimator)
-    )
-
-
-def _iterate_selections(estimator: Any) -> Iterator[Any]:
-    """Yield the column selections of each `ColumnTransformer` that reads the inputs themselves: the estimator, the
-    first step of a pipeline, a part of a union, the estimator within a search or one of a voting ensemble."""
-    if transformers := getattr(estimator, "transformers", None):
-        yield from (columns for _, _, columns in transformers)
-    if steps := getattr(estimator, "steps", None):
-        yield from _iterate_selections(steps[0][1])
+def _selects_by_name(estimator: Any) -> bool:
+    """Whether a `ColumnTransformer` that reads the inputs themselves selects columns by name or type, which needs a
+    DataFrame: the estimator, the first step of a pipeline, a part of a union, the estimator within a search or one of a
+    voting ensemble."""
+    for _, _, columns in getattr(estimator, "transformers", None) or ():
+        several = columns if isinstance(columns, list | tuple | np.ndarray) else [columns]
+        if hasattr(columns, "dtype_include") or any(isinstance(column, str) for column in several):
+            return True
+    parts = [step for _, step in (getattr(estimator, "steps", None) or ())[:1]]
     for name in ("transformer_list", "estimators"):
-        for part in getattr(estimator, name, None) or ():
-            yield from _iterate_selections(part[1] if isinstance(part, tuple) else part)
-    if (inner := getattr(estimator, "estimator", None)) is not None:
-        yield from _iterate_selections(inner)
-
-
-def _list_column_names(columns: Any) -> list[str]:
-    if isinstance(columns, str):
-        return [columns]
-    return (
-        [column for column in columns if isinstance(column, str)]
-        if isinstance(columns, list | tuple | np.ndarray)
-        else []
-    )
+        parts += [part[1] if isinstance(part, tuple) else part for part in getattr(estimator, name, None) or ()]
+    return any(_selects_by_name(part) for part in [*parts, getattr(estimator, "estimator", None)] if part is not None)
 
 
 def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFrame:
     """Return a DataFrame of n rows with a column for each input: numbers in their own type, texts as objects; a tensor
-    has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas, `ModelError` if the
-    estimator selects a column that does not exist."""
+    has a column for each of its numbers (`x[0]`, `x[1]` ..). `MissingExtra` without pandas."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -214,13 +195,4 @@ def make_frame(columns: Mapping[str, NDArray[Any]], estimator: Any) -> pd.DataFr
         else:
             flat = values.reshape(len(values), -1)
             series |= {f"{name}[{index}]": flat[:, index] for index in range(flat.shape[1])}
-    if unknown := [
-        name
-        for selection in _iterate_selections(estimator)
-        for name in _list_column_names(selection)
-        if name not in series
-    ]:
-        raise ModelError(
-            f"{type(estimator).__name__} selects the column {unknown[0]!r}: the inputs are {shorten_list(list(series))}"
-        )
     return pd.DataFrame(series)

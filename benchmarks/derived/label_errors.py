@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..answers import Answers
 from ..metrics import State, find_metric
-from ..metrics._probabilities import get_probabilities
+from ..metrics._base import get_probabilities
 from ..model import Task
 from ..statistics.clusters import INDEPENDENT, Clustering
 from ..statistics.interval import Estimate, NotAvailable, Record, compute_interval

@@ -121,27 +121,23 @@ class CheckedModel:
         names = [name for name in (*self.task.inputs, self.task.label, "weight") if name in columns]
         return ModelRows({name: np.array(columns[name]) for name in names}, self.row_ids, "conformance")
 
-    def trains(self, model: Model) -> bool:
-        """Whether a model has `fit`; `FarshiftError` if it has, and the rows have no label."""
-        if getattr(model, "fit", None) is None:
-            return False
-        if self.task.label not in self.columns:
-            raise FarshiftError(f"the batch to check the model has no label {self.task.label!r} to train on")
-        return True
-
-    def fit(self, model: Model, train: ModelRows) -> None:
-        """Train a model if it has `fit`."""
-        if self.trains(model):
+    def fit(self, model: Model, shift: int = 0) -> ModelRows:
+        """Train a model if it has `fit`, on labels moved by some rows. Return the rows that it was trained on."""
+        train, fit, label = self.train(), getattr(model, "fit", None), self.task.label
+        if fit is not None:
+            if label not in train.columns:
+                raise FarshiftError(f"the batch to check the model has no label {label!r} to train on")
+            shifted = {label: np.roll(train.columns[label], shift, axis=0)}
+            train = replace(train.replaced(shifted), forms=InputFormat.of(model))
             with wrap_user_errors("fit(train, None, budget)"):
-                fit: Any = model.fit  # type: ignore[attr-defined]
                 takes = inspect.signature(fit).parameters
-                train = replace(train, forms=InputFormat.of(model))
                 fit(train, None, BUDGET, **{name: None for name in ("ood_val", "unlabelled") if name in takes})
+        return train
 
-    def train_model(self) -> Model:
+    def make_trained(self) -> Model:
         """Make and train a new model."""
         model = self.make()
-        self.fit(model, self.train())
+        self.fit(model)
         return model
 
     def make_batch(self, model: Model, rows: Rows = ALL) -> Columns:
@@ -164,7 +160,7 @@ class CheckedModel:
     @cached_property
     def shared_model(self) -> Model:
         """One trained model, shared by the checks that only predict."""
-        return self.train_model()
+        return self.make_trained()
 
     @cached_property
     def answers(self) -> Answers:
@@ -227,25 +223,21 @@ def probabilities_agree_with_predictions(model: CheckedModel) -> None:
 
 
 def fit_leaves_the_training_rows_alone(model: CheckedModel) -> None:
-    train = model.train()
-    model.fit(model.make(), train)
-    _check_unchanged(train.columns, model.train().columns, "fit")
+    _check_unchanged(model.fit(model.make()).columns, model.train().columns, "fit")
 
 
 def the_same_seed_gives_the_same_model(model: CheckedModel) -> None:
-    departing = model.find_changed_rows(model=model.train_model())
+    departing = model.find_changed_rows(model=model.make_trained())
     _raise_if_any(departing, model, f"predictions differ when it is made again with seed {model.seed}")
 
 
 def one_model_does_not_change_another(model: CheckedModel) -> None:
-    first = model.train_model()
+    first = model.make_trained()
     before = model.ask(first)
     other = model.make()
     if other is first and other is not model.given:
         raise ModelError("the factory returned the same object twice: return a new one each time")
-    train, label = model.train(), model.task.label
-    if model.trains(other):
-        model.fit(other, train.replaced({label: np.roll(train.columns[label], 1, axis=0)}))
+    model.fit(other, shift=1)
     model.ask(other, slice(None, None, -1))
     departing = np.flatnonzero(find_differences(before, model.ask(first), model.task))
     _raise_if_any(
@@ -263,14 +255,10 @@ def _check_unchanged(now: Columns, before: Columns, who: str) -> None:
 def _is_same_array(left: NDArray[Any], right: NDArray[Any]) -> bool:
     if left.shape != right.shape or left.dtype != right.dtype:
         return False
-    if left.dtype == object:
-        return all(map(_is_same_value, left.tolist(), right.tolist()))
+    if left.dtype == object:  # texts, files, images or arrays of samples
+        pairs = zip(left.tolist(), right.tolist(), strict=True)
+        return all(a == b if isinstance(a, str | bytes) else np.array_equal(a, b) for a, b in pairs)
     return left.tobytes() == right.tobytes()  # as bytes, since NaN is not equal to itself
-
-
-def _is_same_value(left: Any, right: Any) -> bool:
-    """Whether two texts, files, images or arrays of samples are equal."""
-    return bool(left == right) if isinstance(left, str | bytes) else np.array_equal(left, right)
 
 
 CHECKS: tuple[Callable[[CheckedModel], None], ...] = (

@@ -11,6 +11,7 @@ import operator
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +29,12 @@ from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_selection_only_parts
 from ..runs.run import Run
-from ..runs.run_folder import RunFolder, read_stated_identity
-from ..runs.shards import Shard
+from ..runs.run_folder import RunFolder, Shard
 from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
 from .factory import get_model_name, make_factory
 from .loop import Evaluation
 from .predictor import BATCH, TIME_LIMIT, Predictor
-from .training import make_sequential_trainer
+from .training import SequentialTrainer
 
 
 def evaluate(
@@ -139,13 +139,13 @@ def evaluate(
         card["settings"] = {key: to_card_values(values) for key, values in named.items()}
     if time_limit is None:
         time_limit = 0.0 if getattr(model, "keeps_time", False) else TIME_LIMIT
-    query = Predictor.of(benchmark, batch_size, time_limit, on_hang, together)
+    query = Predictor(benchmark, batch_size, time_limit, on_hang, together)
     with begin_run(benchmark, out, card, spend, chosen, selection, together) as folder:
-        evaluation = Evaluation(folder, benchmark, model_inputs, make_sequential_trainer(make), spend, query, named)
+        evaluation = Evaluation(folder, benchmark, model_inputs, partial(SequentialTrainer, make), spend, query, named)
         for seed in folder.missing():
             for error in evaluation.run([seed]).values():
                 raise error
-        return finish_run(folder, together)
+        return folder.finish(together)
 
 
 def _check_limit(limit: int, benchmark: Benchmark, selection: str | None) -> int:
@@ -215,14 +215,12 @@ def begin_run(
     if budget.steps is not None:
         spend["steps"] = budget.steps
     rule = benchmark.rule(selection)
-    # Of a run that was begun under an earlier scorer the identity stays, so that it resumes.
-    stated, known = read_stated_identity(path), benchmark.identities(budget.name, budget.steps, rule.name)
     plan = {
         "benchmark": {
             "name": benchmark.name,
             "split": benchmark.definition.split,
             "manifest_identity": benchmark.manifest.identity,
-            "entry_identity": stated if stated in known else benchmark.identity(budget.name, budget.steps, rule.name),
+            "entry_identity": benchmark.identity(budget.name, budget.steps, rule.name),
             "selection": rule.name,
             "protocol_seeds": benchmark.seeds(budget.name),
         },
@@ -232,11 +230,6 @@ def begin_run(
         "farshift": get_version(),
     }
     return RunFolder.begin(path, plan, together)
-
-
-def finish_run(folder: RunFolder, together: World = SINGLE_PROCESS) -> Run:
-    """Return the run of a folder whose seeds are done. The first process finishes it while the others wait."""
-    return folder.finish() if together.rank == 0 else folder.wait_for_finish()
 
 
 ONLY = "last"

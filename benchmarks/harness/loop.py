@@ -23,8 +23,7 @@ from ..model import Budget, Model
 from ..model_inputs.rows import ModelInputs, ModelRows
 from ..parsing import wrap_user_errors
 from ..runs.coverage import list_predicted_parts, read_limit, select_limited_rows
-from ..runs.run_folder import RunFolder
-from ..runs.shards import Job
+from ..runs.run_folder import Job, RunFolder
 from ..settings import MAX_CANDIDATES, Settings, clean_remarks, find_name_problem
 from .predictor import Predictor
 from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_adaptation
@@ -32,20 +31,12 @@ from .training import FittedModel, TrainedModels, Trainer, TrainingSet, check_ad
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A training set, and what its models predict. suffix: of its jobs' file names."""
+    """A training set, and what its models predict. suffix: of its jobs' file names. Of the models of a fold only the
+    last checkpoint predicts."""
 
     rows: TrainingSet
     parts: list[ModelRows]
     suffix: str = ""
-
-    @property
-    def fold(self) -> bool:
-        """Whether its models serve only a selection rule; then only their last checkpoint predicts."""
-        return self.rows.fold is not None
-
-
-_Jobs = dict[tuple[int, str], list[Job]]
-"""By seed and setting: the job of the candidates, then those of the folds."""
 
 
 @dataclass(frozen=True)
@@ -65,86 +56,86 @@ class Evaluation:
         Return the failed seeds, each with its first error: with `keep_going` the others continue, without it the first
         error ends the loop. Labels cannot be opened meanwhile."""
         failed: dict[int, FarshiftError] = {}
-        jobs: _Jobs = {}
+        done: dict[int, list[list[Job]]] = {seed: [] for seed in seeds}
+        """By seed and training run: the job of each setting."""
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
         with hide_labels():
-            for training_run in self._training_runs():
+            for training_run in self._list_training_runs():
                 remaining = [seed for seed in seeds if seed not in failed]
-                for seed, error in self._execute(training_run, remaining, jobs):
-                    if error is not None:
+                for seed in remaining:
+                    done[seed].append([self._make_job(seed, setting, training_run) for setting in self.settings])
+                models: TrainedModels | FarshiftError | None = None
+                if any(not job.is_done() for seed in remaining for job in done[seed][-1]):
+                    models = self._train(training_run.rows)
+                for seed in remaining:
+                    try:
+                        self._evaluate_seed(models, done[seed], training_run)
+                    except FarshiftError as error:
                         failed[seed] = error
                         if not keep_going:
                             return failed
-                    elif rule.folds is None:
-                        self._finish(seed, jobs)
+                    else:
+                        if rule.folds is None:
+                            self._finish(seed, done[seed])
         for seed in seeds:
             if rule.folds is not None and seed not in failed:
-                self._finish(seed, jobs)
+                self._finish(seed, done[seed])
         return {seed: failed[seed] for seed in seeds if seed in failed}
 
-    def _training_runs(self) -> Iterator[TrainingRun]:
-        model = self.folder.plan["model"]
-        parts = [self.model_inputs.part(part) for part in list_predicted_parts(self.benchmark, model)]
+    def _list_training_runs(self) -> Iterator[TrainingRun]:
+        model, inputs = self.folder.plan["model"], self.model_inputs
+        parts = [inputs.part(part) for part in list_predicted_parts(self.benchmark, model)]
         if (limit := read_limit(model)) is not None:
-            parts = [
-                inputs.select(select_limited_rows(self.benchmark.name, inputs.name, inputs.row_ids, limit))
-                for inputs in parts
-            ]
-        yield TrainingRun(TrainingSet(self.benchmark, self.model_inputs), parts)
+            name = self.benchmark.name
+            parts = [rows.select(select_limited_rows(name, rows.name, rows.row_ids, limit)) for rows in parts]
+        yield TrainingRun(TrainingSet(self.benchmark, inputs), parts)
         rule = self.benchmark.rule(self.folder.plan["benchmark"]["selection"])
-        for number, fold in enumerate(rule.folds(self.benchmark, self.model_inputs) if rule.folds else ()):
-            fold_inputs = [replace(fold.held_out, name=rule.part)]
-            training_set = TrainingSet(self.benchmark, self.model_inputs, fold)
-            yield TrainingRun(training_set, fold_inputs, f".{rule.part}.{number}")
+        for number, fold in enumerate(rule.folds(self.benchmark, inputs) if rule.folds else ()):
+            held_out = replace(fold.held_out, name=rule.part)
+            yield TrainingRun(TrainingSet(self.benchmark, inputs, fold), [held_out], f".{rule.part}.{number}")
 
-    def _execute(
-        self, training_run: TrainingRun, seeds: list[int], jobs: _Jobs
-    ) -> Iterator[tuple[int, FarshiftError | None]]:
-        """Train on one set of rows and predict; yield each seed when it is done, with its error if it failed."""
-        pending: dict[int, list[str]] = {}
-        for seed in seeds:
-            for setting in self.settings:
-                job = self.folder.job(
-                    seed, _make_file_name(setting) + training_run.suffix, self.benchmark.task, training_run.fold
-                )
-                jobs.setdefault((seed, setting), []).append(job)
-                if not job.is_done():
-                    pending.setdefault(seed, []).append(setting)
-        models: TrainedModels | FarshiftError | None = None
-        if pending:
-            try:
-                with wrap_user_errors(f"{self.benchmark.name}: fit"):
-                    models = self.trainer(training_run.rows, self.budget)
-            except FarshiftError as error:
-                models = error
-        for seed in seeds:
-            try:
-                for setting in pending.get(seed, ()):
-                    if isinstance(models, FarshiftError):
-                        raise models
-                    assert models is not None
-                    sample = self._predict_sample(models, seed, setting, training_run)
-                    with models.trained(seed, self.settings[setting]) as trained:
-                        self._require_repetition(trained.model, sample, training_run)
-                        self._ask(trained, jobs[seed, setting], setting, training_run)
-                    self._check_candidates(seed, jobs)
-            except FarshiftError as error:
-                yield seed, error
-            else:
-                yield seed, None
+    def _make_job(self, seed: int, setting: str, run: TrainingRun) -> Job:
+        name = _make_file_name(setting) + run.suffix
+        return self.folder.job(seed, name, self.benchmark.task, run.rows.fold is not None)
+
+    def _train(self, rows: TrainingSet) -> TrainedModels | FarshiftError:
+        try:
+            with wrap_user_errors(f"{self.benchmark.name}: fit"):
+                return self.trainer(rows, self.budget)
+        except FarshiftError as error:
+            return error
+
+    def _evaluate_seed(
+        self, models: TrainedModels | FarshiftError | None, done: list[list[Job]], training_run: TrainingRun
+    ) -> None:
+        """Predict a training run's parts by the models of a seed, whose jobs so far are `done`."""
+        for number, (setting, values) in enumerate(self.settings.items()):
+            job = done[-1][number]
+            if job.is_done():
+                continue
+            if isinstance(models, FarshiftError):
+                raise models
+            assert models is not None
+            sample = self._predict_sample(models, job.seed, values, training_run)
+            with models.trained(job.seed, values) as trained:
+                self._require_repetition(trained.model, sample, training_run)
+                self._predict(trained, job, done[0][number], setting, training_run)
+            if sum(len(other.answered()) for other in done[0]) > MAX_CANDIDATES:
+                where = self._where(job.seed)
+                raise ModelError(f"{where}: more than {MAX_CANDIDATES} candidates: give fewer settings or checkpoints")
 
     def _predict_sample(
-        self, models: TrainedModels, seed: int, setting: str, training_run: TrainingRun
-    ) -> list[Answers] | None:
-        """The predictions of some rows by a model of another seed; None unless the model is declared deterministic."""
-        if training_run.fold or not self.folder.plan["model"].get("deterministic"):
-            return None
-        with models.trained(seed + 1, self.settings[setting]) as other:
+        self, models: TrainedModels, seed: int, values: Mapping[str, Any], training_run: TrainingRun
+    ) -> list[Answers]:
+        """The predictions of some rows by a model of another seed; none unless the model is declared deterministic."""
+        if training_run.rows.fold is not None or not self.folder.plan["model"].get("deterministic"):
+            return []
+        with models.trained(seed + 1, values) as other:
             if getattr(other.model, "reset", None) is not None:
                 raise ModelError("a model with reset() depends on the rows before: do not declare it deterministic")
             return [self.query.predict_sample(other.model, inputs) for inputs in training_run.parts]
 
-    def _require_repetition(self, model: Any, sample: list[Answers] | None, training_run: TrainingRun) -> None:
+    def _require_repetition(self, model: Any, sample: list[Answers], training_run: TrainingRun) -> None:
         """Raise `ModelError` if a model does not predict the rows of `sample` alike."""
         for inputs, before in zip(training_run.parts, sample, strict=True) if sample else ():
             again = self.query.predict_sample(model, inputs)
@@ -154,62 +145,42 @@ class Evaluation:
                     f"{len(before)} rows of {inputs.name} differently when they are predicted again with another seed"
                 )
 
-    def _ask(self, trained: FittedModel, jobs: list[Job], setting: str, training_run: TrainingRun) -> None:
-        """Predict a training run's parts with each checkpoint, and finish the job, the last of `jobs`."""
-        job, prefix = jobs[-1], f"{setting}/" if setting else ""
-        only = (
-            jobs[0].answered()[-1] if training_run.fold else ""
-        )  # the candidate that a fold's last checkpoint represents
-        model, spent = trained.model, _filter_remarks(trained.remarks)
+    def _predict(self, trained: FittedModel, job: Job, main: Job, setting: str, training_run: TrainingRun) -> None:
+        """Predict a training run's parts with each checkpoint, and finish the job. main: the setting's job without a
+        fold, whose last candidate a fold's last checkpoint represents."""
+        model, seed, where = trained.model, job.seed, self._where(job.seed)
+        only, prefix = (main.answered()[-1] if job.fold else ""), f"{setting}/" if setting else ""
+        spent = _filter_remarks(trained.remarks)
         spent |= InputFormat.of(model).remarks(training_run.parts[0].batch(slice(8)))
-        measured: dict[str, float] = {}
-        if trained.seconds is None:
-            self._say_untrained(job.seed)
-        else:
+        if trained.seconds is not None:
             job.mark_trained()
-            measured["fit_seconds"] = trained.seconds
-            self._check_ceiling(job.seed, spent | measured)
+            spent["fit_seconds"] = trained.seconds
+            self._check_ceiling(seed, spent)
+        elif seed == self.folder.plan["seeds"][0] and len(self.folder.plan["seeds"]) > 1:
+            name = self.folder.plan["model"]["name"]
+            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as created")
         watch = Stopwatch()
-        for checkpoint, ready in self._checkpoints(model, job.seed, bool(only)):
+        for checkpoint, ready in _iterate_checkpoints(model, where, job.fold):
             check_adaptation(ready, self.benchmark)
             candidate = only or f"{prefix}{checkpoint}"
             for inputs in training_run.parts:
                 which = "" if candidate == "last" else f" {candidate}"
-                label = f"{self.benchmark.name} {inputs.name} seed {job.seed}{which}"
+                label = f"{self.benchmark.name} {inputs.name} seed {seed}{which}"
                 self.query.predict_all(ready, candidate, inputs, job, label)
         if callable(remarks := getattr(model, "remarks", None)):
-            with wrap_user_errors(f"{self._where(job.seed)}: remarks"):
+            with wrap_user_errors(f"{where}: remarks"):
                 spent |= _filter_remarks(remarks())
-        measured["predict_seconds"] = watch.seconds()
-        self._check_ceiling(job.seed, spent | measured)
+        spent["predict_seconds"] = watch.seconds()
+        self._check_ceiling(seed, spent)
         if self.query.world.rank == 0:
-            self.folder.finish_job(job, spent | measured, list(trained.touched))
+            self.folder.finish_job(job, spent, list(trained.touched))
 
-    def _check_candidates(self, seed: int, jobs: _Jobs) -> None:
-        if sum(len(jobs[seed, setting][0].answered()) for setting in self.settings) > MAX_CANDIDATES:
-            raise ModelError(
-                f"{self._where(seed)}: more than {MAX_CANDIDATES} candidates: give fewer settings or checkpoints"
-            )
-
-    def _finish(self, seed: int, jobs: _Jobs) -> None:
+    def _finish(self, seed: int, done: list[list[Job]]) -> None:
         if self.query.world.rank == 0:
-            self.folder.finish_seed(seed, [job for setting in self.settings for job in jobs[seed, setting]])
+            self.folder.finish_seed(seed, [job for of_setting in zip(*done, strict=True) for job in of_setting])
 
     def _where(self, seed: int) -> str:
         return f"{self.benchmark.name}, seed {seed}"
-
-    def _say_untrained(self, seed: int) -> None:
-        seeds, name = self.folder.plan["seeds"], self.folder.plan["model"]["name"]
-        if seed == seeds[0] and len(seeds) > 1:
-            log_message(f"{name} has no fit: it is not trained, and each seed evaluates it as created")
-
-    def _checkpoints(self, model: Any, seed: int, only_last: bool) -> Iterable[tuple[str, Model]]:
-        if getattr(model, "checkpoints", None) is None:
-            return [("last", model)]
-        where = self._where(seed)
-        with wrap_user_errors(f"{where}: checkpoints"):
-            checkpoints = iter(model.checkpoints())
-        return _iterate_checkpoints(checkpoints, where, only_last)
 
     def _check_ceiling(self, seed: int, spent: Mapping[str, Any]) -> None:
         """Raise `ModelError` if training used more than the protocol allows, by the clock or by the model's remarks."""
@@ -231,7 +202,13 @@ def _make_file_name(setting: str) -> str:
     return f"{re.sub('[^a-z0-9]+', '-', setting.lower())[:30]}-{sha256(setting.encode()).hexdigest()[:12]}"
 
 
-def _iterate_checkpoints(checkpoints: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
+def _iterate_checkpoints(model: Any, where: str, only_last: bool) -> Iterable[tuple[str, Model]]:
+    """Yield a model's checkpoints by name, or only the last one; the model itself, `last`, if it has none."""
+    if getattr(model, "checkpoints", None) is None:
+        yield "last", model
+        return
+    with wrap_user_errors(f"{where}: checkpoints"):
+        checkpoints = iter(model.checkpoints())
     names: set[str] = set()
     last: tuple[str, Model] | None = None
     while True:

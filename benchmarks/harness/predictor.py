@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from ..model import Columns, Task
 from ..model_inputs.rows import ModelRows
 from ..parsing import BatchLocation, read_answer, wrap_user_errors
 from ..runs.predictions import OUTPUTS
-from ..runs.shards import Job, Shard
+from ..runs.run_folder import Job, Shard
 
 BATCH = 512
 TIME_LIMIT = 600.0
@@ -59,56 +59,43 @@ class Step:
 
 @dataclass(frozen=True)
 class Predictor:
-    """How the models of a run predict."""
+    """How the models of a run on a benchmark predict. seconds: allowed for one batch, 0 for no limit; on_hang: called
+    if native code does not return; world: whose processes share the rows."""
 
-    task: Task
-    batch_size: int
-    limit: TimeLimit
-    adaptation: Adaptation | None = None
+    benchmark: Benchmark
+    batch_size: int = BATCH
+    seconds: float = TIME_LIMIT
+    on_hang: Callable[[], None] | None = None
     world: World = SINGLE_PROCESS
 
-    @classmethod
-    def of(
-        cls,
-        benchmark: Benchmark,
-        batch_size: int = BATCH,
-        seconds: float = TIME_LIMIT,
-        on_hang: Callable[[], None] | None = None,
-        world: World = SINGLE_PROCESS,
-    ) -> Predictor:
-        """Return the predictor for a benchmark's protocol; `seconds` for one batch, 0 for no limit."""
-        adaptation = benchmark.definition.protocol.touch.adaptation
-        return cls(benchmark.task, batch_size, TimeLimit(seconds, on_hang), adaptation, world)
+    @property
+    def task(self) -> Task:
+        return self.benchmark.task
 
     def predict_all(self, model: Any, candidate: str, inputs: ModelRows, job: Job, label: str) -> None:
         """Predict the rows of `inputs` that are this process's share and have no prediction in `job` yet, and store the
         predictions in its shards. Predictions made before an error are stored."""
-        adapts = self.adaptation is not None and getattr(model, "reset", None) is not None
+        adaptation = self.benchmark.definition.protocol.touch.adaptation
         job.asks(candidate, inputs)
         covered = job.covered(candidate, inputs)
         announce = getattr(model, ANNOUNCE, None)
         if announce is not None and not covered.all() and inputs.files:
             announce(inputs.files)
-        if not adapts:
-            self._walk(model, self._plain(covered), Shard(job, candidate, inputs), label, int(covered.sum()))
+        if adaptation is None or getattr(model, "reset", None) is None:
+            steps = self._iterate_missing_batches(covered)
+            self._walk(model, steps, Shard(job, candidate, inputs), label, int(covered.sum()))
         elif self.world.rank == 0 and not covered.all():
             # An adaptive model depends on the rows that it saw before: one process, from the first row on.
-            self._walk(
-                model,
-                _iterate_adaptation_steps(inputs, self.adaptation),
-                Shard(job, candidate, inputs, in_one=True),
-                label,
-            )
+            steps = _iterate_adaptation_steps(inputs, adaptation)
+            self._walk(model, steps, Shard(job, candidate, inputs, in_one=True), label, 0)
 
     def predict_sample(self, model: Any, inputs: ModelRows) -> Answers:
         """Predict a few rows of `inputs`, the same each time; the predictions are not stored."""
         rows = draw_permutation(f"sample/{inputs.name}", inputs.row_ids)[:SAMPLE]
-        with self.limit.watching():
-            return self._answers(
-                model, inputs, Step(0, 0, len(rows), rows), BatchLocation(inputs.name, 0, inputs.row_ids[rows])
-            )
+        location = BatchLocation(inputs.name, 0, inputs.row_ids[rows])
+        return self._answers(model, inputs, Step(0, 0, len(rows), rows), location)
 
-    def _plain(self, covered: NDArray[np.bool_]) -> Iterator[Step]:
+    def _iterate_missing_batches(self, covered: NDArray[np.bool_]) -> Iterator[Step]:
         """Yield the batches of this process's share that are not stored yet; their limits do not depend on the
         share."""
         for number in self.world.share(-(-len(covered) // self.batch_size)):
@@ -117,9 +104,9 @@ class Predictor:
             if not covered[start]:
                 yield Step(number, start, stop, slice(start, stop))
 
-    def _walk(self, model: Any, steps: Iterator[Step], shard: Shard, label: str, done: int = 0) -> None:
+    def _walk(self, model: Any, steps: Iterator[Step], shard: Shard, label: str, done: int) -> None:
         inputs, reported = shard.inputs, 0.0
-        with shard, self.limit.watching():
+        with shard:
             for step in steps:
                 location = BatchLocation(inputs.name, step.number, inputs.row_ids[step.rows])
                 if step.reset:
@@ -158,11 +145,11 @@ class Predictor:
         given = InputFormat.of(model).given(batch)
         with wrap_user_errors(lambda: f"predict on {location}"):
             try:
-                with self.limit:
+                with limit_time(self.seconds, self.on_hang):
                     answer = model.predict(given)
             except PredictTimeout:
                 raise ModelError(
-                    f"predict took more than {self.limit.seconds:g} s on {location}: allow more time (--time-limit), "
+                    f"predict took more than {self.seconds:g} s on {location}: allow more time (--time-limit), "
                     "or use smaller batches (--batch-size)"
                 ) from None
         return read_answer(answer, location, self.task)
@@ -174,9 +161,8 @@ def _make_empty_answers(task: Task) -> Answers:
     return Answers.all_given(np.empty(0, kinds.get(task.type, object)))
 
 
-def _iterate_adaptation_steps(inputs: ModelRows, adaptation: Adaptation | None) -> Iterator[Step]:
+def _iterate_adaptation_steps(inputs: ModelRows, adaptation: Adaptation) -> Iterator[Step]:
     """Yield batches in the order and with the resets of a protocol that permits adaptation."""
-    assert adaptation is not None
     count = len(inputs)
     order: NDArray[np.int64] = np.arange(count)
     edges = {0}
@@ -204,47 +190,30 @@ class PredictTimeout(BaseException):
     it."""
 
 
-class TimeLimit:
-    """`with limit.watching():` around a model's batches, and `with limit:` around each of them, which raises
-    `PredictTimeout` after `seconds` in Python code of the main thread.
+@contextmanager
+def limit_time(seconds: float, on_hang: Callable[[], None] | None = None) -> Iterator[None]:
+    """Raise `PredictTimeout` after `seconds` in Python code of the main thread within the context; 0 means no limit.
 
-    Code that does not return to Python (a native loop, a lock) cannot be interrupted; `give_up`, if set, is called from
+    Code that does not return to Python (a native loop, a lock) cannot be interrupted; `on_hang`, if set, is called from
     another thread `GRACE` seconds later and should end the process. Outside the main thread, and on systems without
-    interval timers, only `give_up` applies. `seconds` of 0 means no limit.
+    interval timers, only `on_hang` applies.
     """
-
-    def __init__(self, seconds: float, give_up: Callable[[], None] | None = None) -> None:
-        self.seconds, self._give_up = seconds, give_up
-        self._watchdog: threading.Timer | None = None
-        self._alarms = (
-            seconds > 0 and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-        )
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Handle the alarm signal within the context; once for all batches, since setting a handler takes time."""
-        if not self._alarms:
-            yield
-            return
-        before = signal.signal(signal.SIGALRM, _raise_timeout)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGALRM, before)
-
-    def __enter__(self) -> None:
-        if self.seconds > 0 and self._give_up is not None:
-            self._watchdog = threading.Timer(self.seconds + GRACE, self._give_up)
-            self._watchdog.daemon = True
-            self._watchdog.start()
-        if self._alarms:
-            signal.setitimer(signal.ITIMER_REAL, self.seconds)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if self._alarms:
+    watchdog = threading.Timer(seconds + GRACE, on_hang) if seconds and on_hang is not None else None
+    alarms = seconds and hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    if watchdog is not None:
+        watchdog.daemon = True
+        watchdog.start()
+    before = signal.signal(signal.SIGALRM, _raise_timeout) if alarms else None
+    try:
+        if alarms:
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+        yield
+    finally:
+        if alarms:
             signal.setitimer(signal.ITIMER_REAL, 0)
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+            signal.signal(signal.SIGALRM, before)
+        if watchdog is not None:
+            watchdog.cancel()
 
 
 def _raise_timeout(number: int, frame: FrameType | None) -> None:

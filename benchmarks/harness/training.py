@@ -108,21 +108,9 @@ class SequentialTrainer:
                 opened["unlabelled"] = rows.forms.given(
                     {name: copy_rows(column, slice(None)) for name, column in opened["unlabelled"].items()}
                 )
-            read: list[int] = []  # rows of each batch; a list, as a model may send its rows to another process
-            train = replace(rows.train(), on_batch=read.append)
-
-            def describe(seconds: float) -> str:
-                passes = f", {sum(read) / len(train):,.1f} passes over the training rows" if read else ""
-                return f"{where}: fit has run for {format_duration(seconds)}{passes}"
-
-            with repeat_message(describe):
-                remarks = clean_remarks(model.fit(train, rows.val(), self.budget, **opened))
+            with repeat_message(lambda seconds: f"{where}: fit has run for {format_duration(seconds)}"):
+                remarks = clean_remarks(model.fit(rows.train(), rows.val(), self.budget, **opened))
         return FittedModel(model, remarks, watch.seconds(), list_used_data(opened))
-
-
-def make_sequential_trainer(make: Factory) -> Trainer:
-    """Return a trainer of a factory's models."""
-    return lambda rows, budget: SequentialTrainer(make, rows, budget)
 
 
 def list_used_data(opened: Mapping[str, Any]) -> list[str]:

@@ -58,9 +58,9 @@ from ...core.errors import BadDefinition, FarshiftError
 from ...core.plugins import load_module
 from ..answers import Answers
 from ..model import Columns, Task
+from ._base import State as State
+from ._base import add_states
 from ._groups import find_memberships
-from ._tally import State as State
-from ._tally import add_states
 
 NO_COLUMNS: Columns = MappingProxyType({})
 

@@ -6,17 +6,14 @@ label. A row may be in no group, in one, or in several: the eight identities of 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from ..model import Columns, Task
-from ._tally import State
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ._base import Answers, Columns, Floats, State, StrictOptions, Task, Values, add_states
 
 HAS = 0.5
 """A row has the attribute of a field of `of` if its value is at least this: the threshold of WILDS' CivilComments for
@@ -32,22 +29,20 @@ class Grouping(Protocol):
     def without(self) -> list[str]: ...
 
 
-class Groups(BaseModel):
+class Groups(StrictOptions):
     """`by`: fields; each combination of their values is a group, named by the values ("Asia"; "1, 0"). `without`: names
     of groups that are excluded."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     by: list[str] = Field(min_length=1)
-    without: list[str] = []
+    without: list[str] = Field([])
 
 
 class OverlappingGroups(Groups):
     """`of`: fields that each define a group of the rows with a value of at least `HAS`, crossed with the groups of `by`
     ("male, 1")."""
 
-    by: list[str] = []
-    of: list[str] = []
+    by: list[str] = Field([])
+    of: list[str] = Field([])
 
     @model_validator(mode="after")
     def _some(self) -> OverlappingGroups:
@@ -61,12 +56,12 @@ def list_group_fields(options: Grouping) -> tuple[str, ...]:
     return (*getattr(options, "of", ()), *options.by)
 
 
-def find_memberships(options: Grouping, truth: NDArray[Any], task: Task, columns: Columns) -> NDArray[np.str_]:
+def find_memberships(options: Grouping, truth: Values, task: Task, columns: Columns) -> NDArray[np.str_]:
     """Return the names of each row's groups, shape (n, K), padded with ""; K is the maximum number of groups of a row.
 
     A field that is the task's label is read from `truth`."""
 
-    def column(name: str) -> NDArray[Any]:
+    def column(name: str) -> Values:
         return np.asarray(truth if name == task.label else columns[name])
 
     crossed = [_format_names(column(name)) for name in options.by]
@@ -80,7 +75,7 @@ def find_memberships(options: Grouping, truth: NDArray[Any], task: Task, columns
     return np.where(np.isin(groups, options.without), "", groups) if options.without else groups
 
 
-def _format_names(values: NDArray[Any]) -> NDArray[np.str_]:
+def _format_names(values: Values) -> NDArray[np.str_]:
     """Return values as strings, shape (n,)."""
     return np.asarray([str(value) for value in values.tolist()], np.str_)
 
@@ -96,7 +91,7 @@ def _join_texts(parts: list[NDArray[np.str_]]) -> NDArray[np.str_]:
     return np.asarray(names, np.str_)[codes]
 
 
-def sum_by_group(values: NDArray[np.float64], groups: NDArray[np.str_]) -> State:
+def sum_by_group(values: Floats, groups: NDArray[np.str_]) -> State:
     """Sum values (n,) over `groups` (n, K): `group`, the sorted names of groups that occur, shape (G,); the `sum` of
     the values in each, float64, and its number of `rows`, int64. A row counts in each of its groups."""
     row, column = np.nonzero(groups != "")
@@ -118,9 +113,9 @@ def add_group_sums(left: State, right: State) -> State:
     }
 
 
-def compute_group_means(state: State) -> NDArray[np.float64]:
+def compute_group_means(state: State) -> Floats:
     """Compute the mean of each group's rows, shape (G,)."""
-    group_means: NDArray[np.float64] = state["sum"] / state["rows"]
+    group_means: Floats = state["sum"] / state["rows"]
     return group_means
 
 
@@ -156,6 +151,36 @@ def _split_by_name(state: State) -> dict[str, State]:
     return {name: {key: value[at] for key, value in arrays.items()} for at, name in enumerate(state["group"].tolist())}
 
 
-def compute_by_group(state: State, compute: Callable[[State], float]) -> NDArray[np.float64]:
-    """Return the result of `compute` for each group of a state by group, shape (G,)."""
-    return np.array([compute(group_state) for group_state in _split_by_name(state).values()])
+def over_groups(
+    combine: Callable[[Floats, Any], Any],
+    *,
+    per_row: Callable[[Answers, Values, Task], Floats] | None = None,
+    update: Callable[[Answers, Values, Task], State] | None = None,
+    merge: Callable[[State, State], State] = add_states,
+    compute: Callable[[State], float] | None = None,
+) -> tuple[Callable[..., tuple[str, ...]], Callable[..., State], Callable[..., State], Callable[..., float]]:
+    """Return `fields`, `update`, `merge` and `compute` of a metric over groups: `combine(values, options)` of the
+    values of all groups, (G,); NaN if there are no groups.
+
+    The value of a group is the mean of `per_row` over its rows, or that of the metric `update`, `merge` and
+    `compute`."""
+
+    def update_groups(answers: Answers, truth: Values, task: Task, columns: Columns, options: Any) -> State:
+        groups = find_memberships(options, truth, task, columns)
+        if per_row is not None:
+            return sum_by_group(per_row(answers, truth, task), groups)
+        assert update is not None
+        own = update
+        return split_by_group(groups, lambda rows: own(answers[rows], truth[rows], task))
+
+    def merge_groups(left: State, right: State) -> State:
+        return add_group_sums(left, right) if per_row is not None else merge_group_states(left, right, merge)
+
+    def compute_groups(state: State, options: Any) -> float:
+        if not len(state["group"]):
+            return float("nan")
+        if compute is None:
+            return float(combine(compute_group_means(state), options))
+        return float(combine(np.array([compute(group) for group in _split_by_name(state).values()]), options))
+
+    return list_group_fields, update_groups, merge_groups, compute_groups

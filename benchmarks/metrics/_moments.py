@@ -6,15 +6,12 @@ number of variables: means, and sums of products of deviations from them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ._tally import State
+from ._base import State, Values
 
 
-def compute_moments(values: NDArray[Any]) -> State:
+def compute_moments(values: Values) -> State:
     """Compute moments of k variables on n rows, `values` (k, n): the number of `rows`, shape (); the `mean` of each,
     shape (k,); their `comoment`, the sums of products of deviations, shape (k, k). Infinite or NaN if values are too
     large to square."""

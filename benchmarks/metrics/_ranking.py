@@ -10,22 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._probabilities import get_probabilities
-
-if TYPE_CHECKING:
-    from . import State
+from ._base import Answers, State, Task, Values, get_probabilities
 
 _NEVER, _FIRST = 0, 2**31 - 1
 
 
-def rank_rows(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def rank_rows(answers: Answers, truth: Values, task: Task) -> State:
     """Rank rows: `rank_rows`, uint32, shape (rankings, rows), has for each ranked class the rows' levels in ascending
     order, each level doubled, plus one if the row is of the class.
 

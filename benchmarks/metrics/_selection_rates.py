@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from ...core.errors import BadDefinition
-from ..answers import Answers
-from ..model import Columns, Task
 from . import _groups
-from ._tally import State
+from ._base import Answers, Columns, State, Task, Values
 
 
 class Options(_groups.Groups):
@@ -21,7 +17,7 @@ class Options(_groups.Groups):
     positive: int = Field(1, ge=0)
 
 
-def count_selected(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def count_selected(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count the `rows` of each group, those `selected` (predicted `positive`) and those `lost` (without an answer).
 
     Each is (2,) int64: of the rows whose true class is another one, and of those whose true class is `positive`.
@@ -42,7 +38,7 @@ def count_selected(answers: Answers, truth: NDArray[Any], task: Task, columns: C
     return _groups.split_by_group(_groups.find_memberships(options, truth, task, columns), count)
 
 
-def find_largest_difference(selected: NDArray[Any], lost: NDArray[Any], rows: NDArray[Any]) -> float:
+def find_largest_difference(selected: Values, lost: Values, rows: Values) -> float:
     """The largest difference between the rates selected / rows of two groups, each (G,); NaN with fewer than two groups
     that have rows. A lost row counts as selected in one of the groups and as not selected in the other."""
     some = rows > 0

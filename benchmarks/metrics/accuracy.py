@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
+from ._base import Answers, Floats, Task, Values
 
 VERSION = 1
 TASKS = ("classification",)
@@ -17,9 +13,9 @@ BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """1 if the class is correct, else 0."""
-    right: NDArray[np.float64] = (answers.prediction == np.asarray(truth)).astype(np.float64)
+    right: Floats = (answers.prediction == np.asarray(truth)).astype(np.float64)
     return right
 
 

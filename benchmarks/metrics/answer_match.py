@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import re
 import string
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._tally import expect_zero
+from ._base import Answers, Floats, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -28,7 +24,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """1 if the normalised text equals a normalised accepted answer, else 0; shape (rows,). A missing answer never
     matches."""
     pairs = zip(answers.prediction, truth, strict=True)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..model import Task
-from . import State
+from ._base import State, Task
 from ._ranking import Curve, compute_macro_area, merge_rankings, rank_rows
 
 VERSION = 1

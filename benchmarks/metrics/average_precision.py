@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import State
+from ._base import State
 from ._ranking import Curve, compute_macro_area, merge_rankings, rank_rows
 
 VERSION = 1

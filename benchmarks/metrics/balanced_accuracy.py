@@ -5,15 +5,9 @@ Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from . import State
-from ._tally import add_states, count_classes
+from ._base import Answers, State, Task, Values, add_states, count_classes
 
 VERSION = 1
 TASKS = ("classification",)
@@ -24,7 +18,7 @@ BOUNDS = (0.0, 1.0)
 merge = add_states
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """`rows` and `hits` of each true class, int64, shape (classes,)."""
     return {"rows": count_classes(truth, task), "hits": count_classes(truth[answers.prediction == truth], task)}
 

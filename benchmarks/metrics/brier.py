@@ -6,14 +6,9 @@ classes it is twice the form with one probability.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._probabilities import get_probabilities
+from ._base import Answers, Floats, Task, Values, get_probabilities
 
 VERSION = 1
 TASKS = ("classification",)
@@ -22,13 +17,13 @@ BETTER = "lower"
 BOUNDS = (0.0, 2.0)
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """The sum over classes of (probability - 1[true class])^2; 2 for a row without an answer."""
     scores = get_probabilities(answers)
     own = scores[np.arange(len(scores)), truth].astype(np.float64)
     squares = np.einsum("ij,ij->i", scores, scores, dtype=np.float64)
     # (p - 1)^2 = p^2 + 1 - 2p. Clipped, as rounding or a row with a sum slightly above 1 could exceed the bounds.
-    distance: NDArray[np.float64] = np.clip(squares + (1 - 2 * own), *BOUNDS)
+    distance: Floats = np.clip(squares + (1 - 2 * own), *BOUNDS)
     return distance
 
 

@@ -11,15 +11,9 @@ People with one row do not count; NaN if all have one. A row without an answer c
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from ..answers import Answers
-from ..model import Columns, Task
-from ._tally import State
+from ._base import Answers, Columns, State, StrictOptions, Task, Values
 
 VERSION = 1
 TASKS = ("classification",)
@@ -29,10 +23,8 @@ BOUNDS = (0.0, 1.0)
 SMOOTH = False
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """`person`: the field that the rows of one person share, integers or text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     person: str
 
@@ -45,7 +37,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return (options.person,)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Find for each `person`, sorted, the least and the largest predicted class (`least`, `most`) and the number of
     `rows`, all (P,)."""
     person, given = np.asarray(columns[options.person]).astype(np.str_), answers.prediction.astype(np.int64)

@@ -12,8 +12,8 @@ few rows is above 0, the more groups the further. A row without an answer counts
 from __future__ import annotations
 
 from . import _groups
+from ._base import State, add_states
 from ._selection_rates import Options, count_selected, find_largest_difference
-from ._tally import State, add_states
 
 VERSION = 1
 TASKS = ("classification",)

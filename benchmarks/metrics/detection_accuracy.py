@@ -11,15 +11,10 @@ in wilds/common/metrics/all_metrics.py of p-lambda/wilds. A row without an answe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
 from ..boxes import compute_iou, read_boxes
-from ..model import Task
-from ._tally import expect_zero
+from ._base import Answers, Floats, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("detection",)
@@ -31,7 +26,7 @@ chance = expect_zero
 SCORE, OVERLAP = 0.5, 0.5
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """Compute the accuracy of each image, shape (n,)."""
     pairs = zip(answers.prediction, truth, strict=True)
     return np.array([0.0 if given is None else _score_image(given, true) for given, true in pairs], np.float64)

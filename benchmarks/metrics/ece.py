@@ -7,16 +7,9 @@ A row without an answer counts as confident and wrong, in a separate bin: it nev
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from . import State
-from ._probabilities import get_probabilities
-from ._tally import add_states
+from ._base import Answers, State, Task, Values, add_states, get_probabilities
 
 VERSION = 1
 TASKS = ("classification",)
@@ -30,7 +23,7 @@ BINS = 15
 merge = add_states
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """`rows` and `hits` (int64) and the sum of `confidence` (float64) of each bin, the last for rows without an
     answer: shape (16,).
 

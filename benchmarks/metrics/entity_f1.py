@@ -20,16 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from ..answers import Answers
-from ..model import Columns, Task
-from ._tally import State, add_states
-from ._tokens import split_tokens
+from ._base import Answers, Columns, State, StrictOptions, Task, Values, add_states, split_tokens
 from .token_accuracy import chance as chance
 
 VERSION = 1
@@ -47,10 +42,8 @@ _OUTSIDE = ("O", "")
 _MARKS = "BIES"
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """The tagging scheme."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     scheme: Literal["conlleval", "IOB1", "IOB2", "BIOES"] = "conlleval"
 
@@ -63,7 +56,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return ()
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count `right`, `named` (predicted) and `true` entities, int64."""
     right = named = true = 0
     for given, expected in zip(answers.prediction, truth, strict=True):

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from . import _groups
+from ._base import State
 from ._selection_rates import Options, count_selected, find_largest_difference
-from ._tally import State
 from .demographic_parity_difference import merge as merge
 
 VERSION = 1

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._tally import expect_zero
+from ._base import Answers, Floats, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -19,7 +14,7 @@ BOUNDS = (0.0, 1.0)
 chance = expect_zero
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """1 if every token is correct and none is missing or superfluous, else 0.
 
     For whitespace tokens the amount of whitespace between and around tokens is ignored; for character tokens every

@@ -9,16 +9,10 @@ in wilds/datasets/amazon_dataset.py of p-lambda/wilds. Only groups with rows cou
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
-from ..answers import Answers
-from ..model import Columns, Task
-from . import _groups
-from ._tally import State
+from ._groups import Groups, over_groups
 from .accuracy import chance as chance
 from .accuracy import per_row as _right
 
@@ -30,28 +24,14 @@ BOUNDS = (0.0, 1.0)
 GROUPS = "drawn"
 SMOOTH = False
 
-fields = _groups.list_group_fields
-merge = _groups.add_group_sums
 
-
-class Options(_groups.Groups):
+class Options(Groups):
     """The groups, and the percentile over groups."""
 
     percentile: float = Field(default=10, ge=0, le=100)
 
 
 OPTIONS = Options
-
-
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
-    """Count the correct rows and all rows of each group (`_groups.sum_by_group`)."""
-    return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
-
-
-def compute(state: State, options: Options) -> float:
-    """The percentile; NaN if there is no group."""
-    return (
-        float(np.percentile(_groups.compute_group_means(state), options.percentile))
-        if len(state["group"])
-        else float("nan")
-    )
+fields, update, merge, compute = over_groups(
+    lambda accuracies, options: np.percentile(accuracies, options.percentile), per_row=_right
+)

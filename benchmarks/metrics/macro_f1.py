@@ -7,15 +7,9 @@ lowers the recall of that class but no precision, since no class was predicted. 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from . import State
-from ._tally import add_states, count_classes
+from ._base import Answers, State, Task, Values, add_states, count_classes
 
 VERSION = 1
 TASKS = ("classification",)
@@ -26,7 +20,7 @@ BOUNDS = (0.0, 1.0)
 merge = add_states
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """Count how often each class is `true`, `named` (predicted) and both (`hits`), int64, shape (classes,)."""
     return {
         "true": count_classes(truth, task),

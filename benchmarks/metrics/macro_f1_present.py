@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import State
 from . import macro_f1 as _all
-from ._tally import add_states
+from ._base import State, add_states
 from .macro_f1 import chance as chance
 
 VERSION = 1

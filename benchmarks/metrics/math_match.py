@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._tally import expect_zero
+from ._base import Answers, Floats, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -34,7 +30,7 @@ _RATIO = re.compile(r"(-?[0-9]+)/([0-9]+)")
 _NUMBER = re.compile(r"[-+]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]*)?")
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """1 if the normalised texts are equal, else 0; shape (rows,). A missing answer never matches."""
     pairs = zip(answers.prediction, truth, strict=True)
     return np.array([given is not None and normalise(given) == normalise(true) for given, true in pairs], np.float64)

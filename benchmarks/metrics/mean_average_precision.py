@@ -14,16 +14,14 @@ without a true box do not count; NaN if there are no true boxes.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ..answers import Answers
 from ..boxes import Boxes, compute_iou, read_boxes
-from ..model import Columns, Task
-from ._tally import State
+from ._base import Answers, Columns, Floats, State, StrictOptions, Task, Values
 from .detection_accuracy import chance as chance
 
 VERSION = 1
@@ -36,10 +34,8 @@ MOST = 100
 _RECALLS = np.arange(101) / 100
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """The overlap thresholds."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     overlaps: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         default=[(50 + 5 * step) / 100 for step in range(10)], min_length=1
@@ -54,7 +50,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return ()
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Collect for each counted box its `class`, its `score` and the thresholds at which it is `right`, (k, thresholds);
     for each true box its class, `true` (m,)."""
     thresholds = np.array(options.overlaps)
@@ -77,7 +73,7 @@ def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, 
     }
 
 
-def _select_highest(boxes: Boxes, box_class: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _select_highest(boxes: Boxes, box_class: int) -> tuple[Floats, Floats]:
     """Return corners and scores of the boxes of a class, in descending order of score."""
     assert boxes.scores is not None
     own = np.flatnonzero(boxes.classes == box_class)
@@ -85,7 +81,7 @@ def _select_highest(boxes: Boxes, box_class: int) -> tuple[NDArray[np.float64], 
     return boxes.corners[own], boxes.scores[own]
 
 
-def _match_boxes(overlap: NDArray[np.float64], thresholds: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _match_boxes(overlap: Floats, thresholds: Floats) -> NDArray[np.bool_]:
     """Return whether each of k boxes matches one of the m true boxes at each threshold, (k, thresholds)."""
     matches = np.zeros((len(overlap), len(thresholds)), bool)
     for at, threshold in enumerate(thresholds.tolist()):
@@ -122,6 +118,6 @@ def _average_class_precision(state: State, box_class: int) -> float:
     return float(np.mean([_interpolate_precision(recall[:, at], best[:, at]) for at in range(right.shape[1])]))
 
 
-def _interpolate_precision(recall: NDArray[np.float64], best: NDArray[np.float64]) -> float:
+def _interpolate_precision(recall: Floats, best: Floats) -> float:
     at = np.searchsorted(recall, _RECALLS, side="left")
     return float(np.append(best, 0.0)[at].mean())

@@ -14,16 +14,13 @@ google-research/augmix. If rows have no severity, E_c is the error under c. A ro
 from __future__ import annotations
 
 from math import inf
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from ..answers import Answers
-from ..model import Columns, Task
 from . import _groups
-from ._tally import State
+from ._base import Answers, Columns, State, StrictOptions, Task, Values
 from .accuracy import per_row as _right
 
 VERSION = 1
@@ -36,15 +33,13 @@ GROUPS = "fixed"
 merge = _groups.add_group_sums
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """The fields with the corruption and severity of each row, and the errors of the reference."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     corruption: str
     severity: str | None = None
     clean: str = "none"
-    reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = {}
+    reference: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field({})
 
     @property
     def by(self) -> list[str]:
@@ -63,7 +58,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return tuple(options.by)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count the wrong rows and all rows of each corruption and severity (`_groups.sum_by_group`)."""
     return _groups.sum_by_group(
         1 - _right(answers, truth, task), _groups.find_memberships(options, truth, task, columns)

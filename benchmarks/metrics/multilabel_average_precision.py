@@ -13,15 +13,11 @@ and its negative labels are retrieved before all others (as in `average_precisio
 from __future__ import annotations
 
 from math import fsum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._probabilities import get_probabilities
-from ._tally import State
+from ._base import Answers, State, Task, Values, get_probabilities
 
 VERSION = 1
 TASKS = ("multilabel",)
@@ -30,7 +26,7 @@ BETTER = "higher"
 BOUNDS = (0.0, 1.0)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """`score` float32 and `label` int8 (1, 0, or -1 where it is missing), both of shape (rows, labels)."""
     label = np.where(np.isnan(truth), -1, truth > 0).astype(np.int8)
     return {"score": get_probabilities(answers), "label": label}

@@ -7,14 +7,10 @@ row makes the mean infinite.
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._probabilities import get_probabilities
+from ._base import Answers, Floats, Task, Values, get_probabilities
 
 _LEAST = float(np.finfo(np.float32).eps)
 
@@ -25,11 +21,11 @@ BETTER = "lower"
 BOUNDS = (0.0, inf)
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """-ln p of the true class, in nats; the upper bound for a row without an answer."""
     scores = get_probabilities(answers)
     given = scores[np.arange(len(scores)), truth].astype(np.float64)
-    nats: NDArray[np.float64] = -np.log(np.clip(given, _LEAST, 1.0))
+    nats: Floats = -np.log(np.clip(given, _LEAST, 1.0))
     return nats
 
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from . import State, _moments
-from ._tally import expect_zero
+from . import _moments
+from ._base import Answers, State, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("regression",)
@@ -23,7 +19,7 @@ chance = expect_zero
 merge = _moments.merge_moments
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """Compute the moments of predictions and true values; numbers too large to square give NaN."""
     return _moments.compute_moments(np.stack([answers.prediction, truth]))
 

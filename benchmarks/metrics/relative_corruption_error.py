@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from . import _groups
 from . import mean_corruption_error as _mean
-from ._tally import State
+from ._base import State
 
 VERSION = 1
 TASKS = ("classification",)

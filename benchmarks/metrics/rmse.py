@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from . import State
-from ._tally import add_states
+from ._base import Answers, State, Task, Values, add_states
 
 VERSION = 1
 TASKS = ("regression",)
@@ -22,7 +17,7 @@ BOUNDS = (0.0, float("inf"))
 merge = add_states
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task) -> State:
+def update(answers: Answers, truth: Values, task: Task) -> State:
     """Compute the sum of `squares` (float64) and the number of `rows` (int64), both of shape (). A merged sum agrees
     with the sum over all rows to a relative 1e-12."""
     with np.errstate(over="ignore"):  # an error too large to square is infinite

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Task
-from ._tally import expect_zero
+from ._base import Answers, Floats, Task, Values, expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -30,7 +26,7 @@ chance = expect_zero
 _WORD = re.compile("[a-z0-9]+")
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """The measure against the best reference; shape (rows,). 0 for a missing answer."""
     values = np.zeros(len(truth))
     for row, (given, accepted) in enumerate(zip(answers.prediction, truth, strict=True)):

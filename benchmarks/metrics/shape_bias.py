@@ -9,15 +9,9 @@ without an answer counts as a choice of the other cue, so that abstaining never 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from ..answers import Answers
-from ..model import Columns, Task
-from ._tally import State, add_states
+from ._base import Answers, Columns, State, StrictOptions, Task, Values, add_states
 
 VERSION = 1
 TASKS = ("classification",)
@@ -28,10 +22,8 @@ BOUNDS = (0.0, 1.0)
 merge = add_states
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """`against`: the field with the other cue: the number of a class, or its name (other texts are no cue)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     against: str
 
@@ -44,7 +36,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return (options.against,)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count the conflicts decided by the label's cue (`shape`) and by the other (`other`), int64."""
     number_of = {name: number for number, name in enumerate(task.names)}
     cues = [number_of.get(cue, -1) if isinstance(cue, str) else int(cue) for cue in columns[options.against]]

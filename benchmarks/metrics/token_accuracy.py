@@ -8,15 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import eq
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..answers import Answers
-from ..model import Task
-from ._tally import expect_zero
-from ._tokens import compute_similarities
+from ._base import Answers, Floats, Task, Values, compute_similarities, expect_zero
 
 VERSION = 1
 TASKS = ("sequence",)
@@ -26,7 +19,7 @@ BOUNDS = (0.0, 1.0)
 chance = expect_zero
 
 
-def per_row(answers: Answers, truth: NDArray[Any], task: Task) -> NDArray[np.float64]:
+def per_row(answers: Answers, truth: Values, task: Task) -> Floats:
     """Correct positions divided by the longer length; 1 if both are empty, 0 for a row without an answer."""
     return compute_similarities(answers, truth, task, _compute_share)
 

@@ -11,17 +11,11 @@ ignored. NaN if no token is of these types.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ...core.errors import BadData
-from ..answers import Answers
-from ..model import Columns, Task
-from ._tally import State, add_states
-from ._tokens import split_tokens
+from ._base import Answers, Columns, State, StrictOptions, Task, Values, add_states, split_tokens
 from .token_accuracy import chance as chance
 
 VERSION = 1
@@ -33,10 +27,8 @@ BOUNDS = (0.0, 1.0)
 merge = add_states
 
 
-class Options(BaseModel):
+class Options(StrictOptions):
     """The field with the token types, and the types that count."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     types: str
     count: list[str] = Field(min_length=1)
@@ -50,7 +42,7 @@ def fields(options: Options) -> tuple[str, ...]:
     return (options.types,)
 
 
-def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: Options) -> State:
+def update(answers: Answers, truth: Values, task: Task, columns: Columns, options: Options) -> State:
     """Count the `right` tokens and all tokens of these types, int64; raises `BadData` unless each token has one
     type."""
     counted, right, total = frozenset(options.count), 0, 0

@@ -14,14 +14,7 @@ fmow_dataset.py of p-lambda/wilds. A group without rows does not count; NaN if t
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
-from ..answers import Answers
-from ..model import Columns, Task
-from . import _groups
-from ._tally import State
+from ._groups import OverlappingGroups, over_groups
 from .accuracy import chance as chance
 from .accuracy import per_row as _right
 
@@ -30,21 +23,8 @@ TASKS = ("classification",)
 NEEDS = "prediction"
 BETTER = "higher"
 BOUNDS = (0.0, 1.0)
-OPTIONS = _groups.OverlappingGroups
+OPTIONS = OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.list_group_fields
-merge = _groups.add_group_sums
-
-
-def update(
-    answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
-) -> State:
-    """Count the correct rows and all rows of each group (`_groups.sum_by_group`)."""
-    return _groups.sum_by_group(_right(answers, truth, task), _groups.find_memberships(options, truth, task, columns))
-
-
-def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """Compute the lowest accuracy of a group; NaN if there are no groups."""
-    return float(_groups.compute_group_means(state).min()) if len(state["group"]) else float("nan")
+fields, update, merge, compute = over_groups(lambda accuracies, options: accuracies.min(), per_row=_right)

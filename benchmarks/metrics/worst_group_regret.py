@@ -23,54 +23,32 @@ error rate of a small group is noisy: prefer groups with some hundred rows.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Columns, Task
-from . import _groups
-from ._tally import State, add_states, count_classes
+from ._base import Answers, State, Task, Values, count_classes
+from ._groups import OverlappingGroups, over_groups
 
 VERSION = 1
 TASKS = ("classification",)
 NEEDS = "prediction"
 BETTER = "lower"
 BOUNDS = (-1.0, 1.0)
-OPTIONS = _groups.OverlappingGroups
+OPTIONS = OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.list_group_fields
 
-
-def update(
-    answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
-) -> State:
-    """Count for each group (`_groups.split_by_group`) the `wrong` rows, shape (), and the rows of each true class,
-    `classes` (task.classes,), both int64."""
-    truth = np.asarray(truth)
-    wrong = answers.prediction != truth
-
-    def of(rows: NDArray[np.int64]) -> State:
-        return {"wrong": np.array(np.count_nonzero(wrong[rows])), "classes": count_classes(truth[rows], task)}
-
-    return _groups.split_by_group(_groups.find_memberships(options, truth, task, columns), of)
-
-
-def merge(left: State, right: State) -> State:
-    """Merge the counts of both states by group."""
-    return _groups.merge_group_states(left, right, add_states)
-
-
-def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """Compute the largest regret of a group; NaN if there are no groups."""
-    regrets = _groups.compute_by_group(state, _compute_regret)
-    return float(regrets.max()) if len(regrets) else float("nan")
+def _count(answers: Answers, truth: Values, task: Task) -> State:
+    """Count the `wrong` rows, shape (), and the rows of each true class, `classes` (task.classes,), both int64."""
+    return {"wrong": np.array(np.count_nonzero(answers.prediction != truth)), "classes": count_classes(truth, task)}
 
 
 def _compute_regret(counts: State) -> float:
     classes = counts["classes"]
     rows = classes.sum()
     return float((counts["wrong"] - (rows - classes.max())) / rows)
+
+
+fields, update, merge, compute = over_groups(
+    lambda regrets, options: regrets.max(), update=_count, compute=_compute_regret
+)

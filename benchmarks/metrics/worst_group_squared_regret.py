@@ -17,58 +17,41 @@ without rows does not count.
 from __future__ import annotations
 
 from math import inf
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..answers import Answers
-from ..model import Columns, Task
-from . import _groups, _moments
-from ._tally import State
+from ._base import Answers, State, Task, Values
+from ._groups import OverlappingGroups, over_groups
+from ._moments import compute_moments, merge_moments
 
 VERSION = 1
 TASKS = ("regression",)
 NEEDS = "prediction"
 BETTER = "lower"
 BOUNDS = (-inf, inf)
-OPTIONS = _groups.OverlappingGroups
+OPTIONS = OverlappingGroups
 GROUPS = "fixed"
 SMOOTH = False
 
-fields = _groups.list_group_fields
 
-
-def update(
-    answers: Answers, truth: NDArray[Any], task: Task, columns: Columns, options: _groups.OverlappingGroups
-) -> State:
-    """Compute for each group (`_groups.split_by_group`) the sum of the `squares` of the errors, shape (), and the
-    moments of the true values (`_moments.py`), of one variable."""
+def _measure(answers: Answers, truth: Values, task: Task) -> State:
+    """Compute the sum of the `squares` of the errors, shape (), and the moments of the true values (`_moments.py`), of
+    one variable."""
     truth = np.asarray(truth).astype(np.float64)
     with np.errstate(over="ignore"):  # an error too large to square is infinite
-        squares = np.square(answers.prediction - truth)
-
-    def of(rows: NDArray[np.int64]) -> State:
-        return {"squares": np.array(squares[rows].sum())} | _moments.compute_moments(truth[None, rows])
-
-    return _groups.split_by_group(_groups.find_memberships(options, truth, task, columns), of)
+        squares = np.square(answers.prediction - truth).sum()
+    return {"squares": np.array(squares)} | compute_moments(truth[None])
 
 
-def merge(left: State, right: State) -> State:
-    """Merge the sums and moments of both states by group."""
-    return _groups.merge_group_states(left, right, _merge_group)
-
-
-def _merge_group(left: State, right: State) -> State:
-    return {"squares": left["squares"] + right["squares"]} | _moments.merge_moments(left, right)
-
-
-def compute(state: State, options: _groups.OverlappingGroups) -> float:
-    """Compute the largest regret of a group; NaN if there are no groups, or if one has no regret."""
-    regrets = _groups.compute_by_group(state, _compute_regret)
-    return float(regrets.max()) if len(regrets) else float("nan")
+def _merge(left: State, right: State) -> State:
+    return {"squares": left["squares"] + right["squares"]} | merge_moments(left, right)
 
 
 def _compute_regret(state: State) -> float:
     with np.errstate(invalid="ignore"):  # infinity minus infinity is NaN
         return float((state["squares"] - state["comoment"][0, 0]) / state["rows"])
+
+
+fields, update, merge, compute = over_groups(
+    lambda regrets, options: regrets.max(), update=_measure, merge=_merge, compute=_compute_regret
+)

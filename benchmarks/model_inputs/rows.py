@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FarshiftError
 from ...core.label_access import allow_label_access
-from ...loaders.batching.columns import TextColumn, to_object_array
+from ...loaders.batching.columns import TextColumn
 from ...loaders.batching.encoded import BadFile, EncodedFiles
 from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
 from ...loaders.batching.order import make_order
@@ -50,8 +50,6 @@ class ModelRows:
     identity: str = ""
     forms: InputFormat = AS_THEY_ARE
     group: NDArray[np.int64] | None = None
-    on_batch: Callable[[int], None] | None = None
-    """Called with the number of rows of each batch that `batches` gives."""
 
     def __len__(self) -> int:
         return len(self.row_ids)
@@ -76,8 +74,6 @@ class ModelRows:
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             rows = order.at(np.arange(start, min(start + batch_size, stop)))
-            if self.on_batch is not None:
-                self.on_batch(len(rows))
             yield self._convert(self.batch(rows), self.row_ids[rows])
 
     def _convert(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
@@ -96,7 +92,7 @@ class ModelRows:
         """Select rows by indices or a mask."""
         return replace(
             self,
-            columns={name: _select_rows(column, rows) for name, column in self.columns.items()},
+            columns={name: column[rows] for name, column in self.columns.items()},
             row_ids=self.row_ids[rows],
             group=None if self.group is None else self.group[rows],
         )
@@ -115,8 +111,6 @@ class ModelRows:
 
 def copy_rows(column: Any, rows: slice | NDArray[Any]) -> NDArray[Any]:
     """Return a copy of some rows of one of the columns of `ModelRows`."""
-    if isinstance(column, TextColumn):
-        return to_object_array(column.take(np.arange(len(column))[rows]))
     selected = column[rows]
     is_view = isinstance(selected, np.ndarray) and isinstance(rows, slice)
     return np.array(selected) if is_view else np.asarray(selected)
@@ -126,10 +120,6 @@ def _load_column(column: Any) -> NDArray[Any]:
     """A column in memory that may be written into; copied if it is not."""
     is_loaded = isinstance(column, np.ndarray) and column.flags.writeable
     return column if is_loaded else copy_rows(column, slice(None))
-
-
-def _select_rows(column: Any, rows: NDArray[Any]) -> Any:
-    return column.select(rows) if isinstance(column, TextColumn) else column[rows]
 
 
 @dataclass(frozen=True)
@@ -202,10 +192,7 @@ class _LazyRows:
 
 
 def _load_texts(columns: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: copy_rows(column, slice(None)) if isinstance(column, TextColumn) else column
-        for name, column in columns.items()
-    }
+    return {name: np.asarray(column) if isinstance(column, TextColumn) else column for name, column in columns.items()}
 
 
 def _open_column(part: Part, name: str) -> Any:

@@ -17,7 +17,7 @@ from ...core.files import write_atomically
 from ...core.plugins import load_module
 from ..scoring.record import Score
 from ._panels import check_records, format_protocol
-from ._style import SETTINGS, TITLE, compute_note_height, count_most_lines, fold_names
+from ._style import LETTER, SETTINGS, TITLE, fold
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,29 +35,16 @@ def make_figure(records: Sequence[Score], what: str, *, title: str = "", note: b
     check_records(records)
     with _use_settings():
         plot: Figure = drawing.picture(records)
-        finish_figure(plot, title, note)
+        if title and plot.legends:  # a title of the figure would lie on the legend
+            plot.legends[0].set_title(fold(title, int(72 * plot.get_figwidth() / TITLE / LETTER)))
+            plot.legends[0].get_title().set_fontsize(TITLE)
+        elif title:
+            plot.suptitle(title, fontsize=TITLE, wrap=True)
+        if not note:
+            plot.supxlabel("")
         # Ticks are created by the first layout, which must run while the style is active.
         plot.draw_without_rendering()
     return plot
-
-
-def finish_figure(plot: Figure, title: str, note: bool) -> None:
-    """Add the title to a figure, and remove its note unless `note`; panels keep their size."""
-    wide, inches = plot.get_size_inches().tolist()
-    if not note:
-        inches -= compute_note_height(plot.get_supxlabel().splitlines()) / 72
-        plot.supxlabel("")
-    if title:
-        text = fold_names([title], TITLE, 72 * wide - 24)[title]
-        old_title = plot.legends[0].get_title().get_text() if plot.legends else ""
-        inches += 1.25 * TITLE * (count_most_lines([text]) - (count_most_lines([old_title]) if old_title else 0)) / 72
-        if plot.legends:
-            plot.legends[0].set_title(text)
-            plot.legends[0].get_title().set_fontsize(TITLE)
-        else:
-            plot.suptitle(text, fontsize=TITLE)
-            inches += 4 / 72
-    plot.set_size_inches(wide, inches)
 
 
 def get_plot_note(records: Sequence[Score], what: str) -> str:
@@ -70,28 +57,16 @@ def draw_plot(records: Sequence[Score], what: str, out: Path | str, *, title: st
 
     The same records give the same bytes with the same version of matplotlib. Raises as `make_figure`, and
     `FarshiftError` for another suffix or if `out` cannot be written."""
-    out = check_plot_path(out)
+    out = Path(out)
+    kind = out.suffix.lower()
+    if kind not in SUFFIXES:
+        raise FarshiftError(f"{out}: a figure is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
     plot = make_figure(records, what, title=title, note=note)
     of = "; ".join(f"{r.model} on {format_protocol(r)}, identity {r.entry_identity}" for r in records)
-    return save_figure(plot, out, title or f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
-
-
-def check_plot_path(out: Path | str) -> Path:
-    """Return the path of a figure file; raises `FarshiftError` if its suffix is not a supported format."""
-    out = Path(out)
-    if out.suffix.lower() not in SUFFIXES:
-        raise FarshiftError(f"{out}: a figure is written as {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-    return out
-
-
-def save_figure(plot: Figure, out: Path | str, title: str, description: str) -> Path:
-    """Write a figure atomically in the format given by the suffix of `out`; `title` and `description` are stored in the
-    file's metadata."""
-    out = check_plot_path(out)
-    kind = out.suffix.lower()
+    metadata = _make_metadata(kind, title or f"Farshift: {what}", f"{of}; scorer {records[0].scorer}")
     content = BytesIO()
     with _use_settings():
-        plot.savefig(content, format=kind[1:], metadata=_make_metadata(kind, title, description))
+        plot.savefig(content, format=kind[1:], metadata=metadata)
     write_atomically(out, content.getvalue(), "write it to another place")
     return out
 

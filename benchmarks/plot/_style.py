@@ -1,5 +1,5 @@
-"""The common style of plots: sizes, colours, markers, points with their intervals, text broken to a width, and the
-layout of a page: its legend above the panels and its note below.
+"""The common style of plots: sizes, colours, markers, points with their intervals, and the layout of a page: its legend
+above the panels and its note below. Files are cut to what is drawn, so that long names and notes only widen a figure.
 
 Colours are those of Okabe and Ito (Color Universal Design, 2008) without yellow, which is too pale for a line on white;
 no two models differ by colour alone. This module does not use pyplot or change global settings.
@@ -7,13 +7,11 @@ no two models differ by colour alone. This module does not use pyplot or change 
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import cycle, islice
 from math import inf, isfinite
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..statistics.interval import HasInterval
@@ -34,8 +32,11 @@ COLUMN, PAGE = 3.3, 6.9
 TITLE, BODY, NOTE = 9.0, 8.0, 7.0
 """Font sizes in points."""
 
-NAME, HEAD = 170.0, 185.0
-"""Maximum widths in points: a name in a legend, and a title or label of a panel one column wide."""
+NAME, HEAD = 32, 30
+"""Maximum widths in letters: a name in a legend, and a title or label of a panel one column wide."""
+
+LETTER = 0.62
+"""Width of a letter relative to the size of its font, generously."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -70,8 +71,8 @@ SETTINGS: dict[str, Any] = {
     "errorbar.capsize": 1.5,
     "figure.dpi": 100,
     "savefig.dpi": 300,
-    # Without hinting, glyph widths do not depend on the resolution, so text that was measured to fit does fit.
-    "text.hinting": "none",
+    "savefig.bbox": "tight",
+    "savefig.pad_inches": 0.03,
     # A model's name may be "$x$", which must not be parsed as mathematics.
     "text.parse_math": False,
     # TrueType outlines, which journals accept, and identifiers that are the same in every run.
@@ -154,66 +155,35 @@ def _compute_reach(items: Any) -> list[list[float]] | None:
     return [[e.value - e.low for e in items], [e.high - e.value for e in items]]
 
 
-@lru_cache(maxsize=4096)
-def measure_width(text: str, size: float) -> float:
-    """Return the width of one line of text in points."""
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    wide, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(family=FONT, size=size), ismath=False)
-    return float(wide)
+def fold(text: str, letters: int) -> str:
+    """Break the text into lines of at most `letters`; a longer word is broken inside."""
+    return fill(text, letters, break_on_hyphens=False)
 
 
-def fold_text(text: str, size: float, limit: float, ends: str = " ") -> list[str]:
-    """Break the text after the characters `ends` into lines of at most `limit` points; a longer word is broken inside.
-    A non-breaking space is no end."""
-    lines = [""]
-    for piece in re.findall(rf"[^{ends}]*[{ends}]+|[^{ends}]+", text):
-        if measure_width((lines[-1] + piece).rstrip(), size) <= limit:
-            lines[-1] += piece
-            continue
-        lines += [piece] if lines[-1] else []
-        lines[-1] = lines[-1] or piece
-        while measure_width((line := lines[-1]).rstrip(), size) > limit and len(line) > 1:
-            fits = bisect_left(range(1, len(line)), True, key=lambda count: measure_width(line[:count], size) > limit)
-            lines[-1:] = [line[: max(1, fits)], line[max(1, fits) :]]
-    return [line.strip() for line in lines]
-
-
-def fold_names(names: Iterable[str], size: float, limit: float) -> dict[str, str]:
-    """Return each name broken into lines of at most `limit` points, preferably after a hyphen, underscore, slash or
-    blank."""
-    return {name: "\n".join(fold_text(name, size, limit, "-_/.,:@+ ")) for name in names}
-
-
-def count_most_lines(texts: Iterable[str]) -> int:
+def count_lines(texts: Iterable[str]) -> int:
     """Return the largest number of lines of the texts."""
     return max((text.count("\n") + 1 for text in texts), default=0)
 
 
 def make_page(wide: float, body: float, note: str, keys: Sequence[Line2D] = ()) -> Figure:
     """Make an empty figure, `wide` inches wide, with `body` inches of height for its panels, the legend of `keys` above
-    them and the wrapped `note` below; its height is the sum of these."""
+    them and the `note` below; its height is the sum of these."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    lines = fold_text(note, NOTE, 72 * wide - 8)
-    handle = 2.6 if any(item.get_linestyle() != "None" for item in keys) else 1.0
-    columns, rows = _fit_legend([str(item.get_label()) for item in keys], 72 * wide, handle)
-    tall = 1.5 * rows + 1.2 * rows * (count_most_lines(str(item.get_label()) for item in keys) - 1)
-    inches = body + (compute_note_height(lines) + BODY * tall + 10) / 72
-    figure = Figure(figsize=(wide, inches), layout="constrained")
+    note = fold(note, int(72 * wide / (NOTE * LETTER)))
+    labels = [str(key.get_label()) for key in keys]
+    handle = 2.6 if any(key.get_linestyle() != "None" for key in keys) else 1.0
+    # In addition to handle and label, an entry has a space (0.8 em) and its share of the column spacing (1.2 em).
+    letters = max((len(line) for label in labels for line in label.splitlines()), default=0)
+    columns = max(1, min(len(keys), int(72 * wide / BODY // (LETTER * letters + handle + 2))))
+    tall = BODY * 1.25 * -(-len(keys) // columns) * count_lines(labels)
+    figure = Figure(figsize=(wide, body + (1.25 * NOTE * count_lines([note]) + tall + 10) / 72), layout="constrained")
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=0.04, h_pad=0.04)  # type: ignore[union-attr, call-arg]
-    figure.supxlabel("\n".join(lines), x=4 / (72 * wide), ha="left", fontsize=NOTE, color=GREY)
+    figure.supxlabel(note, x=4 / (72 * wide), ha="left", fontsize=NOTE, color=GREY)
     if keys:
         figure.legend(handles=list(keys), loc="outside upper center", ncols=columns, handlelength=handle)
     return figure
-
-
-def compute_note_height(lines: Sequence[str]) -> float:
-    """Return the height of the note's lines in points."""
-    return 1.25 * NOTE * len(lines)
 
 
 def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
@@ -221,19 +191,18 @@ def compute_extra_height(titles: Iterable[str], size: float = TITLE) -> float:
     return sum(1.25 * size * text.count("\n") for text in titles) / 72
 
 
-def _fit_legend(labels: Sequence[str], wide: float, handle: float) -> tuple[int, int]:
-    """Return how many columns and rows of legend entries, with handles of `handle` em, fit into `wide` points."""
-    if not labels:
-        return 0, 0
-    # In addition to handle and label, an entry has a space (0.8 em) and its share of the column spacing (1.2 em).
-    widest = max(measure_width(line, BODY) for label in labels for line in label.splitlines()) + (handle + 2) * BODY
-    columns = max(1, min(len(labels), int(wide // widest)))
-    return columns, -(-len(labels) // columns)
-
-
-def make_axes_grid(figure: Figure, panels: int, columns: int) -> list[Axes]:
-    """Make `panels` axes in rows of `columns`."""
-    return [figure.add_subplot(-(-panels // columns), columns, number + 1) for number in range(panels)]
+def make_panel_grid(
+    panels: Sequence[Panel], wide: float, height: float, note: str, keys: Sequence[Line2D]
+) -> tuple[Figure, list[Axes]]:
+    """Make axes with their titles, `height` inches each, for the panels, in two columns if there are several."""
+    columns = min(2, len(panels))
+    titles = [fold(panel.title, HEAD) for panel in panels]
+    rows = -(-len(panels) // columns)
+    figure = make_page(PAGE if columns > 1 else wide, height * rows + compute_extra_height(titles), note, keys)
+    places = [figure.add_subplot(rows, columns, number + 1) for number in range(len(panels))]
+    for axes, title in zip(places, titles, strict=True):
+        axes.set_title(title)
+    return figure, places
 
 
 def set_score_axis(
@@ -289,38 +258,26 @@ def make_row_axes(
     """Make one axes per panel, stacked: the k-th model is the row at height k, counted downwards, `pitch` inches each,
     and the score axis includes its `views` with their intervals. `beside` has for each panel a header and a text for
     each row."""
-    names = [name for panel in panels for name in panel.names]
-    heads = 1 if beside else 0
-    most = 60 if beside else 90
-    fits = max(measure_width(name, BODY) for name in names) <= most
-    short = fold_names(names, BODY, most if fits else 190)
-    wide = COLUMN if fits else PAGE
-    # A title starts where the names end, and extends to the right edge of the figure.
-    room = 72 * wide - max(measure_width(line, BODY) for name in short.values() for line in name.splitlines()) - 16
-    titles = fold_names([panel.title for panel in panels], TITLE, room)
-    pitch = max(pitch, (1.25 * BODY * count_most_lines(short.values()) + 4) / 72)
+    heads, most = (1, 12) if beside else (0, 18)
+    fits = max(len(name) for panel in panels for name in panel.names) <= most
+    wide, letters = (COLUMN, most) if fits else (PAGE, 40)
+    short = [[fold(name, letters) for name in panel.names] for panel in panels]
+    titles = [fold(panel.title, HEAD if fits else 2 * HEAD) for panel in panels]
+    pitch = max(pitch, (1.25 * BODY * count_lines(name for names in short for name in names) + 4) / 72)
     # A panel's title and score axis need 0.55 inches in addition to its rows.
-    heights = [pitch * (len(panel.names) + heads) + 0.1 for panel in panels]
-    figure = make_page(wide, sum(heights) + 0.55 * len(panels) + compute_extra_height(titles.values()), note, keys)
+    heights = [pitch * (len(names) + heads) + 0.1 for names in short]
+    figure = make_page(wide, sum(heights) + 0.55 * len(panels) + compute_extra_height(titles), note, keys)
     places = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights).ravel().tolist()
     for number, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         count = len(panel.names)
         axes.set_ylim(count - 0.5, -0.5 - heads)
-        axes.set_yticks(range(count), [short[name] for name in panel.names])
+        axes.set_yticks(range(count), short[number])
         axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_bounds(count - 0.5, -0.5)
-        axes.hlines(
-            [row - 0.5 for row in range(1 - heads, count)],
-            0,
-            1,
-            transform=axes.get_yaxis_transform(),
-            color=PALE,
-            lw=0.5,
-            zorder=0,
-        )
+        for row in range(1 - heads, count):
+            axes.axhline(row - 0.5, color=PALE, lw=0.5, zorder=0)
         estimates = [get_estimate(record, view) for record in panel.records for view in views]
         set_score_axis(axes, "x", list_interval_ends(estimates), panel.records[0].bounds, panel.percent)
-        axes.set_title(titles[panel.title])
+        axes.set_title(titles[number])
         axes.set_xlabel(panel.metric)
         if beside:
             right = axes.secondary_yaxis("right")

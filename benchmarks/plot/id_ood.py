@@ -13,24 +13,7 @@ from ..derived.robustness import FEWEST, Line, Point, fit_line
 from ..scoring.record import Score
 from ..statistics.interval import Estimate, Interval
 from ._panels import Panel, describe_incomparable, describe_intervals, get_estimate, is_percent, make_panels
-from ._style import (
-    BODY,
-    COLUMN,
-    GREY,
-    HEAD,
-    MINUS,
-    NAME,
-    PAGE,
-    TITLE,
-    Look,
-    assign_looks,
-    compute_extra_height,
-    draw_marks,
-    fold_names,
-    make_axes_grid,
-    make_legend_key,
-    make_page,
-)
+from ._style import COLUMN, GREY, MINUS, NAME, Look, assign_looks, draw_marks, fold, make_legend_key, make_panel_grid
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,15 +36,10 @@ def picture(records: Sequence[Score]) -> Figure:
         raise FarshiftError(f"{', '.join(others)} does not lie in [0, 1], so it has no logit: omit this run")
     panel_list = make_panels(records)
     look = assign_looks([name for panel in panel_list for name in panel.names])
-    columns = min(2, len(panel_list))
-    # Many names are set in two columns of 1.28 inches each.
-    short = fold_names(look, BODY, NAME if len(panel_list) > 1 or len(look) <= 6 else 92)
-    keys = [make_legend_key(each, short[name], line=False) for name, each in look.items()]
-    titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
-    tall = 3.1 * -(-len(panel_list) // columns) + compute_extra_height(titles.values())
-    figure = make_page(COLUMN if columns == 1 else PAGE, tall, _format_note(panel_list), keys)
-    for axes, panel in zip(make_axes_grid(figure, len(panel_list), columns), panel_list, strict=True):
-        _draw_panel(axes, panel, titles[panel.title], look)
+    keys = [make_legend_key(each, fold(name, NAME), line=False) for name, each in look.items()]
+    figure, places = make_panel_grid(panel_list, COLUMN, 3.1, _format_note(panel_list), keys)
+    for axes, panel in zip(places, panel_list, strict=True):
+        _draw_panel(axes, panel, look)
     return figure
 
 
@@ -85,9 +63,9 @@ def _get_both_estimates(record: Score) -> tuple[Estimate, Estimate]:
     return get_estimate(record, "id"), get_estimate(record, "ood")
 
 
-def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     low, high = compute_limits([each for record in panel.records for each in _get_both_estimates(record)])
-    axes.set(xscale="logit", yscale="logit", xlim=(low, high), ylim=(low, high), title=title)
+    axes.set(xscale="logit", yscale="logit", xlim=(low, high), ylim=(low, high))
     axes.set(xlabel=f"ID {panel.metric}", ylabel=f"OOD {panel.metric}")
     axes.set_box_aspect(1)
     chosen_ticks = choose_ticks(low, high)

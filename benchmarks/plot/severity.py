@@ -10,24 +10,19 @@ from ...core.errors import FarshiftError
 from ..scoring.record import Score, SeverityPoint
 from ._panels import Panel, describe_incomparable, describe_intervals, make_panels
 from ._style import (
-    BODY,
     COLUMN,
     GREY,
     HEAD,
     NAME,
     PAGE,
     PALE,
-    TITLE,
     Look,
     assign_looks,
-    compute_extra_height,
     draw_marks,
-    fold_names,
-    fold_text,
+    fold,
     list_interval_ends,
-    make_axes_grid,
     make_legend_key,
-    make_page,
+    make_panel_grid,
     set_score_axis,
 )
 
@@ -44,18 +39,14 @@ def picture(records: Sequence[Score]) -> Figure:
     if lacking := sorted({record.benchmark for record in records if not record.severity}):
         raise FarshiftError(f"{', '.join(lacking)}: rows have no severity, so there is no curve: omit this run")
     panel_list = make_panels(records)
-    names = list(dict.fromkeys(name for panel in panel_list for name in panel.names))
-    look = assign_looks(names)
-    wide = COLUMN if len(panel_list) == 1 and len(names) <= 6 else PAGE
-    short = fold_names(names, BODY, NAME)
-    titles = fold_names([panel.title for panel in panel_list], TITLE, HEAD)
-    columns = min(2, len(panel_list))
-    keys = [make_legend_key(look[name], short[name]) for name in names]
-    height = 3.0 if wide == PAGE and columns == 1 else 2.4
-    tall = height * -(-len(panel_list) // columns) + compute_extra_height(titles.values())
-    figure = make_page(wide, tall, _format_note(records), keys)
-    for axes, panel in zip(make_axes_grid(figure, len(panel_list), columns), panel_list, strict=True):
-        _draw_panel(axes, panel, titles[panel.title], look)
+    look = assign_looks([name for panel in panel_list for name in panel.names])
+    keys = [make_legend_key(each, fold(name, NAME)) for name, each in look.items()]
+    is_wide = len(look) > 6
+    figure, places = make_panel_grid(
+        panel_list, PAGE if is_wide else COLUMN, 3.0 if is_wide else 2.4, _format_note(records), keys
+    )
+    for axes, panel in zip(places, panel_list, strict=True):
+        _draw_panel(axes, panel, look)
     return figure
 
 
@@ -71,7 +62,7 @@ def _format_note(records: Sequence[Score]) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) -> None:
+def _draw_panel(axes: Axes, panel: Panel, look: Mapping[str, Look]) -> None:
     first = panel.records[0]
     inside = [point for record in panel.records for point in _list_points(record, "id")]
     if inside:
@@ -89,10 +80,10 @@ def _draw_panel(axes: Axes, panel: Panel, title: str, look: Mapping[str, Look]) 
     set_score_axis(axes, "y", list_interval_ends(point.estimate for point in points), first.bounds, panel.percent)
     _set_severity_axis(axes, points)
     axes.grid(axis="y")
-    axes.set(title=title, ylabel=panel.metric)
+    axes.set_ylabel(panel.metric)
     what = ", ".join(dict.fromkeys(first.severity_unit.split(", ")))  # "level, level": the unit is the name
     label = f"severity ({what})" if what else "severity"
-    axes.set_xlabel("\n".join(fold_text(label, BODY, HEAD)))
+    axes.set_xlabel(fold(label, HEAD + 4))
 
 
 def _set_severity_axis(axes: Axes, points: Sequence[SeverityPoint]) -> None:

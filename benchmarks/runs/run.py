@@ -13,9 +13,12 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pydantic
 
 from ...core.canonical import compute_identity
 from ...core.documents import read_toml
@@ -24,13 +27,108 @@ from ...core.files import compute_file_sha256
 from ...core.settings import get_version
 from ...core.text import format_count
 from ..benchmark import find_benchmark
-from .card import RunCard
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT = 2
-_TABLES = ("benchmark", "model", "budget", "environment", "spent", "digests")
+
+
+class _Table(pydantic.BaseModel, frozen=True, extra="allow"):
+    """A table of run.toml. extra: its other keys."""
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        return self.model_extra or {}
+
+
+class BenchmarkTable(_Table):
+    """The benchmark of a run. entry_identity: that of its entry, under the scorer of the time; selection: the rule that
+    the entry is scored by; extra: its split, the manifest's identity."""
+
+    name: str
+    entry_identity: str
+    selection: str
+
+
+class ModelTable(_Table):
+    """The model. candidates: every checkpoint x setting, in order; finals: the last checkpoint of each setting; kind:
+    `own`, `baseline`, or another origin of the predictions; code: the digest of the model's code; deterministic:
+    whether its predictions are declared not to depend on a seed; extra: its settings, its batch size, the runner."""
+
+    name: str
+    candidates: tuple[str, ...]
+    finals: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        return str(self.extra.get("kind", ""))
+
+    @property
+    def deterministic(self) -> bool:
+        return self.extra.get("deterministic") is True
+
+    @property
+    def code(self) -> str:
+        return str(self.extra.get("code", ""))
+
+
+class BudgetTable(_Table):
+    """The budget. steps: set by the user instead of the budget's."""
+
+    name: str
+    seeds: tuple[int, ...]
+    steps: int | None = None
+    device: str = ""
+
+
+class UsageTable(_Table):
+    """The usage of a run. finished: when; seconds: of training and predicting; touched: additional data that training
+    used; by_seed: the model's report, by `seed_0`, `seed_1` .."""
+
+    finished: str = ""
+    seconds: int | float = 0.0
+    touched: tuple[str, ...] = ()
+    by_seed: dict[str, dict[str, Any]] = {}
+
+
+class DigestTable(_Table):
+    """sha256 of predictions.parquet, and of the content of the card."""
+
+    predictions: str
+    run: str
+
+
+class RunCard(pydantic.BaseModel, frozen=True):
+    """The content of run.toml, one field for each of its tables."""
+
+    format: int
+    benchmark: BenchmarkTable
+    model: ModelTable
+    budget: BudgetTable
+    environment: dict[str, Any]
+    spent: UsageTable
+    digests: DigestTable
+
+    @classmethod
+    def from_dict(cls, card: Mapping[str, Any]) -> RunCard:
+        """Make a card from a parsed run.toml. `BadRun` if keys are missing or have other types."""
+        try:
+            return cls.model_validate(card)
+        except pydantic.ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BadRun(f"an invalid run card: {where}: {first['msg']}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card in the form of run.toml."""
+        tables = self.model_dump(exclude_none=True)
+        return {
+            name: {key: list(item) if isinstance(item, tuple) else item for key, item in table.items()}
+            if isinstance(table, dict)
+            else table
+            for name, table in tables.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -125,7 +223,7 @@ def read_run(path: Path | str) -> Run:
                 f"{path} is unfinished ({format_count(done, 'seed')} done): repeat the command that started it to "
                 "resume"
             )
-        raise BadRun(f"{path} is not a run: {_suggest_runs(path)}")
+        raise BadRun(f"{path} is not a run: {_explain_no_run(path)}")
     card = read_card(path / "run.toml")
     predictions = path / "predictions.parquet"
     if not predictions.is_file() or compute_file_sha256(predictions) != card.digests.predictions:
@@ -133,21 +231,13 @@ def read_run(path: Path | str) -> Run:
     return Run(card, path)
 
 
-_DEEP = 3
-"""Folder depth to which runs are searched: a suite has folders by benchmark and baseline."""
-
-
-def _suggest_runs(path: Path) -> str:
-    """Return why a path is not a run folder, and which runs are in it."""
+def _explain_no_run(path: Path) -> str:
+    """Return why a path is not a run folder, and which runs are in it or in the folders of a suite."""
     if not path.is_dir():
         return "it is a file" if path.exists() else "the folder does not exist"
-    inside = sorted(file.parent for deep in range(1, _DEEP + 1) for file in path.glob(f"{'*/' * deep}run.toml"))
-    if not inside:
-        return "it has no run.toml"
-    return (
-        f"it has {format_count(len(inside), 'run')}: give one of them, "
-        f"{shorten_list([str(folder) for folder in inside])}"
-    )
+    inside = [str(file.parent) for deep in ("", "*/", "*/*/") for file in sorted(path.glob(f"*/{deep}run.toml"))]
+    runs = f"it has {format_count(len(inside), 'run')}: give one of them, {shorten_list(inside)}"
+    return runs if inside else "it has no run.toml"
 
 
 def read_card(path: Path) -> RunCard:
@@ -165,7 +255,7 @@ def find_card_problem(card: dict[str, Any]) -> str:
     """Return what is wrong with the content of a run.toml; empty if it is complete and its digest matches."""
     if card.get("format") != FORMAT:
         return f"format {card.get('format')!r} is not {FORMAT}"
-    missing = [name for name in _TABLES if not isinstance(card.get(name), dict)]
+    missing = [name for name in RunCard.model_fields if name != "format" and not isinstance(card.get(name), dict)]
     if missing:
         return f"lacks [{'], ['.join(missing)}]"
     digests = card["digests"]

@@ -1,61 +1,159 @@
 """An unfinished run: finished jobs are stored, and a killed run resumes where it stopped.
 
 plan.json                        the description of the run
-shards/seed-0/<job>/*.arrow      predictions (shards.py)
-shards/seed-0/<job>.json         a finished job: one model, trained (or not), with all its predictions
+shards/seed-0/<job>/*.arrow      predictions
+shards/seed-0/<job>.json         a finished job: one model of a seed (one setting, or one fold of a selection rule),
+                                 trained (or not), with all its predictions
 shards/seed-0.json               a finished seed
+
+A shard is written atomically and named `<part>.<candidate's key>.<start>-<stop>.<head of its sha256>.arrow`, with
+positions in prediction order.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import tomli_w
 from filelock import FileLock
+from numpy.typing import NDArray
 
 from ...core.canonical import to_canonical_json
 from ...core.clock import get_utc_now
-from ...core.documents import read_json, read_toml
-from ...core.errors import BadRun, FarshiftError
+from ...core.documents import read_json
+from ...core.errors import BadRun
 from ...core.files import get_lock_path, hold_lock, translate_os_errors, try_lock, write_atomically
 from ...core.progress import log_message
 from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World
+from ..answers import Answers
 from ..model import Task
-from .predictions import add_run_columns, sort_by_row_id
+from ..model_inputs.rows import ModelRows
+from .predictions import add_outputs, add_run_columns, concatenate_answers, make_answers_table, sort_by_row_id
 from .run import FORMAT, Run, compute_card_digest, describe_environment, read_run
-from .shards import (
-    ADVICE,
-    Job,
-    compute_candidate_key,
-    discard_folder,
-    discard_useless,
-    get_card_path,
-    is_complete,
-    list_shards,
-    parse_row_range,
-    read_job_card,
-    read_shard,
-)
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
+FLUSH_SECONDS = 5.0
+FLUSH_ROWS = 262_144
+_ADVICE = "choose another --out"
+_TRAINED = "trained"
+"""A file that marks a job whose model was trained, so that another process cannot complete its predictions."""
 _LEADER = "leader"
 _STALE_SECONDS = 3600.0
 """Seconds after which a process stops waiting for other processes of a world that make no progress."""
+
+
+class Job:
+    """One model of a seed: trained (or not), with predictions of all its candidates. fold: it only serves a selection
+    rule."""
+
+    def __init__(self, path: Path, seed: int, task: Task, fold: bool = False) -> None:
+        self.path, self.seed, self.task, self.fold = path, seed, task, fold
+        self.candidates: list[str] = []
+        self._requests: list[tuple[str, ModelRows]] = []
+
+    def is_done(self) -> bool:
+        return _is_job_done(self.path)
+
+    def answered(self) -> list[str]:
+        """The candidates that predicted, in order, here or in the process that finished the job."""
+        card = _read_card(_get_card_path(self.path))
+        return list(card["candidates"]) if card else self.candidates
+
+    def mark_trained(self) -> None:
+        """Mark that the following predictions are from a model that was trained here."""
+        write_atomically(self.path / _TRAINED, b"", _ADVICE)
+
+    def asks(self, candidate: str, inputs: ModelRows) -> None:
+        """Record that a candidate must predict these rows."""
+        if candidate not in self.candidates:
+            self.candidates.append(candidate)
+        self._requests.append((candidate, inputs))
+
+    def covered(self, candidate: str, inputs: ModelRows) -> NDArray[np.bool_]:
+        """Return which rows have a prediction of the candidate, in prediction order, shape (n,). A damaged shard is
+        removed and does not count."""
+        covered = np.zeros(len(inputs), bool)
+        for shard in self._shards(candidate, inputs.name):
+            if _is_complete(shard):
+                covered[slice(*parse_row_range(shard))] = True
+            else:
+                shard.unlink(missing_ok=True)
+        return covered
+
+    def is_covered(self) -> bool:
+        """Whether all recorded rows have predictions, from this process or others."""
+        return all(self.covered(candidate, inputs).all() for candidate, inputs in self._requests)
+
+    def _shards(self, candidate: str, part: str) -> list[Path]:
+        return sorted(self.path.glob(f"{part}.{_make_key(candidate)}.*.arrow"))
+
+    def finish(self, spent: dict[str, Any], touched: list[str]) -> None:
+        """Write the job's card: its candidates, shards and usage."""
+        shards = {path.name for candidate, inputs in self._requests for path in self._shards(candidate, inputs.name)}
+        card = {"job": self.path.name, "fold": self.fold, "candidates": self.candidates, "shards": sorted(shards)}
+        content = json.dumps(card | {"spent": spent, "touched": touched}).encode()
+        write_atomically(_get_card_path(self.path), content, _ADVICE)
+
+
+class Shard:
+    """Predictions to be stored: written every few seconds, and when the context ends, with or without an error.
+
+    With `in_one` nothing is written unless every row has a prediction."""
+
+    def __init__(self, job: Job, candidate: str, inputs: ModelRows, in_one: bool = False) -> None:
+        self.inputs = inputs
+        self._job, self._candidate, self._in_one = job, candidate, in_one
+        self._pending: list[tuple[int, int, NDArray[np.uint64], Answers]] = []
+        self._rows, self._flushed = 0, time.monotonic()
+
+    def add(self, start: int, stop: int, row_ids: NDArray[np.uint64], answers: Answers) -> None:
+        """Add the predictions of the rows at [start, stop) in prediction order."""
+        if self._pending and self._pending[-1][1] != start:
+            self._flush()
+        self._pending.append((start, stop, row_ids, answers))
+        self._rows += stop - start
+        full = self._rows >= FLUSH_ROWS or time.monotonic() - self._flushed > FLUSH_SECONDS
+        if full and not self._in_one:
+            self._flush()
+
+    def add_outputs(self, row_ids: Sequence[int], texts: Sequence[str | None]) -> None:
+        """Store the raw texts of rows beside the run's other files."""
+        named: dict[str, str | int] = {"part": self.inputs.name, "seed": self._job.seed, "candidate": self._candidate}
+        add_outputs(self._job.path.parents[2], named, row_ids, texts)
+
+    def __enter__(self) -> Shard:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._in_one or self._rows == len(self.inputs):
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._pending:
+            start, stop = self._pending[0][0], self._pending[-1][1]
+            ids = np.concatenate([row_ids for _, _, row_ids, _ in self._pending])
+            answers = concatenate_answers([answers for *_, answers in self._pending])
+            content = _encode_arrow(make_answers_table(ids, answers, self._job.task))
+            digest = sha256(content).hexdigest()[:16]
+            name = f"{self.inputs.name}.{_make_key(self._candidate)}.{start}-{stop}.{digest}.arrow"
+            write_atomically(self._job.path / name, content, _ADVICE)
+        self._pending, self._rows, self._flushed = [], 0, time.monotonic()
 
 
 class RunFolder:
@@ -70,52 +168,62 @@ class RunFolder:
     def begin(cls, path: Path, plan: dict[str, Any], world: World = SINGLE_PROCESS) -> Iterator[RunFolder]:
         """Start a run, or resume one of the same plan, and hold its lock within the context. A finished run of the same
         plan is returned; a folder with other content raises `BadRun`. In a world of several processes the first one
-        begins, the others join it."""
-        plan = json.loads(to_canonical_json(plan))
+        begins, the others wait for it."""
+        folder = cls(path, json.loads(to_canonical_json(plan)))
+        leader = path / _LEADER
         if world.rank > 0:
-            yield _join_run(cls(path, plan), world)
-            return
-        with translate_os_errors(path, ADVICE):
+
+            def has_begun() -> bool:
+                # The lock distinguishes a running first process from the files of a killed one.
+                try:
+                    own = leader.read_text("utf-8") == world.launch and is_locked(path)
+                except OSError:
+                    own = False
+                return own or (path / "run.toml").exists()
+
+            _wait_until_ready(has_begun, path, "the first process of this launch to begin the run")
+        with translate_os_errors(path, _ADVICE):
             path.mkdir(parents=True, exist_ok=True)
-        with hold_lock(get_lock_path(path), str(path)):
-            folder = cls(path, plan)
-            (path / _LEADER).unlink(missing_ok=True)
+        with hold_lock(get_lock_path(path), str(path)) if world.rank == 0 else nullcontext():
             if (path / "run.toml").exists():
-                folder.run = _read_finished_run(path, plan)
-                folder._tidy()
-                log_message(f"{path} already has this run, finished: nothing to do")
-            else:
-                discard_useless(path / "shards")
+                folder.run = _read_finished_run(path, folder.plan)
+            if world.rank == 0:
+                leader.unlink(missing_ok=True)
                 folder._resume()
-                folder.log("begun", {"seeds": plan["seeds"]})
-            if world.size > 1:
-                write_atomically(path / _LEADER, world.launch.encode(), ADVICE)
+                if world.size > 1:
+                    write_atomically(leader, world.launch.encode(), _ADVICE)
             try:
                 yield folder
             finally:
-                (path / _LEADER).unlink(missing_ok=True)
+                if world.rank == 0:
+                    leader.unlink(missing_ok=True)
 
     def _resume(self) -> None:
-        """Write the plan into the folder."""
+        """Write the plan into the folder, and remove what cannot be completed."""
+        if self.run is not None:
+            self._tidy()
+            log_message(f"{self.path} already has this run, finished: nothing to do")
+            return
+        _discard_useless_jobs(self.path / "shards")
         here = self.path / "plan.json"
         if here.exists():
             try:
                 begun = read_json(here)
             except ValueError as error:
-                raise BadRun(f"{here} cannot be read: remove {self.path} or choose another --out") from error
+                raise BadRun(f"{here} cannot be read: remove {self.path} or {_ADVICE}") from error
             if begun != self.plan:
-                _replace_plan(self.path, begun, self.plan)
-            return
-        for leftover in self.path.glob(".plan.json.*.tmp"):  # left by a process that was killed while starting
-            leftover.unlink()
-        foreign = sorted(item.name for item in self.path.iterdir())
-        if foreign:
-            raise BadRun(f"{self.path} is not empty (it has {foreign[0]}): choose another --out")
-        write_atomically(here, to_canonical_json(self.plan), ADVICE)
+                _discard_other_plan(self.path, begun, self.plan)
+        else:
+            for leftover in self.path.glob(".plan.json.*.tmp"):  # left by a process that was killed while starting
+                leftover.unlink()
+            if foreign := sorted(item.name for item in self.path.iterdir()):
+                raise BadRun(f"{self.path} is not empty (it has {foreign[0]}): {_ADVICE}")
+        write_atomically(here, to_canonical_json(self.plan), _ADVICE)
+        self.log("begun", {"seeds": self.plan["seeds"]})
 
     def missing(self) -> list[int]:
         """The seeds that are not finished."""
-        return [] if self.run is not None else [seed for seed in self.plan["seeds"] if self._seed_card(seed) is None]
+        return [] if self.run is not None else [seed for seed in self.plan["seeds"] if self._list_jobs(seed) is None]
 
     def job(self, seed: int, name: str, task: Task, fold: bool = False) -> Job:
         """Return the job `name` of a seed; `fold` for one that only serves a selection rule."""
@@ -128,51 +236,42 @@ class RunFolder:
 
     def finish_seed(self, seed: int, jobs: list[Job]) -> None:
         """Mark all jobs of a seed as done."""
-        cards = [read_job_card(get_card_path(job.path)) for job in jobs]
+        cards = [card for job in jobs if (card := _read_card(_get_card_path(job.path))) is not None]
         content = json.dumps({"seed": seed, "jobs": cards}).encode()
-        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, ADVICE)
-        spent = sum_job_usage([card for card in cards if card is not None])
+        write_atomically(self.path / "shards" / f"seed-{seed}.json", content, _ADVICE)
         # The remarks of a model may have any key, also `seed` or `event`.
-        self.log("seed done", spent | {"seed": seed})
+        self.log("seed done", _sum_usage(cards) | {"seed": seed})
 
-    def _seed_card(self, seed: int) -> dict[str, Any] | None:
-        """Return the card of a finished seed, if all shards that it lists exist and are complete."""
-        card = read_job_card(self.path / "shards" / f"seed-{seed}.json")
-        if card is None:
-            return None
-        here = self.path / "shards" / f"seed-{seed}"
-        return (
-            card
-            if all(is_complete(here / job["job"] / name) for job in card["jobs"] for name in job["shards"])
-            else None
-        )
+    def _list_jobs(self, seed: int) -> list[dict[str, Any]] | None:
+        """Return the cards of a finished seed's jobs, if all their shards are complete."""
+        folder = self.path / "shards" / f"seed-{seed}"
+        card = _read_card(folder.with_suffix(".json"))
+        jobs = card["jobs"] if card else []
+        complete = all(_is_complete(folder / job["job"] / name) for job in jobs for name in job["shards"])
+        return jobs if card and complete else None
 
     def log(self, event: str, facts: Mapping[str, Any] = NOTHING) -> None:
         """Append one line to log.jsonl."""
         line = json.dumps({**facts, "time": get_utc_now(), "event": event}) + "\n"
-        with translate_os_errors(self.path, ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
+        with translate_os_errors(self.path, _ADVICE), (self.path / "log.jsonl").open("a", encoding="utf-8") as file:
             file.write(line)
 
-    def wait_for_finish(self) -> Run:
-        """Wait, in a process that joined, until the first one has finished the run."""
-        _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
-        return read_run(self.path)
-
-    def finish(self) -> Run:
-        """Merge the shards, write run.toml last, and remove what is no longer needed."""
+    def finish(self, world: World = SINGLE_PROCESS) -> Run:
+        """Merge the shards, write run.toml last, and remove what is no longer needed. The first process of a world does
+        it while the others wait."""
+        if world.rank > 0:
+            _wait_until_ready(lambda: (self.path / "run.toml").exists(), self.path, "the run to be finished")
+            return read_run(self.path)
         if self.run is not None:
             return self.run
-        cards = {seed: self._seed_card(seed) for seed in self.plan["seeds"]}
-        absent = [seed for seed, card in cards.items() if card is None]
-        if absent:
+        jobs = {seed: done for seed in self.plan["seeds"] if (done := self._list_jobs(seed)) is not None}
+        if absent := [seed for seed in self.plan["seeds"] if seed not in jobs]:
             raise BadRun(f"{self.path}: seeds {absent} are not finished")
-        jobs = {seed: card["jobs"] for seed, card in cards.items() if card is not None}
-        candidates, finals = list_candidates(jobs, self.path)
-        content = encode_parquet(merge_shards(self.path / "shards", jobs, candidates))
-        write_atomically(self.path / "predictions.parquet", content, ADVICE)
+        candidates, finals = _list_candidates(jobs, self.path)
+        content = encode_parquet(_merge_shards(self.path / "shards", jobs, candidates))
+        write_atomically(self.path / "predictions.parquet", content, _ADVICE)
         self.log("finished")
-        spent = {f"seed_{seed}": sum_job_usage(done) for seed, done in jobs.items()}
-        touched = sorted({name for done in jobs.values() for job in done for name in job["touched"]})
+        spent = {f"seed_{seed}": _sum_usage(done) for seed, done in jobs.items()}
         card: dict[str, Any] = {
             "format": FORMAT,
             "benchmark": self.plan["benchmark"],
@@ -182,13 +281,13 @@ class RunFolder:
             "spent": {
                 "finished": get_utc_now(),
                 "seconds": round(sum(float(item.get(name, 0)) for item in spent.values() for name in _SECONDS), 3),
-                "touched": touched,
+                "touched": sorted({name for done in jobs.values() for job in done for name in job["touched"]}),
                 "by_seed": spent,
             },
             "digests": {"predictions": sha256(content).hexdigest()},
         }
         card["digests"]["run"] = compute_card_digest(card)
-        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), ADVICE)
+        write_atomically(self.path / "run.toml", tomli_w.dumps(card).encode(), _ADVICE)
         self._tidy()
         return read_run(self.path)
 
@@ -196,29 +295,9 @@ class RunFolder:
         """Remove the files that a finished run no longer needs, and those left by killed processes."""
         for folder in ("shards", ".shards.gone"):
             shutil.rmtree(self.path / folder, ignore_errors=True)
-        (self.path / "plan.json").unlink(missing_ok=True)
-        for name in ("plan.json", "predictions.parquet", "run.toml"):
-            for leftover in self.path.glob(f".{name}.*.tmp"):
+        for pattern in ("plan.json", ".plan.json.*.tmp", ".predictions.parquet.*.tmp", ".run.toml.*.tmp"):
+            for leftover in self.path.glob(pattern):
                 leftover.unlink(missing_ok=True)
-
-
-def _join_run(folder: RunFolder, world: World) -> RunFolder:
-    """Wait for the folder that the first process of this launch begins (or has already finished)."""
-    leader, card = folder.path / _LEADER, folder.path / "run.toml"
-
-    def begun() -> bool:
-        if card.exists():
-            return True
-        # The lock distinguishes a running first process from the files of a killed one.
-        try:
-            return leader.read_text("utf-8") == world.launch and is_locked(folder.path)
-        except OSError:
-            return False
-
-    _wait_until_ready(begun, folder.path, "the first process of this launch to begin the run")
-    if card.exists():
-        folder.run = _read_finished_run(folder.path, folder.plan)
-    return folder
 
 
 def is_locked(path: Path) -> bool:
@@ -230,7 +309,91 @@ def is_locked(path: Path) -> bool:
     return not free
 
 
-def _wait_until_ready(ready: Any, path: Path, what: str) -> None:
+def list_shards(folder: Path) -> list[Path]:
+    """List the shards anywhere in a folder, sorted; fewer if another process removes the folder meanwhile."""
+    shards: list[Path] = []
+    for root, inner, names in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".")]  # being removed (`discard_folder`)
+        shards += [Path(root) / name for name in names if name.endswith(".arrow")]
+    return sorted(shards)
+
+
+def parse_row_range(shard: Path) -> tuple[int, int]:
+    """Return the rows [start, stop) in prediction order of a shard, from its name."""
+    start, stop = map(int, shard.name.split(".")[2].split("-"))
+    return start, stop
+
+
+def discard_folder(folder: Path) -> None:
+    """Remove a folder atomically: a process that is killed meanwhile leaves no part of it visible."""
+    gone = folder.with_name(f".{folder.name}.gone")
+    shutil.rmtree(gone, ignore_errors=True)
+    folder.rename(gone)
+    shutil.rmtree(gone)
+
+
+def encode_parquet(table: pa.Table) -> bytes:
+    """Encode a table as a Parquet file; the bytes do not depend on the table's chunks."""
+    import pyarrow.parquet as pq
+
+    sink = io.BytesIO()
+    # Combine chunks: the page boundaries of a Parquet file depend on them.
+    pq.write_table(table.combine_chunks(), sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _encode_arrow(table: pa.Table) -> memoryview:
+    """Encode the table as an uncompressed Arrow file, which is fast, since a model is waiting."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return memoryview(sink.getvalue())
+
+
+def _make_key(candidate: str) -> str:
+    """A candidate in the names of its shards. It depends on the name only, so that a model made by a later process may
+    list its candidates in another order."""
+    return sha256(candidate.encode()).hexdigest()[:12]
+
+
+def _is_complete(shard: Path) -> bool:
+    """Whether a shard matches the digest in its name."""
+    try:
+        return sha256(shard.read_bytes()).hexdigest()[:16] == shard.name.split(".")[3]
+    except (OSError, IndexError):
+        return False
+
+
+def _get_card_path(job: Path) -> Path:
+    return job.with_name(f"{job.name}.json")
+
+
+def _read_card(path: Path) -> dict[str, Any] | None:
+    """Read the card of a job or seed; None if it is missing or unreadable."""
+    try:
+        card: dict[str, Any] = read_json(path, dict)
+    except (OSError, ValueError):
+        return None
+    return card
+
+
+def _is_job_done(job: Path) -> bool:
+    card = _read_card(_get_card_path(job))
+    return card is not None and all(_is_complete(job / name) for name in card["shards"])
+
+
+def _discard_useless_jobs(shards: Path) -> None:
+    """Remove incomplete or damaged jobs of trained models: repeated training may not give the same model, so their
+    predictions cannot be completed."""
+    for marker in sorted(shards.glob(f"*/[!.]*/{_TRAINED}")):
+        if not _is_job_done(marker.parent):
+            _get_card_path(marker.parent).unlink(missing_ok=True)
+            discard_folder(marker.parent)
+
+
+def _wait_until_ready(ready: Callable[[], bool], path: Path, what: str) -> None:
     """Wait for other processes; raise `BadRun` if nothing in the folder has changed for an hour."""
     since, seen = time.monotonic(), -1
     while not ready():
@@ -242,35 +405,20 @@ def _wait_until_ready(ready: Any, path: Path, what: str) -> None:
         time.sleep(0.05)
 
 
-def read_stated_identity(path: Path) -> str:
-    """Return the entry identity with which the run in a folder was begun; empty if it cannot be read."""
-    for name, read in (("run.toml", read_toml), ("plan.json", read_json)):
-        try:
-            return str(read(path / name)["benchmark"]["entry_identity"])
-        except (OSError, FarshiftError, KeyError, TypeError):  # resuming the folder reports what is wrong with it
-            continue
-    return ""
-
-
 def _read_finished_run(path: Path, plan: dict[str, Any]) -> Run:
     """Return the finished run in a folder, if it is the run of this plan."""
     run = read_run(path)
     card = run.card.to_dict()
     model = {key: value for key, value in card["model"].items() if key in plan["model"]}
     done = {"benchmark": card["benchmark"], "model": model, "budget": card["budget"]}
-    planned = {
-        "benchmark": plan["benchmark"],
-        "model": plan["model"],
-        "budget": plan["budget"] | {"seeds": plan["seeds"]},
-    }
-    differing = _compare_plans(done, planned)
-    if differing:
-        raise BadRun(f"{path} has a finished run (other {differing}), which cannot be changed: choose another --out")
+    planned = {key: plan[key] for key in ("benchmark", "model")} | {"budget": plan["budget"] | {"seeds": plan["seeds"]}}
+    if differing := _compare_plans(done, planned):
+        raise BadRun(f"{path} has a finished run (other {differing}), which cannot be changed: {_ADVICE}")
     return run
 
 
-def _replace_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
-    """Replace a plan without stored predictions by a new one; else raise `BadRun`."""
+def _discard_other_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> None:
+    """Discard an unfinished run of another plan; `BadRun` if it has predictions."""
     shards = path / "shards"
     done = len(list(shards.glob("seed-*.json")))
     answers = sum(stop - start for start, stop in map(parse_row_range, list_shards(shards)))
@@ -278,11 +426,10 @@ def _replace_plan(path: Path, begun: dict[str, Any], plan: dict[str, Any]) -> No
         existing = f"{format_count(done, 'seed')} done" if done else f"{format_count(answers, 'prediction')} stored"
         raise BadRun(
             f"{path} has an unfinished run of another plan ({existing}; other {_compare_plans(begun, plan)}): "
-            "choose another --out or remove it"
+            f"{_ADVICE} or remove it"
         )
     if shards.exists():
         discard_folder(shards)
-    write_atomically(path / "plan.json", to_canonical_json(plan), ADVICE)
 
 
 def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
@@ -297,55 +444,53 @@ def _compare_plans(old: dict[str, Any], new: dict[str, Any]) -> str:
     return ", ".join(names)
 
 
-Jobs = dict[int, list[dict[str, Any]]]
-"""The cards of each seed's jobs (shards.py), in order."""
+_Jobs = dict[int, list[dict[str, Any]]]
+"""The cards of each seed's jobs, in order."""
 
 
-def merge_shards(shards: Path, jobs: Jobs, candidates: list[str]) -> pa.Table:
+def _merge_shards(shards: Path, jobs: _Jobs, candidates: list[str]) -> pa.Table:
     """Merge all shards into one table, ordered by seed, part, candidate and row id, independent of which process wrote
     them. Class probabilities are included if every row of every candidate has them."""
     import pyarrow as pa
 
-    tables_by_key: dict[tuple[int, str, int], list[pa.Table]] = {}
+    pieces: dict[tuple[int, str, int], list[pa.Table]] = {}
     for seed, done in jobs.items():
         for job in done:
-            numbers = {compute_candidate_key(name): candidates.index(name) for name in job["candidates"]}
+            numbers = {_make_key(name): candidates.index(name) for name in job["candidates"]}
             for name in job["shards"]:
                 part, key, *_ = name.split(".")
-                table = read_shard(shards / f"seed-{seed}" / job["job"] / name)
-                sort_key = (seed, part, numbers[key])
-                tables_by_key.setdefault(sort_key, []).append(table)
-    tables = [
-        add_run_columns(
-            sort_by_row_id(pa.concat_tables(pieces, promote_options="default")), part, seed, candidates[number]
-        )
-        for (seed, part, number), pieces in sorted(tables_by_key.items(), key=lambda item: item[0])
-    ]
+                shard = pa.ipc.open_file(shards / f"seed-{seed}" / job["job"] / name).read_all()
+                pieces.setdefault((seed, part, numbers[key]), []).append(shard)
+    tables = []
+    for (seed, part, number), some in sorted(pieces.items(), key=lambda item: item[0]):
+        table = sort_by_row_id(pa.concat_tables(some, promote_options="default"))
+        tables.append(add_run_columns(table, part, seed, candidates[number]))
     if not all("scores" in table.column_names and not table["scores"].null_count for table in tables):
         tables = [table.drop_columns([n for n in table.column_names if n == "scores"]) for table in tables]
     return pa.concat_tables(tables)
 
 
-def list_candidates(jobs: Jobs, path: Path) -> tuple[list[str], list[str]]:
+def _list_candidates(jobs: _Jobs, path: Path) -> tuple[list[str], list[str]]:
     """List all candidates, and each setting's last one, in order; `BadRun` if they differ between seeds."""
-    names_by_seed = {
-        seed: (
-            [name for job in done for name in job["candidates"] if not job["fold"]],
-            [job["candidates"][-1] for job in done if not job["fold"]],
-        )
-        for seed, done in jobs.items()
-    }
-    first = next(iter(names_by_seed.values()))
-    for seed, names in names_by_seed.items():
+    first: tuple[list[str], list[str]] | None = None
+    for seed, done in jobs.items():
+        own = [job["candidates"] for job in done if not job["fold"]]
+        names = [name for some in own for name in some], [some[-1] for some in own]
+        first = first or names
         if names != first:
             raise BadRun(
                 f"{path}: seed {seed} has the candidates {', '.join(names[0])}, but another seed has "
                 f"{', '.join(first[0])}: a model must use the same checkpoint names for every seed"
             )
+    assert first is not None
     return first
 
 
-def sum_job_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
+_SECONDS = ("fit_seconds", "predict_seconds")
+_ADDED = (*_SECONDS, "steps", "epochs")
+
+
+def _sum_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
     """Sum a seed's usage over its jobs: seconds and steps are added, for other remarks the last value is used."""
     usage: dict[str, Any] = {}
     for card in cards:
@@ -353,17 +498,3 @@ def sum_job_usage(cards: list[dict[str, Any]]) -> dict[str, Any]:
             adds = key in _ADDED and all(isinstance(number, int | float) for number in (value, usage.get(key)))
             usage[key] = round(usage[key] + value, 3) if adds else value
     return usage
-
-
-_SECONDS = ("fit_seconds", "predict_seconds")
-_ADDED = (*_SECONDS, "steps", "epochs")
-
-
-def encode_parquet(table: pa.Table) -> bytes:
-    """Encode a table as a Parquet file; the bytes do not depend on the table's chunks."""
-    import pyarrow.parquet as pq
-
-    sink = io.BytesIO()
-    # Combine chunks: the page boundaries of a Parquet file depend on them.
-    pq.write_table(table.combine_chunks(), sink, compression="zstd")
-    return sink.getvalue()

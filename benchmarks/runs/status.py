@@ -5,6 +5,7 @@ training/steps-0.json      the training progress of the replica group whose firs
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -18,8 +19,7 @@ from ...core.documents import read_json
 from ...core.errors import BadRun, FarshiftError
 from ...core.files import write_atomically
 from .run import read_card
-from .run_folder import is_locked
-from .shards import list_shards, parse_row_range
+from .run_folder import is_locked, list_shards, parse_row_range
 
 TRAINING = "training"
 """The folder of checkpoints and of these files, in an unfinished run's folder."""
@@ -104,70 +104,62 @@ class Status:
 def list_statuses(folders: Sequence[Path]) -> list[Status]:
     """List the status of every run in these folders, by path. Raises `FarshiftError` if there is none, `BadRun` if one
     cannot be read."""
-    by_path = {path: read_status(path) for folder in folders for path in _list_run_folders(folder)}
-    if not by_path:
+    paths = set()
+    for folder in folders:
+        if not folder.is_dir():
+            raise FarshiftError(f"{folder} is not a folder")
+        # os.walk skips folders that another process removes meanwhile.
+        paths |= {Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)}
+    if not paths:
         raise FarshiftError(f"no run in {', '.join(map(str, folders))}: give run folders, or folders with runs")
-    return [by_path[path] for path in sorted(by_path)]
-
-
-def _list_run_folders(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise FarshiftError(f"{folder} is not a folder")
-    # os.walk skips folders that another process removes meanwhile.
-    return sorted({Path(root) for root, _, names in os.walk(folder) if {"run.toml", "plan.json"} & set(names)})
+    return [read_status(path) for path in sorted(paths)]
 
 
 def read_status(path: Path) -> Status:
     """Read the status of a run folder. Raises `BadRun` if it cannot be read."""
     try:
-        if (path / "run.toml").exists():
-            return _describe_finished(path)
-        plan = read_json(path / "plan.json")
-        shards = list_shards(path / "shards")
-        if (path / "run.toml").exists():  # finished meanwhile
-            return _describe_finished(path)
-        return _describe_unfinished(path, plan, shards)
+        if not (path / "run.toml").exists():
+            plan, shards = read_json(path / "plan.json"), list_shards(path / "shards")
+            if not (path / "run.toml").exists():  # finished meanwhile
+                return _describe_unfinished(path, plan, shards)
+        return _describe_finished(path)
     except (KeyError, TypeError, ValueError) as error:
         raise BadRun(f"{path} is not a readable run ({type(error).__name__}: {error}): leave it out") from error
 
 
 def _describe_unfinished(path: Path, plan: dict[str, Any], shards: list[Path]) -> Status:
     running = is_locked(path)
-    seeds, done = plan["seeds"], len(list((path / "shards").glob("seed-*.json")))
+    seeds, done = len(plan["seeds"]), len(list((path / "shards").glob("seed-*.json")))
     answers = sum(stop - start for start, stop in map(parse_row_range, shards))
-    began = min((written for shard in shards if (written := _get_write_time(shard)) is not None), default=None)
-    elapsed = None if began is None else time.time() - began
-    rate = answers / elapsed if running and elapsed and len(shards) > 1 else None
+    elapsed = time.time() - min(map(_get_write_time, shards), default=math.inf)
+    rate = answers / elapsed if running and elapsed > 0 and len(shards) > 1 else None
     # Seeds are assumed to take equal time.
-    per_seed = answers / done if done else None
-    left = max(0.0, per_seed * len(seeds) - answers) / rate if per_seed and rate else None
+    left = max(0.0, answers / done * seeds - answers) / rate if done and rate else None
     fits = [progress for progress in map(read_fit_progress, list_fit_files(path)) if progress is not None]
-    to_train = [
-        progress.remaining_seconds for progress in fits if progress.remaining_seconds is not None
-    ]  # the processes train in parallel
-    if running and to_train:
+    to_train = [progress.remaining_seconds for progress in fits if progress.remaining_seconds is not None]
+    if running and to_train:  # the processes train in parallel
         left = max(to_train)
     return Status(
-        str(path),
-        plan["benchmark"]["name"],
-        plan["model"]["name"],
-        "running" if running else "stopped",
-        done,
-        len(seeds),
-        sum(progress.done for progress in fits),
-        sum(progress.steps for progress in fits),
-        answers,
-        rate,
-        left,
+        run=str(path),
+        benchmark=plan["benchmark"]["name"],
+        model=plan["model"]["name"],
+        state="running" if running else "stopped",
+        seeds=done,
+        of_seeds=seeds,
+        steps=sum(progress.done for progress in fits),
+        of_steps=sum(progress.steps for progress in fits),
+        answers=answers,
+        rate=rate,
+        left=left,
     )
 
 
-def _get_write_time(shard: Path) -> float | None:
-    """Return when a shard was written; None if it no longer exists."""
+def _get_write_time(shard: Path) -> float:
+    """Return when a shard was written; infinity if it no longer exists."""
     try:
         return shard.stat().st_mtime
     except FileNotFoundError:
-        return None
+        return math.inf
 
 
 def _describe_finished(path: Path) -> Status:

@@ -13,9 +13,8 @@ from ...core.text import format_count
 from ..benchmark import SCORER, Benchmark, find_benchmark
 from ..metrics import Metric
 from ..model import Task
-from ..runs.card import RunCard
 from ..runs.coverage import LimitedBenchmark, limit_benchmark, read_limit
-from ..runs.run import Run, RunLike, read_run
+from ..runs.run import Run, RunCard, RunLike, read_run
 from ..statistics.aggregate import Scale
 from ..statistics.clusters import describe_clusters
 from ..statistics.interval import Estimate, NotAvailable, estimate_gap, estimate_mean, has_split_seeds

@@ -38,11 +38,9 @@ def format_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _list_cells(record: Score) -> dict[str, Any]:
     worst = record.worst_group
+    first = ("benchmark", "kind", "metric", "better", "model", "budget", "steps")
     return {
-        **{
-            name: getattr(record, name)
-            for name in ("benchmark", "kind", "metric", "better", "model", "budget", "steps")
-        },
+        **{name: getattr(record, name) for name in first},
         "seeds": len(record.seeds),
         **{name: getattr(record, name) for name in ("protocol_seeds", "selection")},
         **_list_numbers("id", record.id),
@@ -55,5 +53,5 @@ def _list_cells(record: Score) -> dict[str, Any]:
 
 
 def _list_numbers(name: str, estimate: Estimate | NotAvailable | None) -> dict[str, float | None]:
-    ends = (estimate.value, estimate.low, estimate.high) if is_measured(estimate) else (None, None, None)
-    return {f"{name}{end}": number for end, number in zip(("", "_low", "_high"), ends, strict=True)}
+    ends = {"": "value", "_low": "low", "_high": "high"}
+    return {f"{name}{end}": getattr(estimate, key) if is_measured(estimate) else None for end, key in ends.items()}

@@ -21,8 +21,6 @@ from ..statistics.interval import is_measured
 SCORES = ("ID", "OOD", "gap", "worst-group score")
 """The columns with scores and intervals."""
 
-BIASED = "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
-
 MEANT = re.compile(r"[\\|*`<>\[\]~$&]|(?<![^\W_])_|_(?![^\W_])")
 """Markdown's special characters; an underscore inside a word is not special and is not escaped."""
 
@@ -55,20 +53,28 @@ def format_markdown(table: Grid) -> str:
 
 
 def make_grid(records: Sequence[Score]) -> Grid:
-    """Make a grid with one row per record, in order; columns for the worst group only if a record has one."""
+    """Make a grid with one row per record, in order."""
+    columns = list_columns(records)
+    cells = [
+        format_cells(record) | {"benchmark": entry}
+        for record, entry in zip(records, name_entries(records), strict=True)
+    ]
+    return Grid(columns, tuple(tuple(row[column] for column in columns) for row in cells), format_caption(records))
+
+
+def list_columns(records: Sequence[Score]) -> tuple[str, ...]:
+    """Return the columns of these records' table: those of the worst group only if a record has one."""
     worst = ("worst group", SCORES[3]) if any(record.worst_group for record in records) else ()
-    columns = ("benchmark", "kind", "metric", "model", "seeds", "selection", *SCORES[:3], *worst)
-    cells = [_format_cells(record, entry) for record, entry in zip(records, name_entries(records), strict=True)]
-    rows = tuple(tuple(collapse_whitespace(row[column]) for column in columns) for row in cells)
-    return Grid(columns, rows, _format_caption(records))
+    return ("benchmark", "kind", "metric", "model", "seeds", "selection", *SCORES[:3], *worst)
 
 
-def _format_cells(record: Score, entry: str) -> dict[str, str]:
+def format_cells(record: Score) -> dict[str, str]:
+    """Return a record's cells by column, as plain text of one line; a missing score is empty."""
     worst = record.worst_group
     estimates = (record.id, record.ood, record.gap, worst.estimate if worst else None)
     percent = is_percent(record)
-    return {
-        "benchmark": entry,
+    cells = {
+        "benchmark": record.benchmark,
         "kind": record.kind,
         "metric": format_metric(record),
         "model": record.model,
@@ -80,6 +86,7 @@ def _format_cells(record: Score, entry: str) -> dict[str, str]:
         },
         "worst group": f"{worst.group} (of {len(worst.groups)})" if worst else "",
     }
+    return {name: collapse_whitespace(cell) for name, cell in cells.items()}
 
 
 def format_seeds(record: Score) -> str:
@@ -90,12 +97,15 @@ def format_seeds(record: Score) -> str:
     return f"{available} of {required}" if available < required else str(available)
 
 
-def _format_caption(records: Sequence[Score]) -> str:
+def format_caption(records: Sequence[Score]) -> str:
+    """Return what the brackets, the units and the worst group of these records mean."""
     sentences = [f"Brackets: {describe_intervals(records)}."]
     if any(is_percent(record) for record in records):
         sentences.append("Metrics marked (%) are in percent, and their gaps in percentage points.")
     if any(record.worst_group for record in records):
-        sentences.append(BIASED)
+        sentences.append(
+            "The worst-group score is the worst of several noisy scores, so it is biased towards worse values."
+        )
     return " ".join(filter(None, [*sentences, describe_incomparable(records)]))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...benchmarks.plot._panels import format_metric, is_percent
 from ...benchmarks.statistics.interval import Estimate
-from ...benchmarks.tables.latex import Column, Notes, escape_latex, format_table, format_tabular
+from ...benchmarks.tables.latex import escape_latex, format_table, format_tabular
 from ..tables.snapshot import Snapshot
 from ..tables.table import Row, Table
 from ._table import compute_standard_error, format_interval, format_rank_set
@@ -29,18 +29,16 @@ def files(board: Snapshot, options: Mapping[str, str]) -> dict[str, bytes]:
 def _format_table(table_view: Table, options: Mapping[str, str], alone: bool) -> str:
     rows, heading = table_view.rows, table_view.heading
     worst = any(row.worst for row in rows)
-    group = escape_latex(format_metric(rows[0].standing.score))
-    heads = ["ID", "OOD", "gap", *(["worst group"] if worst else [])]
-    columns = [Column(name, number=False) for name in ("rank", "ties", "model")]
-    columns += [*(Column(head, group) for head in heads), Column("best")]
+    heads = ["rank", "ties", "model", "ID", "OOD", "gap", *(["worst group"] if worst else []), "best"]
     cells = [_format_cells(row, worst, table_view.ranked > 1 and _is_leader(row)) for row in rows]
-    notes = Notes([*([BOLD] if table_view.ranked > 1 else []), *table_view.notes, PLUS_MINUS])
+    note = " ".join([*([BOLD] if table_view.ranked > 1 else []), *table_view.notes, PLUS_MINUS])
     caption, label = options.get("caption", ""), options.get("label", "")
     if not alone:
         caption = f"{caption} {heading}." if caption else ""
         label = f"{label}:{table_view.anchor}" if label else ""
-    label = label or f"tab:{table_view.anchor}"
-    return format_table([format_tabular(columns, cells)], caption or f"{heading}.", label, notes)
+    metric = format_metric(rows[0].standing.score)
+    tabular = format_tabular(heads, [False] * 3 + [True] * (len(heads) - 3), [(metric, cells)])
+    return format_table(tabular, caption or f"{heading}.", label or f"tab:{table_view.anchor}", note)
 
 
 def _is_leader(row: Row) -> bool:

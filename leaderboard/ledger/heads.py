@@ -19,47 +19,44 @@ from .record import Record
 _HASH = 32
 
 
-def find_history_conflicts(records: Sequence[Record], key: str) -> list[str]:
-    """List the ways in which a history is not a continuation of the one last seen for a key."""
-    path = _get_history_path(key)
-    if not path.is_file():
-        return []
-    content = path.read_bytes()
+def find_history_conflicts(records: Sequence[Record], key: str, address: str = "") -> list[str]:
+    """List how a history is not a continuation of the one last seen for a key, or at a URL. Call it before
+    `remember_history`."""
+    path, address_path = _get_history_path(key), _get_address_path(address)
+    problems = []
+    content = path.read_bytes() if path.is_file() else b""
     seen = [content[at : at + _HASH].hex() for at in range(0, len(content) - _HASH + 1, _HASH)]
-    when = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
-    for number, (hash, record) in enumerate(zip(seen, records, strict=False)):
-        if hash != record.hash:
-            return [
-                f"the history was rewritten from record {number} on: on {when} this user saw {len(seen)} records with "
-                f"another record {number} (their hashes are in {path})"
-            ]
-    if len(records) < len(seen):
-        return [
+    pairs = enumerate(zip(seen, records, strict=False))
+    changed = next((number for number, (hash, record) in pairs if hash != record.hash), None)
+    if changed is not None or len(records) < len(seen):
+        when = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
+        what = (
             f"the ledger has {len(records)} records, but on {when} this user saw {len(seen)}: the last records were "
-            f"removed, or this is an older copy (the hashes are in {path})"
-        ]
-    return []
-
-
-def find_address_conflicts(address: str, key: str) -> list[str]:
-    """Report that another board was seen at a URL before. Call it before `remember_history`."""
-    path = _get_address_path(address)
-    if not path.is_file() or (known := path.read_text("ascii", "replace").strip()) == key:
-        return []
-    return [f"{address} has the key {key}, but had the key {known} when this user first read it (stored in {path})"]
+            "removed, or this is an older copy"
+            if changed is None
+            else f"the history was rewritten from record {changed} on: on {when} this user saw {len(seen)} records "
+            f"with another record {changed}"
+        )
+        problems.append(f"{what} (their hashes are in {path})")
+    if address and address_path.is_file() and (known := address_path.read_text("ascii", "replace").strip()) != key:
+        problems.append(
+            f"{address} has the key {key}, but had the key {known} when this user first read it (stored in "
+            f"{address_path})"
+        )
+    return problems
 
 
 def remember_history(records: Sequence[Record], key: str, address: str = "") -> str:
     """Store a history that was verified and extends the one seen before; `address`: the URL that it was read from, if
     any. Returns the reason if it could not be stored, else ""."""
-    path = _get_history_path(key)
+    path, address_path = _get_history_path(key), _get_address_path(address)
     hashes = b"".join(bytes.fromhex(record.hash) for record in records)
     try:
         with hold_lock(path):
             if not path.is_file() or path.stat().st_size <= len(hashes):
                 write_atomically(path, hashes)
-            if address and not _get_address_path(address).is_file():
-                write_atomically(_get_address_path(address), key.encode())
+            if address and not address_path.is_file():
+                write_atomically(address_path, key.encode())
     except FarshiftError as error:
         return str(error)
     return ""

@@ -35,10 +35,6 @@ class SigningKey:
             raise FarshiftError(f"{self.path} is not an ed25519 key: restore the {self._whose}'s key")
         return key
 
-    def again(self) -> SigningKey:
-        """A new object for the same file, which is read again."""
-        return SigningKey(self.path, self._whose)
-
     @cached_property
     def public(self) -> str:
         """The public key: its 32 bytes, hexadecimal."""

@@ -1,18 +1,14 @@
-"""The records of a ledger: one record, the checks of their chain, and the rotation of the board's key.
+"""The records of a ledger: one record, and the checks of their chain.
 
 A record's `hash` is sha256 of the canonical JSON of `seq`, `time`, `kind`, `body` and `previous`; `previous` is the
 hash of the record before it, so a change anywhere changes every later hash. `signature` is ed25519 (RFC 8032) by the
-board's key at that time over the 32 bytes of the hash.
-
-A board signs with its first key, which identifies it permanently, until a record `key_rotated` with `{"key": ..}`
-names the public key that signs every later record. It is signed by the previous key, so trust in the first key extends
-to the last.
+board's key over the 32 bytes of the hash.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +27,8 @@ KINDS = (
     "withdrawn",
     "removed",
     "window_opened",
-    "window_closed",
-    "seed_committed",
     "seed_revealed",
     "referenced",
-    "key_rotated",
 )
 """The kinds of events on a board."""
 
@@ -89,15 +82,15 @@ def read_line(line: bytes) -> Record:
 def find_chain_problems(records: Sequence[Record], key: str, head: str | None = None) -> list[str]:
     """List all problems of a ledger's records, in order; empty if there are none.
 
-    key: the board's first public key, hexadecimal. head: a record's hash known from an earlier check. Without it a
+    key: the board's public key, hexadecimal. head: a record's hash known from an earlier check. Without it a
     removal of the last records cannot be detected, because the rest is still a valid chain.
     """
-    problems, unsigned, signing = find_link_problems(records), [], key
-    for record in records:
-        if is_signed_by(signing, record.hash, record.signature):
-            signing = find_next_key(record, signing)
-        else:
-            unsigned.append(f"record {record.seq} is not signed by the board's key")
+    problems = find_link_problems(records)
+    unsigned = [
+        f"record {record.seq} is not signed by the board's key"
+        for record in records
+        if not is_signed_by(key, record.hash, record.signature)
+    ]
     problems += [f"no record is signed by the board's key {key}"] if len(unsigned) == len(records) > 1 else unsigned
     if head is not None and all(record.hash != head for record in records):
         problems.append(f"no record has the given hash {head}: records were removed or rewritten")
@@ -127,27 +120,3 @@ def find_link_problems(records: Sequence[Record]) -> list[str]:
             problems.append(f"record {record.seq} opens the board again")
         due, previous = record.seq + 1, record.hash
     return problems
-
-
-ROTATED = "key_rotated"
-_PUBLIC_KEY = re.compile("[0-9a-f]{64}")
-
-
-def find_next_key(record: Record, key: str) -> str:
-    """The key that signs the records after `record`, which `key` signs."""
-    named = record.body.get("key") if record.kind == ROTATED else None
-    return named if isinstance(named, str) and _PUBLIC_KEY.fullmatch(named) else key
-
-
-def find_current_key(records: Iterable[Record], key: str) -> str:
-    """The key that signs the record after `records`, `key` being the board's first. A rotation that the previous key
-    did not sign is ignored."""
-    for record in records:
-        if record.kind == ROTATED and record.fits() and is_signed_by(key, record.hash, record.signature):
-            key = find_next_key(record, key)
-    return key
-
-
-def list_rotations(records: Sequence[Record]) -> list[Record]:
-    """The records that name a new key."""
-    return [record for record in records if record.kind == ROTATED]

@@ -1,26 +1,106 @@
-"""The table of records, in SQLite or PostgreSQL, through SQLAlchemy.
+"""The database of a board, in SQLite or PostgreSQL: the ledger's records; and the server's access tokens, queue of
+submissions and quota usage, which are not part of a score, of an export or of a verification.
 
-Appends are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: a lock on the table), and acknowledged
-when they are on the disk.
+Writes are serialised by the database (SQLite: `BEGIN IMMEDIATE`; PostgreSQL: locks of tables), and acknowledged when
+they are on the disk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from time import time
+from typing import Any
 
-from ...core.canonical import to_canonical_json
-from ...core.documents import parse_json
 from ...core.errors import FarshiftError, MissingExtra, get_first_line
-from .record import Record
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Row
-    from sqlalchemy.engine import URL
+try:
+    from sqlalchemy import (
+        BigInteger,
+        Connection,
+        Double,
+        Engine,
+        Index,
+        Integer,
+        MetaData,
+        Table,
+        Text,
+        create_engine,
+        delete,
+        event,
+        insert,
+        inspect,
+        text,
+    )
+    from sqlalchemy import Column as C
+    from sqlalchemy import UniqueConstraint as Unique
+    from sqlalchemy.engine import URL, make_url
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+except ImportError as error:
+    raise MissingExtra("a board's ledger", "board") from error
+
+SCHEMA = "1"
+"""The schema that this version reads and writes."""
+
+METADATA = MetaData()
+VERSION = Table("schema_version", METADATA, C("version", Text, primary_key=True))
+
+
+def _required(*names: str) -> list[C[str]]:
+    return [C(name, Text, nullable=False) for name in names]
+
+
+RECORDS = Table(
+    "records",
+    METADATA,
+    C("seq", Integer, primary_key=True, autoincrement=False),
+    *_required("time", "kind", "body"),
+    # No two records may follow the same one: a chain never forks.
+    C("previous", Text, nullable=False, unique=True),
+    C("hash", Text, nullable=False, unique=True),
+    *_required("signature"),
+)
+TOKENS = Table(
+    "tokens",
+    METADATA,
+    C("id", Text, primary_key=True),
+    C("hash", Text, nullable=False, unique=True),
+    *_required("team", "team_key"),
+    C("created", Double, nullable=False),
+    *(C(name, Double) for name in ("expires", "revoked")),
+)
+JOBS = Table(
+    "jobs",
+    METADATA,
+    C("number", Integer, primary_key=True, autoincrement=True),
+    C("id", Text, nullable=False, unique=True),
+    *_required("owner", "team", "team_key", "token", "digest"),
+    C("size", BigInteger, nullable=False),
+    *_required("state"),
+    *(C(name, Double, nullable=False) for name in ("created", "updated", "due")),
+    C("lease", Double),
+    *_required("worker"),
+    C("attempts", Integer, nullable=False),
+    *_required("entries", "problems", "reason"),
+    # The same bytes of one team are one job, so a request whose response was lost can be repeated.
+    Unique("owner", "digest"),
+    Index("jobs_state", "state", "number"),
+    sqlite_autoincrement=True,
+)
+CHARGES = Table(
+    "charges",
+    METADATA,
+    C("number", Integer, primary_key=True, autoincrement=True),
+    *_required("owner"),
+    C("time", Double, nullable=False),
+    C("size", BigInteger, nullable=False),
+    *_required("job"),
+    Index("charges_owner", "owner", "time"),
+)
 
 
 WAIT = 60
@@ -28,8 +108,6 @@ WAIT = 60
 
 HOLD = 0x46617273686966
 """The number of the advisory lock of a board's writer in PostgreSQL ("Farshif" in ASCII)."""
-
-_COLUMNS = ("seq", "time", "kind", "body", "previous", "hash", "signature")
 
 
 class Store:
@@ -59,8 +137,6 @@ class Store:
 
     @cached_property
     def _engine(self) -> Engine:
-        from sqlalchemy import create_engine
-
         with self._plainly():
             if self.dialect == "sqlite":
                 return _prepare_sqlite(create_engine(self.url, connect_args={"timeout": WAIT}))
@@ -75,25 +151,18 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection in a transaction that excludes other writers (PostgreSQL: see `append`)."""
-        with (
-            self._turn(),
-            self._plainly(),
-            self._engine.execution_options(writes=True).begin() as connection,
-        ):
-            yield connection
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Serialise the writers of this process for SQLite. SQLite lets waiting writers poll at growing intervals, so
-        that one of twenty could wait for seconds while others overtake it."""
-        if self.dialect != "sqlite":
-            yield
-            return
+        """A connection in a transaction that excludes other writers (PostgreSQL: if it locks a table). Its changes are
+        on the disk when the context ends, whatever the server's default is."""
+        # SQLite lets waiting writers poll at growing intervals: one of twenty threads could wait for seconds while
+        # others overtake it.
         if not self._writes.acquire(timeout=WAIT):
             raise FarshiftError(f"the ledger in {self.name}: locked by other threads for {WAIT} s: try again")
         try:
-            yield
+            with self._plainly(), self._engine.execution_options(writes=True).begin() as connection:
+                if self.dialect == "postgresql":
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                yield connection
         finally:
             self._writes.release()
 
@@ -120,8 +189,6 @@ class Store:
     @contextmanager
     def _plainly(self) -> Iterator[None]:
         """Turn database errors into one line without the SQL statement or a password."""
-        from sqlalchemy.exc import SQLAlchemyError
-
         try:
             yield
         except ModuleNotFoundError as error:
@@ -132,10 +199,6 @@ class Store:
 
     def create_tables(self) -> None:
         """Create the missing tables, in one transaction."""
-        from sqlalchemy import delete, insert
-
-        from .schema import METADATA, SCHEMA, VERSION
-
         with self.writing() as connection:
             METADATA.create_all(connection)
             connection.execute(delete(VERSION))
@@ -143,10 +206,6 @@ class Store:
 
     def require_schema(self) -> None:
         """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
-        from sqlalchemy import inspect
-
-        from .schema import SCHEMA, VERSION
-
         schema = None
         if self.dialect != "sqlite" or self._file.is_file():
             with self.reading() as connection:
@@ -160,87 +219,12 @@ class Store:
                 "use the version that made it"
             )
 
-    @contextmanager
-    def committing(self) -> Iterator[Connection]:
-        """As `writing`; the changes are on the disk when the context ends, whatever the server's default is."""
-        with self.writing() as connection:
-            if self.dialect == "postgresql":
-                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT}s'")
-                connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
-            yield connection
-
-    def append(self, continued: Callable[[Record | None, list[Record]], list[Record]], kind: str) -> list[Record]:
-        """Insert the records that `continued` returns for the last record and all records of `kind`, in one
-        transaction. Returns them once they are on the disk."""
-        from sqlalchemy import insert
-
-        from .schema import RECORDS
-
-        with self.committing() as connection:
-            if self.dialect == "postgresql":
-                connection.exec_driver_sql("LOCK TABLE records IN EXCLUSIVE MODE")
-            added = continued(self._head(connection), self._of_kind(connection, kind))
-            if added:
-                rows = [record.__dict__ | {"body": to_canonical_json(record.body).decode()} for record in added]
-                connection.execute(insert(RECORDS), rows)
-        return added
-
-    def _head(self, connection: Connection) -> Record | None:
-        from sqlalchemy import select
-
-        from .schema import RECORDS as records
-
-        row = connection.execute(select(records).order_by(records.c.seq.desc()).limit(1)).first()
-        return None if row is None else self._record(row)
-
-    def head_hash(self) -> str | None:
-        """The hash of the last record, unchecked; None if there is none."""
-        # A server asks for it with each request, and SQLAlchemy takes longer to build this query than to send it.
-        with self.reading() as connection:
-            hash: str | None = connection.exec_driver_sql("SELECT hash FROM records ORDER BY seq DESC LIMIT 1").scalar()
-        return hash
-
-    def of_kind(self, kind: str) -> list[Record]:
-        """The records of a kind by `seq`, unchecked."""
-        with self.reading() as connection:
-            return self._of_kind(connection, kind)
-
-    def _of_kind(self, connection: Connection, kind: str) -> list[Record]:
-        from sqlalchemy import select
-
-        from .schema import RECORDS as records
-
-        query = select(records).where(records.c.kind == kind).order_by(records.c.seq)
-        return [self._record(row) for row in connection.execute(query)]
-
-    def records(self) -> list[Record]:
-        """All records, by `seq`, unchecked."""
-        from sqlalchemy import select
-
-        from .schema import RECORDS
-
-        with self.reading() as connection:
-            return [self._record(row) for row in connection.execute(select(RECORDS).order_by(RECORDS.c.seq)).all()]
-
-    def _record(self, row: Row[Any]) -> Record:
-        values = dict(zip(_COLUMNS, row, strict=True))
-        try:
-            body = parse_json(values["body"])
-        except (TypeError, ValueError) as error:
-            raise FarshiftError(f"the ledger in {self.name}: the body of record {values['seq']} is not JSON") from error
-        return Record(**values | {"body": body})
-
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
 
 
 def _parse_url(url: str) -> URL:
-    try:
-        from sqlalchemy.engine import make_url
-        from sqlalchemy.exc import ArgumentError
-    except ImportError as error:
-        raise MissingExtra("a board's ledger", "board") from error
     try:
         database_url = make_url(url)
     except (ArgumentError, ValueError) as error:
@@ -256,7 +240,6 @@ def _parse_url(url: str) -> URL:
 
 def _prepare_sqlite(engine: Engine) -> Engine:
     """Make transactions begin explicitly and commits durable."""
-    from sqlalchemy import event
 
     def connected(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # otherwise Python's driver begins transactions implicitly
@@ -272,3 +255,16 @@ def _prepare_sqlite(engine: Engine) -> Engine:
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
+
+
+def read_database_time(connection: Connection) -> float:
+    """Return seconds since 1970. PostgreSQL uses the database's clock, because the clocks of several machines
+    differ."""
+    if connection.dialect.name == "postgresql":
+        return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+    return time()
+
+
+def format_iso_time(seconds: float) -> str:
+    """Format a time in UTC as ISO 8601."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -11,7 +11,7 @@ from ...core.documents import read_toml
 from ..board import Board
 from ..board_view import BoardView
 from ..storage.http import is_url
-from ..storage.readers import CARD, LEDGER, BoardCopy, ExportReader, UrlReader
+from ..storage.readers import CARD, LEDGER, ExportReader, UrlReader
 from ..submission.remote import RemoteBoard
 from .submit import submit_runs
 from .verify import Verification, verify_board
@@ -35,7 +35,7 @@ def open_board_view(location: str) -> Iterator[BoardView]:
     """Open a read-only view of the board at a location, within the context. The history of a copy is checked, compared
     with the one that this user saw last, and stored. `FarshiftError` names the first problem."""
     with open_board(location) as board:
-        if isinstance(board, BoardCopy):
+        if isinstance(board, ExportReader):
             board.records()
         yield board
 

@@ -59,11 +59,11 @@ def submit_runs(
     zipped = {get_submission_path(submission.digest): _read_content(file, submission.digest)}
     body = {
         "submission": submission.digest,
-        "name": submission.name,
-        "team": submission.team,
-        "note": submission.note,
+        "name": submission.card.name,
+        "team": submission.card.team,
+        "note": submission.card.note,
         **({"team_key": submission.team_key} if submission.team_key else {}),
-        **({"choose": True} if submission.choose else {}),
+        **({"choose": True} if submission.card.choose else {}),
         "entries": items,
         "files": compute_digests(zipped),
     }
@@ -83,7 +83,7 @@ def _store_row_scores(board: Board, submission: Submission, scores: Sequence[dic
     for body, entry in zip(scores, submission.entries, strict=True):
         path = make_rows_path(board.derived, body["entry"], submission.digest, body["entry_identity"])
         with suppress(FarshiftError):  # it is entered; missing row scores are computed on demand
-            store_rows(path, entry, submission.model)
+            store_rows(path, entry, submission.card.model)
 
 
 def _list_entries(board: Board) -> list[Entry]:
@@ -96,7 +96,7 @@ def _find_duplicate_entries(board: Board, submission: Submission, file: Path) ->
     entered = _list_entries(board)
     if known_names := [entry.entry for entry in entered if entry.submission == submission.digest]:
         return known_names
-    require_free_name(entered, submission.team, submission.team_key)
+    require_free_name(entered, submission.card.team, submission.team_key)
     known_runs = {known_entry.run_digest: known_entry.entry for known_entry in entered}
     for entry in submission.entries:
         if entry.digest in known_runs:

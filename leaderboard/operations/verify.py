@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy as shallow_copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.scoring.record import Score
@@ -18,27 +18,19 @@ from ...core.canonical import compute_identity
 from ...core.documents import read_json
 from ...core.engines import Needs, map_jobs
 from ...core.errors import BadData, BadSubmission, FarshiftError, Unavailable, get_first_line
-from ...core.files import compute_file_sha256, write_atomically
+from ...core.files import compute_file_sha256
 from ...core.progress import report_progress
 from ...core.text import format_count
 from ..board import Board
-from ..board_view import BoardAt, BoardView
-from ..entries import Entry, RescoreRecord, get_submission_path, read_entries
+from ..board_view import BoardView
+from ..entries import Entry, get_submission_path, read_entries
 from ..ledger import Record
-from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
-from ..ledger.record import find_chain_problems, find_next_key, list_rotations
+from ..ledger.heads import find_history_conflicts, remember_history
+from ..ledger.record import find_chain_problems
 from ..sealed.verify import verify_sealed
-from ..storage.board_files import (
-    find_file_problems,
-    find_path_problem,
-    find_sealed_answers,
-    list_named_files,
-    resolve_file,
-)
-from ..storage.object_store import ObjectStore
+from ..storage.board_files import find_file_problems, find_sealed_answers, list_named_files
 from ..submission.validate import Submission, ValidRun, validate_submission
 from ..tables.table import explain_outdated
-from ..validation.limits import SUBMISSION_BYTES
 from .submit import extract_headline_values, make_entry_name, make_run_item, score_entry
 
 MANY = 4
@@ -98,11 +90,6 @@ def _verify_copy(copy: BoardView, head: str | None, key: str | None, workers: in
     _verify_entries(list(entries.values()), files, workers, result)
     _verify_windows(records, files, result)
     result.notes += _describe_replaced_scores(list(entries.values()))
-    for rotation in list_rotations(records):
-        key_after = find_next_key(rotation, "")
-        named_key = f"the key {key_after}" if key_after else "no key"
-        messages = result.notes if key_after else result.differences
-        messages.append(f"record {rotation.seq} names {named_key} for the later records")
     named = list_named_files(records)
     folders = {path.split("/")[0] for path in named} | {"submissions", "scores"}
     result.differences += [f"{path} is not named in any record" for path in copy.strays(folders) if path not in named]
@@ -110,30 +97,20 @@ def _verify_copy(copy: BoardView, head: str | None, key: str | None, workers: in
 
 
 def _verify_history(
-    copy: BoardView, records: list[Record], unread: list[str], head: str | None, key: str | None, notes: list[str]
+    copy: BoardView, records: list[Record], unread: list[str], head: str | None, known_key: str | None, notes: list[str]
 ) -> list[str]:
-    """Check the ledger itself, and compare it with the history seen before. Returns the differences."""
-    board_key = str(copy.card.get("key"))
-    problems = unread + _find_card_problems(copy.card, records, key) + find_chain_problems(records, board_key, head)
-    if problems:
-        return problems
-    problems = find_history_conflicts(records, board_key)
-    problems += find_address_conflicts(copy.address, board_key) if copy.address else []
-    if not problems and (why := remember_history(records, board_key, copy.address)):
-        notes.append(f"this history could not be stored for the next verification: {why}")
-    return problems
-
-
-def _find_card_problems(card: dict[str, Any], records: list[Record], known_key: str | None) -> list[str]:
-    """Differences between board.toml and the ledger's first record, or the key from an earlier verification."""
-    problems = []
-    key = str(card.get("key"))
+    """Check board.toml and the ledger itself, and compare it with the history seen before. Returns the differences."""
+    key, problems = str(copy.card.get("key")), list(unread)
     if known_key is not None and known_key != key:
         problems.append(f"board.toml has the key {key}, not {known_key}: this is another board, or a forged copy")
     if records and (opening := records[0].body.get("key")) != key:
         problems.append(f"board.toml has the key {key}, but the board was opened with {opening}")
-    if records and (name := records[0].body.get("name")) != card.get("name"):
-        problems.append(f"board.toml has the name {card.get('name')!r}, but the ledger has {name!r}")
+    if records and (name := records[0].body.get("name")) != copy.card.get("name"):
+        problems.append(f"board.toml has the name {copy.card.get('name')!r}, but the ledger has {name!r}")
+    problems += find_chain_problems(records, key, head)
+    problems = problems or find_history_conflicts(records, key, copy.address)
+    if not problems and (why := remember_history(records, key, copy.address)):
+        notes.append(f"this history could not be stored for the next verification: {why}")
     return problems
 
 
@@ -214,8 +191,8 @@ def _recompute(job: tuple[Path, Sequence[Entry]]) -> tuple[dict[str, list[str]],
 
 def _find_differences(entry: Entry, submission: Submission, run: ValidRun) -> list[str]:
     """Differences between an entry's records and its submission."""
-    names = ("name", "team", "team_key", "choose", "note")
-    submitted = {name: getattr(submission, name) for name in names} | make_run_item(entry.entry, entry.run, run)
+    stated = {name: getattr(submission.card, name) for name in ("name", "team", "choose", "note")}
+    submitted = stated | {"team_key": submission.team_key} | make_run_item(entry.entry, entry.run, run)
     problems = [
         f"its {name} is {getattr(entry, name)!r} in the ledger but {value!r} in the submission"
         for name, value in submitted.items()
@@ -247,12 +224,11 @@ def _find_inconsistencies(entry: Entry, files: Mapping[str, Path]) -> list[str]:
         if list(score.files) != [score.path]:
             problems.append(f"its record does not name exactly {score.path}")
     for before, after in zip(entry.scores, entry.scores[1:], strict=False):
-        assert isinstance(after, RescoreRecord)
         for which, score in (("before", before), ("after", after)):
             if score.path not in files:
                 continue
             values = extract_headline_values(Score.from_dict(read_json(files[score.path], dict, score.path)))
-            if values != getattr(after, which).model_dump():
+            if values != getattr(after, which):
                 problems.append(f"the value {which} its rescoring by scorer {after.scorer} differs from {score.path}")
     return problems
 
@@ -279,32 +255,13 @@ def _describe_replaced_scores(entries: Sequence[Entry]) -> list[str]:
 
 @contextmanager
 def _open_stored(board: BoardView) -> Iterator[BoardView]:
-    """The board, within the context; one with its files in an object store reads them from there."""
+    """The board, within the context; one with its files in an object store reads them from there, whatever copies its
+    folder has."""
     if not isinstance(board, Board) or board.objects is None:
         yield board
     else:
+        board.settle()
         with TemporaryDirectory(prefix="farshift-board-") as folder:
-            yield StoredBoard(board, board.objects, Path(folder))
-
-
-class StoredBoard(BoardAt):
-    """A board with its files in an object store: they are fetched from there, whatever copies its folder has."""
-
-    has_private_files = True
-
-    def __init__(self, board: Board, objects: ObjectStore, folder: Path) -> None:
-        super().__init__(board, [])
-        self.path, self._folder, self._objects = folder, board, objects
-
-    def read(self) -> tuple[list[Record], list[str]]:
-        return self._folder.read()
-
-    def file(self, path: str) -> Path | None:
-        if not find_path_problem(path) and not (self.path / path).is_file():
-            content = self._objects.get(path, SUBMISSION_BYTES)
-            if content is not None:
-                write_atomically(self.path / path, content)
-        return resolve_file(self.path, path)
-
-    def strays(self, folders: set[str]) -> list[str]:
-        return self._folder.without_named(self._objects.paths(folders))
+            stored = shallow_copy(board)
+            stored.path = Path(folder)
+            yield stored

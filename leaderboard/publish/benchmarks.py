@@ -14,11 +14,10 @@ from ...splits.manifest import KINDS
 from ...splits.rule_docs import find_rule
 from ..tables.snapshot import Snapshot
 from ..tables.table import Table
-from .display import describe_axis, format_interval, format_score
 from .entries import is_naive
-from .examples import find_benchmark_source, find_examples, format_credit
-from .figures import make_audit_figure, make_table_figures
-from .page import Page
+from .examples import find_examples, format_credit
+from .figures import describe_axis, make_audit_figure, make_table_figures
+from .page import Page, format_interval, format_score
 
 WHAT = {
     "domain": "Test data come from other domains: places, years, speakers or styles.",
@@ -37,23 +36,19 @@ def list_pages(board: Snapshot) -> Iterator[Page]:
         views.setdefault(view.benchmark, []).append(view)
     yield Page("benchmarks/index.html", "benchmarks.html", partial(_make_index_context, views))
     for name in sorted(views):
-        yield Page(_make_path(name), "benchmark.html", partial(_make_context, board, name, views[name]))
-
-
-def _make_path(benchmark: str) -> str:
-    return f"benchmarks/{benchmark}.html"
+        yield Page(f"benchmarks/{name}.html", "benchmark.html", partial(_make_context, board, name, views[name]))
 
 
 def _make_index_context(tables: Mapping[str, Sequence[Table]]) -> dict[str, Any]:
     known = load_benchmarks()
     rows: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
-    for name, views in sorted(tables.items()):
-        rows[views[0].kind].append(_make_index_row(known.get(name), views))
+    for _, views in sorted(tables.items()):
+        rows[views[0].kind].append(_make_index_row(views))
     kinds = [{"kind": kind, "what": WHAT[kind], "rows": rows[kind]} for kind in KINDS]
     return {"kinds": kinds, "without": sorted(set(known) - set(tables))}
 
 
-def _make_index_row(benchmark: Benchmark | None, views: Sequence[Table]) -> dict[str, Any]:
+def _make_index_row(views: Sequence[Table]) -> dict[str, Any]:
     """Return a benchmark's row in the index, from its first current table."""
     view = next((table_view for table_view in views if table_view.current), views[0])
     learnt = [row for row in view.rows if not is_naive(row)]
@@ -62,24 +57,12 @@ def _make_index_row(benchmark: Benchmark | None, views: Sequence[Table]) -> dict
     named = ", ".join(first[:2]) + (f" and {len(first) - 2} more" if len(first) > 2 else "")
     return {
         "name": view.benchmark,
-        "path": _make_path(view.benchmark),
+        "path": f"benchmarks/{view.benchmark}.html",
         "title": view.title,
-        "field": "other" if benchmark is None else classify_inputs(benchmark),
         "entries": sum(len(table_view.rows) for table_view in views),
         "leaders": f"{named} ({len(first)} of {view.ranked})" if first else "none ranked",
         "best": f"{format_score(best.ood.value, best.bounds)} {format_interval(best.ood, best.bounds)}",
     }
-
-
-def classify_inputs(benchmark: Benchmark) -> str:
-    """Return the data type of a benchmark's inputs: `pictures`, `sound`, `text` (any input is a string), or `tables`
-    (numbers and codes)."""
-    source = find_benchmark_source(benchmark)
-    inputs = benchmark.definition.task.inputs
-    types = {field.type for field in source.schema.fields if field.name in inputs} if source is not None else set()
-    if any(type_ == "image" or (type_.startswith("uint8[") and "," in type_) for type_ in types):
-        return "pictures"
-    return "sound" if "audio" in types else "text" if types & {"string", "bytes"} else "tables"
 
 
 def _make_context(board: Snapshot, name: str, views: Sequence[Table]) -> dict[str, Any]:
@@ -102,13 +85,8 @@ def _make_context(board: Snapshot, name: str, views: Sequence[Table]) -> dict[st
 def _describe_benchmark(benchmark: Benchmark | None) -> dict[str, Any]:
     """Return the contents of a benchmark's definition and its split's manifest; empty for an unknown benchmark."""
     if benchmark is None:
-        return {
-            **dict.fromkeys(("credit", "notes", "summary"), ""),
-            **dict.fromkeys(("facts", "references", "papers"), ()),
-            "examples": None,
-            "audit": None,
-            "no_examples": "This version of Farshift does not know the benchmark.",
-        }
+        names = ("facts", "notes", "audit", "summary", "references", "papers", "examples", "credit")
+        return dict.fromkeys(names, "") | {"no_examples": "This version of Farshift does not know the benchmark."}
     manifest = benchmark.manifest
     definition = manifest.definition
     examples, why = find_examples(benchmark)

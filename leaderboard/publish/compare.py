@@ -1,16 +1,15 @@
-"""Comparison of two to five entries of one table: pairwise differences, and on which severities, groups and rows they
-occur. There are pages for the pairs among a table's first entries, for its baseline with each of the next entries, and
-to choose entries; a server makes pages for any entries (`make_compare_page`).
+"""Comparison of two entries of one table: their differences, and on which severities, groups and rows they occur. There
+are pages for the pairs among a table's first entries, for its baseline with each of the next entries, and to choose
+entries; a server makes pages for any two (`make_compare_page`).
 
-Each pair's OOD difference has two intervals, which answer two questions. The interval of the table's max-t rule holds
-for all pairs of the table simultaneously; the rank sets are derived from it. The pairwise t interval is for this pair
-alone, and is valid for a pair that was chosen before any score was known.
+The OOD difference has two intervals, which answer two questions. The interval of the table's max-t rule holds for all
+pairs of the table simultaneously; the rank sets are derived from it. The pairwise t interval is for this pair alone,
+and is valid for a pair that was chosen before any score was known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -34,14 +33,13 @@ from .examples import find_benchmark_source, format_credit, is_on_disk, read_row
 from .figures import make_severity_figure
 from .page import Frame, Page
 
-MOST = 5
-"""Maximum number of entries in a comparison."""
-
 FIRST, AGAINST = 3, 10
 """Numbers of first entries of a table that are compared in pairs, and with the baseline."""
 
 GROUPS, EXAMPLES = 20, 10
 """Numbers of groups (those that differ most) and of rows per category that are shown."""
+
+Pair = tuple[Row, Row]
 
 
 def list_pages(board: Snapshot, view: BoardView | None) -> Iterator[Page]:
@@ -50,13 +48,13 @@ def list_pages(board: Snapshot, view: BoardView | None) -> Iterator[Page]:
     yield Page("compare/index.html", "compare_list.html", lambda: {"views": tables})
     for table in tables:
         pairs = [(left, right, make_pair_path(left, right)) for left, right in list_pairs(table)]
-        context = {"view": table, "pairs": pairs, "most": MOST, "first": FIRST, "against": AGAINST}
+        context = {"view": table, "pairs": pairs, "first": FIRST, "against": AGAINST}
         yield Page(f"compare/{table.anchor}.html", "compare_choose.html", partial(dict, context))
         for left, right, path in pairs:
             yield Page(path, "compare.html", partial(_make_context, view, table, (left, right)))
 
 
-def list_pairs(view: Table) -> list[tuple[Row, Row]]:
+def list_pairs(view: Table) -> list[Pair]:
     """Return the pairs of a table that have a page, each in the table's order."""
     if not view.current:
         return []
@@ -73,48 +71,40 @@ def make_pair_path(left: Row, right: Row) -> str:
 
 
 def make_compare_page(
-    board: Snapshot,
-    view: BoardView | None,
-    entries: Sequence[str],
-    path: str = "compare/chosen.html",
-    frame: Frame | None = None,
+    board: Snapshot, view: BoardView | None, entries: Sequence[str], path: str, frame: Frame | None = None
 ) -> Page:
-    """Return the page at `path` that compares two to five entries of one table, given by name. Raises `FarshiftError`
-    if they cannot be compared."""
-    names = list(dict.fromkeys(entries))
-    if not 2 <= len(names) <= MOST:
-        raise FarshiftError(f"choose two to {MOST} entries, not {len(names)}")
-    tables_by_entry = {row.standing.entry: table for table in board.views for row in table.rows}
-    for name in names:
-        if name not in tables_by_entry:
-            raise UnknownName("entry in a table", name[:40], tables_by_entry)
-    tables = {tables_by_entry[name].identity: tables_by_entry[name] for name in names}
-    if len(tables) > 1:
-        headings = " and ".join(sorted(table.heading for table in tables.values()))
-        raise FarshiftError(f"choose entries of one table; these belong to {headings}")
-    (table,) = tables.values()
-    rows = tuple(row for row in table.rows if row.standing.entry in names)
-    return Page(path, "compare.html", partial(_make_context, view, table, rows), frame)
+    """Return the page at `path` that compares two entries of one table, given by name. Raises `FarshiftError` if they
+    cannot be compared."""
+    names = set(entries)
+    if len(names) != 2:
+        raise FarshiftError(f"choose two entries, not {len(names)}")
+    tables = {row.standing.entry: table for table in board.views for row in table.rows}
+    for name in names - set(tables):
+        raise UnknownName("entry in a table", name[:40], tables)
+    table, *others = {tables[name].identity: tables[name] for name in names}.values()
+    if others:
+        raise FarshiftError(f"choose entries of one table; these belong to {table.heading} and {others[0].heading}")
+    left, right = (row for row in table.rows if row.standing.entry in names)
+    return Page(path, "compare.html", partial(_make_context, view, table, (left, right)), frame)
 
 
-def _make_context(board: BoardView | None, view: Table, entries: Sequence[Row]) -> dict[str, Any]:
+def _make_context(board: BoardView | None, view: Table, pair: Pair) -> dict[str, Any]:
     rows: dict[str, EntryRows] = {}
-    benchmark, parts = view.benchmark, None
+    parts = None
     if board is not None and view.current:
-        rows, _ = read_entry_rows(board, [item.standing for item in entries])
-        parts = _read_parts(find_benchmark(benchmark))
-    comparison = compare_entries(view, entries, rows, parts)
-    row_ids = sorted({row_id for category in comparison.rows for row_id in category["rows"]})
-    contents = read_row_contents(benchmark, row_ids)
-    scores = [item.standing.score for item in entries]
-    return {
-        "comparison": comparison,
+        rows, _ = read_entry_rows(board, [item.standing for item in pair])
+        parts = _read_parts(find_benchmark(view.benchmark))
+    comparison = compare_entries(view, pair, rows, parts)
+    row_ids = sorted({row_id for category in comparison["rows"] for row_id in category["rows"]})
+    contents = read_row_contents(view.benchmark, row_ids)
+    scores = [item.standing.score for item in pair]
+    return comparison | {
         "view": view,
-        "entries": entries,
+        "entries": pair,
         "bounds": scores[0].bounds,
         "curves": make_severity_figure(scores, [str(item.model) for item in scores]),
         "contents": contents,
-        "credit": format_credit(find_benchmark(benchmark)) if contents else "",
+        "credit": format_credit(find_benchmark(view.benchmark)) if contents else "",
         "examples": EXAMPLES,
     }
 
@@ -130,106 +120,80 @@ def _read_parts(benchmark: Benchmark) -> dict[str, Part] | None:
         return None
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The content of a comparison page. pairs: a record for each difference; severities, groups: where a pair differs;
-    groups_of: the total number of groups; rows: categories of rows with examples; lacking: what cannot be shown, and
-    why."""
-
-    pairs: Sequence[dict[str, Any]]
-    severities: Sequence[dict[str, Any]] = ()
-    groups: Sequence[dict[str, Any]] = ()
-    groups_of: int = 0
-    rows: Sequence[dict[str, Any]] = ()
-    lacking: str = ""
-
-
 def compare_entries(
-    view: Table, entries: Sequence[Row], rows: Mapping[str, EntryRows], parts: Mapping[str, Part] | None
-) -> Comparison:
-    """Compare entries of a table. rows: the row scores of each entry, if known; parts: these rows, by view."""
-    pairs = [_compare_pair(view, left, right, rows) for left, right in combinations(entries, 2)]
-    for item in entries:
-        if item.standing.entry not in rows:
-            why = f": {item.unranked}" if item.unranked else ""
-            return Comparison(pairs, lacking=f"The row scores are not available here{why}.")
-    entry_rows = [rows[item.standing.entry] for item in entries]
-    samples = [item.ood for item in entry_rows if isinstance(item.ood, RowScores)]
-    if len(samples) < len(entries):
+    view: Table, pair: Pair, rows: Mapping[str, EntryRows], parts: Mapping[str, Part] | None
+) -> dict[str, Any]:
+    """Compare two entries of a table: left minus right. rows: the row scores of each entry, if known; parts: these
+    rows, by view. Returns the difference by the table's rule (`max_t`) and by the pairwise t interval (`t`: ID, OOD and
+    gap; `p`: of OOD), where they differ (`severities`, `groups`, of `groups_of`), categories of OOD `rows` with the ids
+    of those that differ most, and what is `lacking`, with the reason."""
+    left, right = (item.standing.entry for item in pair)
+    result: dict[str, Any] = {"max_t": view.pairs.apart(left, right) if view.pairs else None, "t": {}, "p": None}
+    result |= {"severities": [], "groups": [], "groups_of": 0, "rows": [], "lacking": ""}
+    if absent := [item for item in pair if item.standing.entry not in rows]:
+        why = f": {absent[0].unranked}" if absent[0].unranked else ""
+        return result | {"lacking": f"The row scores are not available here{why}."}
+    x, y = rows[left], rows[right]
+    differences = {
+        "ood": estimate_paired_difference(x.ood, y.ood),
+        "id": estimate_paired_difference(x.id, y.id),
+        "gap": estimate_gap_difference((x.id, x.ood), (y.id, y.ood)),
+    }
+    result["t"] = {name: difference.to_dict() for name, difference in differences.items() if difference.defined}
+    result["p"] = run_paired_t(x.ood, y.ood)[0] if "ood" in result["t"] else None
+    if not isinstance(x.ood, RowScores) or not isinstance(y.ood, RowScores):
         reason = "is not a mean over rows, so the difference cannot be attributed to rows or groups."
-        return Comparison(pairs, lacking=f"{drop_version(view.metric)} {reason}")
-    if parts is None or len(parts["ood"].row_ids) != samples[0].rows:
+        return result | {"lacking": f"{drop_version(view.metric)} {reason}"}
+    names = [item.standing.score.model for item in pair]
+    samples = x.ood, y.ood
+    if parts is None or len(parts["ood"].row_ids) != x.ood.rows:
         reason = "The benchmark's data were not available where this page was made, so groups and rows are not named."
-        return Comparison(pairs, rows=_classify_rows(view, entries, samples, None), lacking=reason)
+        return result | {"rows": _classify_rows(view, names, samples, None), "lacking": reason}
     groups = _compare_groups(samples, parts["ood"])
-    return Comparison(
-        pairs,
-        _compare_severities(entries, entry_rows, parts) if len(entries) == 2 else (),
-        groups[:GROUPS],
-        len(groups),
-        _classify_rows(view, entries, samples, parts["ood"].row_ids),
-    )
-
-
-def _compare_pair(view: Table, left: Row, right: Row, rows: Mapping[str, EntryRows]) -> dict[str, Any]:
-    """Return left minus right. `max_t`: by the table's rule; `t`: ID, OOD and gap by the pairwise t interval; p: of
-    OOD."""
-    names = [left.standing.entry, right.standing.entry]
-    record: dict[str, Any] = {"left": left, "right": right, "max_t": None, "t": {}, "p": None}
-    if view.pairs is not None:
-        record["max_t"] = view.pairs.apart(*names)
-    if all(name in rows for name in names):
-        x, y = (rows[name] for name in names)
-        differences = {
-            "ood": estimate_paired_difference(x.ood, y.ood),
-            "id": estimate_paired_difference(x.id, y.id),
-            "gap": estimate_gap_difference((x.id, x.ood), (y.id, y.ood)),
-        }
-        record["t"] = {name: difference.to_dict() for name, difference in differences.items() if difference.defined}
-        if "ood" in record["t"]:
-            record["p"] = run_paired_t(x.ood, y.ood)[0]
-    return record
+    return result | {
+        "severities": _compare_severities(pair[0], (x, y), parts),
+        "groups": groups[:GROUPS],
+        "groups_of": len(groups),
+        "rows": _classify_rows(view, names, samples, parts["ood"].row_ids),
+    }
 
 
 def _compare_severities(
-    entries: Sequence[Row], rows: Sequence[EntryRows], parts: Mapping[str, Part]
+    left: Row, rows: tuple[EntryRows, EntryRows], parts: Mapping[str, Part]
 ) -> list[dict[str, Any]]:
-    """Return left minus right at each severity of the curve, each with a separate interval."""
+    """Return the difference at each severity of the curve, each with a separate interval."""
     records = []
-    for point in entries[0].standing.score.severity:
+    for point in left.standing.score.severity:
         severity = parts[point.view].row_metadata.get("severity")
-        samples = [getattr(sample, point.view) for sample in rows]
-        if severity is None or any(
-            not isinstance(sample, RowScores) or sample.rows != len(severity) for sample in samples
-        ):
+        x, y = (getattr(item, point.view) for item in rows)
+        if severity is None or not isinstance(x, RowScores) or not x.rows == y.rows == len(severity):
             continue
         in_range = (severity >= point.first) & (severity <= point.last)
-        if in_range.any() and (difference := _estimate_difference(samples, in_range)):
+        if in_range.any() and (difference := _estimate_difference((x, y), in_range)):
             records.append({"point": point, "rows": int(in_range.sum()), **difference})
     return records
 
 
-def _compare_groups(samples: Sequence[RowScores], part: Part) -> list[dict[str, Any]]:
-    """Return each group with the value of every entry, sorted by the largest difference between entries. For two
-    entries, the first `GROUPS` groups have the difference with its interval."""
-    if "group" not in part.row_metadata:
+def _compare_groups(samples: tuple[RowScores, RowScores], part: Part) -> list[dict[str, Any]]:
+    """Return each group with the value of both entries, sorted by the difference; the first `GROUPS` groups have its
+    interval."""
+    labels, group = np.unique(part.row_metadata.get("group", []), return_inverse=True)
+    if len(labels) < 2:
         return []
-    labels, group = np.unique(part.row_metadata["group"], return_inverse=True)
-    names = [str(label) for label in labels]
-    if len(names) < 2:
-        return []
-    counts = np.bincount(group, minlength=len(names))
-    sums = [np.bincount(group, sample.scores.mean(axis=0), len(names)) for sample in samples]
-    values = np.round(np.stack(sums) / np.maximum(counts, 1), 6) + 0.0
-    width = np.round(values.max(axis=0) - values.min(axis=0), 6)
-    order = sorted(np.flatnonzero(counts).tolist(), key=lambda k: (-width[k], names[k]))
-    records: list[dict[str, Any]] = []
-    for number, k in enumerate(order):
-        described = len(samples) == 2 and number < GROUPS
-        difference = _estimate_difference(samples, group == k) if described else None
-        content = {"group": names[k], "rows": int(counts[k]), "values": values[:, k].tolist()}
-        records.append(content | {"difference": difference})
-    return records
+    counts = np.bincount(group)
+    sums = [np.bincount(group, sample.scores.mean(axis=0)) for sample in samples]
+    values = np.round(np.stack(sums) / counts, 6) + 0.0
+    widths = np.round(abs(values[0] - values[1]), 6).tolist()
+    order = sorted(range(len(labels)), key=lambda k: (-widths[k], str(labels[k])))
+    return [
+        {
+            "group": str(labels[k]),
+            "rows": int(counts[k]),
+            "values": values[:, k].tolist(),
+            "difference": _estimate_difference(samples, group == k) if number < GROUPS else None,
+        }
+        for number, k in enumerate(order)
+    ]
 
 
 def _estimate_difference(samples: Sequence[RowScores], mask: NDArray[np.bool_]) -> dict[str, Any] | None:
@@ -239,34 +203,24 @@ def _estimate_difference(samples: Sequence[RowScores], mask: NDArray[np.bool_]) 
 
 
 def _classify_rows(
-    view: Table, entries: Sequence[Row], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
+    view: Table, names: Sequence[str], samples: Sequence[RowScores], ids: NDArray[np.uint64] | None
 ) -> list[dict[str, Any]]:
     """Count categories of OOD rows. With 0/1 scores (correct means correct in more than half of the seeds): rows that
-    all entries, no entry, only one entry, and all but one entry have correct. Else: rows on which each entry is best.
-    Categories in which entries differ have the ids of the rows with the largest differences."""
-    means = np.stack([item.scores.mean(axis=0) for item in samples])
-    names = [item.standing.score.model for item in entries]
-    if view.better == "lower":
-        means = -means
-    categories: list[tuple[str, NDArray[np.bool_], bool]]
+    both entries, neither, or only one has correct. Else: rows on which each entry is better. Categories in which
+    entries differ have the ids of the rows with the largest differences."""
+    left, right = (item.scores.mean(axis=0) for item in samples)
     if all(np.isin(item.scores, (0.0, 1.0)).all() for item in samples) and view.better == "higher":
-        right = means > 0.5
-        count = right.sum(axis=0)
-        categories = [("all are correct", count == len(names), False), ("none is correct", count == 0, False)]
-        for name, correct in zip(names, right, strict=True):
-            categories.append((f"only {name} is correct", correct & (count == 1), True))
-            if len(names) > 2:
-                categories.append((f"only {name} is wrong", ~correct & (count == len(names) - 1), True))
+        x, y, verb = left > 0.5, right > 0.5, "is correct"
+        categories = [("both are correct", x & y), ("neither is correct", ~x & ~y)]
     else:
-        top = means == means.max(axis=0)
-        categories = [("all score the same", top.all(axis=0), False)]
-        for name, best in zip(names, top, strict=True):
-            categories.append((f"only {name} scores best", best & (top.sum(axis=0) == 1), True))
-    spread = np.round(means.max(axis=0) - means.min(axis=0), 6)
+        x, y = (left > right, left < right) if view.better == "higher" else (left < right, left > right)
+        categories, verb = [("both score the same", ~x & ~y)], "scores better"
+    categories += [(f"only {names[0]} {verb}", x & ~y), (f"only {names[1]} {verb}", y & ~x)]
+    spread = np.round(abs(left - right), 6)
     records = []
-    for words, mask, with_ids in categories:
+    for words, mask in categories:
         shown: list[int] = []
-        if ids is not None and with_ids:
+        if ids is not None and words.startswith("only"):
             order = sorted(np.flatnonzero(mask & (spread > 0)).tolist(), key=lambda k: (-spread[k], int(ids[k])))
             shown = [int(ids[k]) for k in order[:EXAMPLES]]
         records.append({"words": words, "count": int(mask.sum()), "rows": shown})

@@ -5,7 +5,6 @@ windows."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from hashlib import sha256
 from typing import Any
@@ -13,7 +12,7 @@ from urllib.parse import urlencode
 
 from ...core.documents import parse_toml
 from ...core.plugins import PACKAGE
-from ..entries import RescoreRecord, ScoredEntry, get_submission_path
+from ..entries import ScoredEntry, get_submission_path
 from ..exports._table import make_slug
 from ..ledger import Record
 from ..sealed.window import read_windows
@@ -22,9 +21,8 @@ from ..tables.table import Row, Table
 from ..teams import compute_fingerprint, identify_team, make_team_identity
 from ..validation.card import UNKNOWN
 from .compare import list_pairs, make_pair_path
-from .display import link_papers
 from .figures import make_severity_figure
-from .page import Page
+from .page import Page, link_papers
 
 _KINDS = {"own": "the team's own model", "baseline": "a baseline of Farshift"}
 """Kinds of models in a run's card."""
@@ -39,21 +37,35 @@ Placed = tuple[Table, Row]
 def list_pages(board: Snapshot, records: Sequence[Record]) -> Iterator[Page]:
     """Yield the pages of all entries, models and teams."""
     models: dict[str, list[Placed]] = {}
+    teams: dict[str, dict[str, Any]] = {}
+
+    def find_team(team: str, key: str) -> dict[str, Any]:
+        record = teams.setdefault(make_team_identity(team, key), {"key": key, "names": set()})
+        record["names"] |= {team} if team else set()
+        return record
+
     for view in board.views:
         for row in view.rows:
             models.setdefault(make_model_path(row.standing), []).append((view, row))
+            find_team(row.standing.team, row.standing.team_key).setdefault("rows", []).append((view, row))
+            yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_entry_context, row, view))
+    for entry in board.apart:
+        find_team(entry.team, entry.team_key).setdefault("apart", []).append(entry)
+        context = partial(_make_entry_context, Row(standing=entry), None)
+        yield Page(f"entries/{entry.entry}.html", "entry.html", context)
     for path, rows in sorted(models.items()):
         yield Page(path, "model.html", partial(_make_model_context, rows))
-    in_tables: list[tuple[Row, Table | None]] = [(row, view) for view in board.views for row in view.rows]
-    apart: list[tuple[Row, Table | None]] = [(Row(standing=entry), None) for entry in board.apart]
-    for row, table in in_tables + apart:
-        yield Page(f"entries/{row.standing.entry}.html", "entry.html", partial(_make_context, row, table))
-    for identity, record in sorted(_collect_teams(board, records).items()):
+    for window in read_windows(records).values():
+        for digest, body in window.answers.items():
+            answer = {"window": window.name, "submission": digest, "model": str(body["model"])}
+            team = find_team(str(body["team"]), str(body.get("signed_by", "")))
+            team.setdefault("answers", []).append(answer | {"time": window.times[digest]})
+    for identity, team in sorted(teams.items()):
         if slug := make_team_slug(identity):
-            yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, board, record))
+            yield Page(f"teams/{slug}.html", "team.html", partial(_make_team_context, **team))
 
 
-def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
+def _make_entry_context(row: Row, table_view: Table | None) -> dict[str, Any]:
     standing, score = row.standing, row.standing.score
     pairs = [] if table_view is None else [pair for pair in list_pairs(table_view) if row in pair]
     return {
@@ -65,7 +77,7 @@ def _make_context(row: Row, table_view: Table | None) -> dict[str, Any]:
         "card": _list_facts(row),
         "model_page": None if table_view is None else make_model_path(standing),
         **_describe_source(row),
-        "rescores": [item for item in standing.scores if isinstance(item, RescoreRecord)],
+        "rescores": [item for item in standing.scores if item.replaces is not None],
         "file": get_submission_path(standing.submission),
         "slug": make_team_slug(identify_team(standing)),
         "beside": [
@@ -120,11 +132,10 @@ def _describe_source(row: Row) -> dict[str, Any]:
     links = [(item, item) for item in declared.get("links", ()) if item.startswith(("https://", "http://"))]
     papers: list[tuple[str, str]] = []
     if recipe:
-        papers = list(link_papers(recipe["citation"]))
+        citation = recipe["citation"]
+        papers = list(link_papers(citation))
         if not any(address for _, address in papers):  # older than arXiv
-            papers = [
-                (recipe["citation"], f"https://scholar.google.com/scholar?{urlencode({'q': recipe['citation']})}")
-            ]
+            papers = [(citation, f"https://scholar.google.com/scholar?{urlencode({'q': citation})}")]
         files = [f"baselines/recipes/{row.standing.score.model}.toml"]
         parts = [(kind, recipe[kind].replace("-", "_")) for kind in ("algorithm", "network") if kind in recipe]
         files += [f"baselines/{kind}s/{name}.py" for kind, name in parts]
@@ -139,13 +150,14 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
     card, score = row.card, row.standing.score
     declared = card.get("declared", {})
     seeds = f"{', '.join(map(str, score.seeds))} (the protocol requires {score.protocol_seeds})"
+    names = {name: ", ".join(declared.get(name, ())) or "none" for name in ("training_data", "pretraining")}
     lines = [
         ("Protocol", f"{score.budget} budget" + (f", {score.steps} steps set by hand" if score.steps else "")),
         ("Seeds", "one: the model is declared deterministic" if score.deterministic else seeds),
         ("Selection", f"{score.candidates} candidates, chosen by {score.selection}" if score.candidates > 1 else ""),
         ("Data used besides training", ", ".join(score.touched) or "none"),
-        ("Declared training data", _join_names(declared.get("training_data"))),
-        ("Declared pretraining", _join_names(declared.get("pretraining"))),
+        ("Declared training data", names["training_data"] if "training_data" in declared else ""),
+        ("Declared pretraining", names["pretraining"] if "pretraining" in declared else ""),
         ("Pretrained on", card.get("pretrained", "")),
         ("Parameters", f"{card['parameters']:,}" if card.get("parameters") is not None else ""),
         ("Steps trained", f"{card['steps']:,}" if "steps" in card else ""),
@@ -160,22 +172,6 @@ def _list_facts(row: Row) -> list[tuple[str, str]]:
     return [(name, value) for name, value in lines if value]
 
 
-def _join_names(names: Sequence[str] | None) -> str:
-    return "" if names is None else ", ".join(names) or "none"
-
-
-@dataclass
-class TeamRecord:
-    """The data of a team. key: its public key, empty if it does not sign; names: the names it used; rows: its entries
-    with their tables; apart: withdrawn and removed entries; answers: its answers to sealed windows."""
-
-    key: str
-    names: set[str] = field(default_factory=set)
-    rows: list[Placed] = field(default_factory=list)
-    apart: list[ScoredEntry] = field(default_factory=list)
-    answers: list[dict[str, str]] = field(default_factory=list)
-
-
 def make_team_slug(identity: str) -> str:
     """Return the name of a team's page from its identity (`identify_team`): the fingerprint of its key, or `name-` and
     16 digits of its name's sha256; empty for a team without a key or name, which has no page."""
@@ -185,37 +181,23 @@ def make_team_slug(identity: str) -> str:
     return f"name-{sha256(value.encode()).hexdigest()[:16]}" if value else ""
 
 
-def _collect_teams(board: Snapshot, ledger: Sequence[Record]) -> dict[str, TeamRecord]:
-    """Return the data of all teams by identity."""
-    records: dict[str, TeamRecord] = {}
-
-    def get_record(team: str, key: str) -> TeamRecord:
-        record = records.setdefault(make_team_identity(team, key), TeamRecord(key))
-        if team:
-            record.names.add(team)
-        return record
-
-    for table_view in board.views:
-        for row in table_view.rows:
-            get_record(row.standing.team, row.standing.team_key).rows.append((table_view, row))
-    for standing in board.apart:
-        get_record(standing.team, standing.team_key).apart.append(standing)
-    for window in read_windows(ledger).values():
-        for digest, body in window.answers.items():
-            answer = {"window": window.name, "submission": digest, "model": str(body["model"])}
-            record = get_record(str(body["team"]), str(body.get("signed_by", "")))
-            record.answers.append(answer | {"time": window.times[digest]})
-    return records
-
-
-def _make_team_context(board: Snapshot, record: TeamRecord) -> dict[str, Any]:
-    attempts = {view.identity: row.attempts for view, row in record.rows if row.attempts is not None}
-    tables = (view for view in board.views)
-    names = sorted(record.names)
+def _make_team_context(
+    key: str,
+    names: set[str],
+    rows: Sequence[Placed] = (),
+    apart: Sequence[ScoredEntry] = (),
+    answers: Sequence[dict[str, str]] = (),
+) -> dict[str, Any]:
+    """key: the team's public key, empty if it does not sign; names: those that it used; apart: its withdrawn and
+    removed entries; answers: its answers to sealed windows."""
+    attempts = {view.identity: (view.heading, row.attempts) for view, row in rows if row.attempts is not None}
     return {
-        "team": record,
-        "mark": compute_fingerprint(record.key) if record.key else "",
-        "names": names,
-        "title": names[0] if names else "A team without a name",
-        "attempts": [(table, attempts[table.identity]) for table in tables if table.identity in attempts],
+        "key": key,
+        "mark": compute_fingerprint(key) if key else "",
+        "names": sorted(names),
+        "title": min(names, default="A team without a name"),
+        "rows": rows,
+        "apart": apart,
+        "answers": answers,
+        "attempts": attempts.values(),
     }

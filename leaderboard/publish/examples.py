@@ -14,7 +14,6 @@ import struct
 import zlib
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -48,55 +47,29 @@ _NOT = re.compile(
     r"(pictures|images|corpus|texts|data) (state|has|have|as|of)\b|states? none\b|none stated|test set only",
     re.IGNORECASE,
 )
-_ENCODED = {"image": "an image", "audio": "a recording"}
 _FORMATS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "gif"))
 
-
-@dataclass(frozen=True)
-class ExampleCell:
-    """A value of a row: its name, its text, and for an image its data: URL."""
-
-    name: str
-    text: str
-    picture: str = ""
+Cell = tuple[str, str, str]
+"""A value of a row: its name, its text, and for an image its data: URL."""
 
 
-ExampleRow = tuple[ExampleCell, ...]
-
-
-@dataclass(frozen=True)
-class Examples:
-    """Rows of training and test with a caption."""
-
-    note: str
-    sides: dict[str, Sequence[ExampleRow]]
-
-
-def find_examples(benchmark: Benchmark) -> tuple[Examples | None, str]:
-    """Return the examples of a benchmark, or None and the reason."""
+def find_examples(benchmark: Benchmark) -> tuple[dict[str, Any] | None, str]:
+    """Return the examples of a benchmark, rows by side with a `note`; or None and the reason."""
     source = find_benchmark_source(benchmark)
-    if source is None:
-        return None, "No example rows: this version of Farshift does not know the data."
-    if why := explain_refusal(benchmark, source):
-        return None, why
-    if source.needs_network and not is_on_disk(source):
-        load = f"farshift splits pull {benchmark.definition.split}"
-        return None, f"No example rows: the data were not on the disk where this page was made ({load})."
+    if why := explain_absence(benchmark, source):
+        return None, f"No example rows: {why}."
     try:
         return _make_examples(benchmark), ""
     except FarshiftError as error:
-        if not source.needs_network:
+        if source is None or not source.needs_network:
             raise
         return None, f"No example rows: {get_first_line(error)}"
 
 
-def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, ExampleRow]:
+def read_row_contents(benchmark: str, ids: Sequence[int]) -> dict[int, list[Cell]]:
     """Return inputs and label of rows of the OOD view, by row id; empty if pages do not show the benchmark's rows."""
     known = load_benchmarks().get(benchmark)
-    source = None if known is None else find_benchmark_source(known)
-    if known is None or source is None or not ids:
-        return {}
-    if (not is_on_disk(source) or explain_refusal(known, source)) if source.needs_network else source.extra:
+    if known is None or not ids or explain_absence(known, find_benchmark_source(known), many=True):
         return {}
     part, _ = known.view("ood")
     rows = part.select(np.searchsorted(part.row_ids, np.array(ids, np.uint64)))
@@ -118,22 +91,24 @@ def format_credit(benchmark: Benchmark) -> str:
     return "" if definition is None else f"Rows of {definition.title}; {definition.licence}. {definition.citation}"
 
 
-def explain_refusal(benchmark: Benchmark, source: Source) -> str:
-    """Return why pages never show rows of a benchmark; empty if they may."""
+def explain_absence(benchmark: Benchmark, source: Source | None, many: bool = False) -> str:
+    """Return why a page does not show rows of a benchmark; empty if it does. many: whether also of generated sources
+    with many rows, which a comparison has generated anyway."""
+    if source is None:
+        return "this version of Farshift does not know the data"
     definition, split = source.definition, benchmark.manifest.definition
     if not source.needs_network:
         if source.extra:
-            return f"No example rows: generating them needs an optional package (farshift[{source.extra}])."
-        if definition.rows > MOST_GENERATED:
-            return f"No example rows: they are shown only for generated sources of at most {MOST_GENERATED:,} rows."
-        return ""
-    licences = [licence for licence in (definition.licence, split.licence) if licence]
-    if definition.accept or not licences or not all(map(is_redistributable, licences)):
-        if not licences or licences[0] == "unknown":
-            return "No example rows: the licence of the data is unknown (set `licence` in the `[data]` of its draft)."
-        return f"No example rows: the licence of the data does not permit redistribution ({licences[0]})."
+            return f"generating them needs an optional package (farshift[{source.extra}])"
+        return f"the source has over {MOST_GENERATED:,}" if definition.rows > MOST_GENERATED and not many else ""
+    licences = [licence for licence in (definition.licence, split.licence) if licence] or ["unknown"]
+    if definition.accept or not all(map(is_redistributable, licences)):
+        return f"the licence of the data does not permit redistribution ({licences[0]})"
     if definition.rows > MOST_READ or not benchmark.manifest.frozen:
-        return f"No example rows: they are shown only for pinned published data of at most {MOST_READ:,} rows."
+        return f"they are shown only for pinned published data of at most {MOST_READ:,} rows"
+    if not is_on_disk(source):
+        load = f"farshift splits pull {benchmark.definition.split}"
+        return f"the data were not on the disk where this page was made ({load})"
     return ""
 
 
@@ -148,7 +123,7 @@ def is_on_disk(source: Source) -> bool:
     return bool(source.definition.digest) and source.cached_at.is_file()
 
 
-def _make_examples(benchmark: Benchmark) -> Examples:
+def _make_examples(benchmark: Benchmark) -> dict[str, Any]:
     train = benchmark.part("train")
     if benchmark.kind == "corrupted-label":
         wrong, right = np.flatnonzero(train.corrupted).tolist(), np.flatnonzero(~train.corrupted).tolist()
@@ -157,46 +132,42 @@ def _make_examples(benchmark: Benchmark) -> Examples:
     else:
         note = "Rows of the shifted test part, and of the training part."
         test, side, chosen = benchmark.view("ood")[0], "Test (OOD)", list(range(min(ROWS, len(train))))
-    return Examples(
-        note,
-        {
-            "Training": [_make_row(benchmark, train, k) for k in chosen],
-            side: [_make_row(benchmark, test, k) for k in range(min(ROWS, len(test)))],
-        },
-    )
+    sides = {
+        "Training": [_make_row(benchmark, train, k) for k in chosen],
+        side: [_make_row(benchmark, test, k) for k in range(min(ROWS, len(test)))],
+    }
+    return {"note": note, "sides": sides}
 
 
-def _make_row(benchmark: Benchmark, part: Part, at: int) -> ExampleRow:
+def _make_row(benchmark: Benchmark, part: Part, at: int) -> list[Cell]:
     """Return a row of a part as a page shows it, with its label's name."""
     row, task = part[at], benchmark.definition.task
     types = {field.name: field.type for field in part.schema.fields}
     cells = [_make_cell(name, row[name], types[name]) for name in task.inputs[:CELLS]]
     if len(task.inputs) > CELLS:
-        cells.append(ExampleCell("and", format_count(len(task.inputs) - CELLS, "more input")))
-    class_names = task.names or benchmark.manifest.definition.label_names
-    label = "label" if task.label == "label" else f"{task.label} (label)"
-    cells.append(ExampleCell(label, _format_value(_add_class_name(row[task.label], class_names))))
+        cells.append(("and", format_count(len(task.inputs) - CELLS, "more input"), ""))
+    names = task.names or benchmark.manifest.definition.label_names
+
+    def format_label(value: Any) -> str:
+        known = isinstance(value, int) and 0 <= value < len(names)
+        return _format_value(f"{value} ({names[value]})" if known else value)
+
+    cells.append(("label" if task.label == "label" else f"{task.label} (label)", format_label(row[task.label]), ""))
     if part.corrupted[at]:
-        true = part.select(np.array([at])).true_labels().tolist()[0]
-        cells.append(ExampleCell("true label", _format_value(_add_class_name(true, class_names))))
+        cells.append(("true label", format_label(part.select(np.array([at])).true_labels().tolist()[0]), ""))
     if "severity" in part.row_metadata:
-        cells.append(ExampleCell("severity", f"{float(part.row_metadata['severity'][at]):g}"))
-    return tuple(cells)
+        cells.append(("severity", f"{float(part.row_metadata['severity'][at]):g}", ""))
+    return cells
 
 
-def _add_class_name(value: Any, names: Sequence[str]) -> Any:
-    fits = isinstance(value, int) and 0 <= value < len(names)
-    return f"{value} ({names[value]})" if fits else value
-
-
-def _make_cell(name: str, value: Any, type_: str) -> ExampleCell:
+def _make_cell(name: str, value: Any, type_: str) -> Cell:
     if type_.startswith("uint8[") and type_.count(",") in (1, 2):
         shape = tuple(int(side) for side in type_[6:-1].split(","))
-        return ExampleCell(name, f"{name}: an image of {shape[0]} x {shape[1]}", make_data_uri(value, shape))
+        return name, f"{name}: an image of {shape[0]} x {shape[1]}", make_data_uri(encode_png(value, shape))
     if isinstance(value, bytes):
-        text = f"{name}: {_ENCODED.get(type_, 'content')} of {len(value):,} bytes"
-        return ExampleCell(name, text, make_encoded_uri(value) if type_ == "image" else "")
-    return ExampleCell(name, _format_value(value))
+        what = {"image": "an image", "audio": "a recording"}.get(type_, "content")
+        return name, f"{name}: {what} of {len(value):,} bytes", make_data_uri(value) if type_ == "image" else ""
+    return name, _format_value(value), ""
 
 
 def _format_value(value: Any) -> str:
@@ -207,28 +178,24 @@ def _format_value(value: Any) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-def make_encoded_uri(content: bytes) -> str:
-    """Return a data: URL of an encoded image: PNG, JPEG or GIF by its first bytes, of at most `MOST_ENCODED` bytes;
-    empty for any other."""
-    known = next((name for head, name in _FORMATS if content.startswith(head)), "")
-    return _to_uri(content, known) if known and len(content) <= MOST_ENCODED else ""
-
-
-def make_data_uri(values: Sequence[int], shape: tuple[int, ...]) -> str:
-    """Return a data: URL of an image of (height, width) or (height, width, 1 or 3) bytes, in C order, as a PNG file
-    (ISO/IEC 15948)."""
+def encode_png(values: Sequence[int], shape: tuple[int, ...]) -> bytes:
+    """Encode an image of (height, width) or (height, width, 1 or 3) bytes, in C order, as PNG (ISO/IEC 15948)."""
     pixels = np.asarray(values, np.uint8).reshape(shape)
     if 0 < int(pixels.max(initial=0)) < DARK:  # few grey levels, such as scans with values 0 to 16
         pixels = pixels * np.uint8(255 // int(pixels.max()))
     height, width, colour = shape[0], shape[1], 2 if shape[2:] == (3,) else 0
     lines = b"".join(b"\0" + line.tobytes() for line in pixels)
     head = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    content = b"".join(
+    return _FORMATS[0][0] + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
         for name, data in ((b"IHDR", head), (b"IDAT", zlib.compress(lines)), (b"IEND", b""))
     )
-    return _to_uri(_FORMATS[0][0] + content, "png")
 
 
-def _to_uri(content: bytes, kind: str) -> str:
+def make_data_uri(content: bytes) -> str:
+    """Return a data: URL of an encoded image: PNG, JPEG or GIF by its first bytes, of at most `MOST_ENCODED` bytes;
+    empty for any other."""
+    kind = next((name for head, name in _FORMATS if content.startswith(head)), "")
+    if not kind or len(content) > MOST_ENCODED:
+        return ""
     return f"data:image/{kind};base64,{b64encode(content).decode()}"

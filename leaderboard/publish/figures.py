@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ...benchmarks.benchmark import load_benchmarks
 from ...benchmarks.derived.robustness import FEWEST, Line, Point, fit_line
 from ...benchmarks.plot.id_ood import choose_ticks, clip_line, clip_to_logit, compute_limits, expit, logit
 from ...benchmarks.plot.severity import list_paths
@@ -16,7 +17,7 @@ from ...core.text import drop_version
 from ...splits.assignment import PARTS
 from ..tables.suite_table import format_model_name
 from ..tables.table import Table
-from .display import SHARE, describe_severity_axis, format_difference, format_interval, format_score, format_severity
+from .page import SHARE, format_difference, format_interval, format_range, format_score
 from .svg import SERIES, Figure, Plot
 
 SIDE = 420
@@ -27,6 +28,13 @@ LEADING = 5
 
 MOST = 40
 """Maximum number of entries with intervals in a scatter plot."""
+
+
+def describe_axis(meaning: Any) -> str:
+    """Return what a severity or group is, such as "output length (actions)"; empty without a definition."""
+    if meaning is None:
+        return ""
+    return f"{meaning.name} ({meaning.unit})" if meaning.unit else str(meaning.name)
 
 
 def make_table_figures(view: Table) -> list[Figure]:
@@ -88,7 +96,8 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figur
     if not chosen:
         return None
     first = chosen[0][1]
-    bounds, axis = first.bounds, describe_severity_axis(first.benchmark)
+    bounds, known = first.bounds, load_benchmarks().get(first.benchmark)
+    axis = (describe_axis(known.manifest.definition.severity) if known is not None else "") or "severity"
     points = [point for _, score in chosen for point in score.severity]
     middles = [point.middle for point in points]
     plot = Plot((min(middles), max(middles)), _find_range([point.estimate for point in points], first))
@@ -104,10 +113,11 @@ def make_severity_figure(scores: Sequence[Score], names: Sequence[str]) -> Figur
             plot.draw_path(f"{css} curve", path)
         for point in sorted(score.severity, key=lambda point: (point.middle, point.view)):
             estimate, value = point.estimate, format_score(point.estimate.value, bounds)
+            where = format_range(point.first, point.last)
             plot.draw_line(f"{css} bar", (point.middle, estimate.low), (point.middle, estimate.high))
-            tooltip = f"{name}, {format_severity(point)}: {value}"
+            tooltip = f"{name}, {where}: {value}"
             plot.draw_marker(series, point.middle, estimate.value, tooltip, hollow=point.view == "id")
-            cells = name, format_severity(point), point.view.upper(), f"{value} {format_interval(estimate, bounds)}"
+            cells = name, where, point.view.upper(), f"{value} {format_interval(estimate, bounds)}"
             rows.append((*cells, str(estimate.rows)))
     caption = "Hollow: ID rows; filled: OOD rows; bars are 95 % intervals."
     if inside is not None:

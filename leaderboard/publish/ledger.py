@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,9 +22,6 @@ SIZE = 200
 
 BY = {"withdrawn": "its team", "removed": "the board"}
 """The kinds of records that take an entry out of its table, and who decided it."""
-
-MOST_GONE = 100
-"""Maximum number of the newest of these that the ledger's first page lists; the pages of records have all."""
 
 MOST_LINKS, LONGEST = 20, 4_000
 """Maximum numbers of entries named in a record's line, and of characters of its JSON on a page."""
@@ -45,76 +41,51 @@ def list_pages(board: Snapshot, records: Sequence[Record], key: str) -> Iterator
 
 
 def _make_head_context(records: Sequence[Record], key: str, models: Mapping[str, str]) -> dict[str, Any]:
-    gone = [record for record in reversed(records) if record.kind in BY]
     ranges = [(first // SIZE, first, min(len(records), first + SIZE) - 1) for first in range(0, len(records), SIZE)]
+    gone = [describe_record(record, models) for record in reversed(records) if record.kind in BY]
     return {
         "by": BY,
         "key": key,
         "head": records[-1],
         "size": len(records),
         "ranges": ranges[::-1],
-        "gone": [
-            (f"ledger/{record.seq // SIZE}.html#record-{record.seq}", format_record(record, models))
-            for record in gone[:MOST_GONE]
-        ],
-        "more_gone": max(0, len(gone) - MOST_GONE),
-        "newest": [format_record(record, models) for record in reversed(records[-10:])],
+        "gone": [(f"ledger/{line['record'].seq // SIZE}.html#record-{line['record'].seq}", line) for line in gone],
+        "newest": [describe_record(record, models) for record in reversed(records[-10:])],
     }
 
 
 def _make_range_context(ledger: Sequence[Record], models: Mapping[str, str], number: int) -> dict[str, Any]:
     first = number * SIZE
-    records = ledger[first : first + SIZE]
+    lines = [describe_record(record, models) for record in reversed(ledger[first : first + SIZE])]
+    return {"number": number, "first": first, "last": first + SIZE - 1, "full": len(lines) == SIZE, "lines": lines}
+
+
+def describe_record(record: Record, models: Mapping[str, str]) -> dict[str, Any]:
+    """Describe a record for a page. models: the model of each entry by the entry's name. text: what happened; entries:
+    name and model of the entries concerned, and `more` that are not named; window: name of the sealed window; quote:
+    text by the team or the board; json: the record, `cut` if it is long. A record of an unknown kind, or with missing
+    fields, is described by its kind alone."""
+    try:
+        text, names, quote = _describe_body(record.kind, record.body)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        text, names, quote = record.kind.replace("_", " "), [], ""
+    full_json = escape_untrusted_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
     return {
-        "number": number,
-        "first": first,
-        "last": first + SIZE - 1,
-        "full": len(records) == SIZE,
-        "lines": [format_record(record, models) for record in reversed(records)],
+        "record": record,
+        "text": text[:1].upper() + text[1:],
+        "entries": [(name, models[name]) for name in map(str, names[:MOST_LINKS]) if name in models],
+        "more": max(0, len(names) - MOST_LINKS),
+        "window": str(record.body.get("window", "")),
+        "quote": quote,
+        "json": full_json[:LONGEST],
+        "cut": len(full_json) > LONGEST,
     }
 
 
-@dataclass(frozen=True)
-class RecordLine:
-    """A record as shown on a page. text: what happened; entries: name and model of the entries concerned; more: number
-    of further entries; window: name of the sealed window; quote: text by the team or the board; json: the record."""
-
-    record: Record
-    text: str
-    entries: list[tuple[str, str]]
-    more: int
-    window: str
-    quote: str
-    json: str
-    cut: bool
-
-
-def format_record(record: Record, models: Mapping[str, str]) -> RecordLine:
-    """Describe a record as text. models: the model of each entry by the entry's name. A record of an unknown kind, or
-    with missing fields, is described by its kind alone."""
-    try:
-        text, entries, quote = _describe_record(record)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        text, entries, quote = record.kind.replace("_", " "), [], ""
-    names = [str(entry) for entry in entries]
-    full_json = escape_untrusted_json(json.dumps(json.loads(record.line()), indent=1, ensure_ascii=False))
-    return RecordLine(
-        record,
-        text[:1].upper() + text[1:],
-        [(name, models[name]) for name in names[:MOST_LINKS] if name in models],
-        max(0, len(names) - MOST_LINKS),
-        str(record.body.get("window", "")),
-        quote,
-        full_json[:LONGEST],
-        len(full_json) > LONGEST,
-    )
-
-
-def _describe_record(record: Record) -> tuple[str, list[Any], str]:
+def _describe_body(kind: str, body: Mapping[str, Any]) -> tuple[str, list[Any], str]:
     """Return what happened, the entries concerned, and text by the team or the board. Raises `KeyError`, `TypeError`,
     `ValueError` or `AttributeError` if fields are missing or of another type."""
-    body = record.body
-    match record.kind:
+    match kind:
         case "opened":
             return f"Board opened, with the key {body['key']}", [], str(body["name"])
         case "submitted" if "window" in body:
@@ -133,66 +104,47 @@ def _describe_record(record: Record) -> tuple[str, list[Any], str]:
             on_ood = f"OOD {before['ood']:.4f} before, {after['ood']:.4f} after"
             return f"{scorers}: {on_ood}; ID {before['id']:.4f}, {after['id']:.4f}", [body["entry"]], ""
         case "withdrawn" | "removed":
-            return record.kind, [body["entry"]], body["reason"]
+            return kind, [body["entry"]], body["reason"]
         case "referenced":
             return "Declared as reference entries, which are always ranked", list(body["declared"]), ""
-        case "key_rotated":
-            return f"Later records are signed by the key {body.get('key')}", [], str(body.get("reason", ""))
-    return record.kind.replace("_", " "), [], ""
+    return kind.replace("_", " "), [], ""
 
 
 _STEPS = {
-    "seed_committed": "Committed to the secret",
-    "window_opened": "Test set drawn, opened",
-    "window_closed": "Closed",
+    "window_opened": "Committed to the secret, opened",
     "seed_revealed": "Secret revealed",
 }
 
 
 def _make_windows_context(board: Snapshot, records: Sequence[Record]) -> dict[str, Any]:
     known = read_windows(records)
-    results = reversed(board.windows)
-    return {"windows": [_describe_window(item, known.get(item["terms"]["window"])) for item in results]}
+    windows = [describe_window(item, known.get(item["terms"]["window"])) for item in reversed(board.windows)]
+    return {"windows": windows}
 
 
-def _describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
+def describe_window(results: Mapping[str, Any], window: Window | None) -> dict[str, Any]:
     """Describe a window for the page. results: those of sealed/results.py; window: its state in the ledger. The clock
     is not read, so the page changes only when a record is added."""
-    name = results["terms"]["window"]
-    described = {
+    name, terms = results["terms"]["window"], results["terms"]
+    return {
         **results,
         "name": name,
         "anchor": "window-" + re.sub("[^A-Za-z0-9_-]+", "-", name),
-        "state": describe_state(results, window),
-        "steps": [],
-        "takes_answers": False,
-        "accepted": [],
+        "state": "Revealed" if results["seed"] else f"Open for answers until {terms['closes']}",
+        "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if window and kind in window.when],
+        "takes_answers": window is not None and window.secret is None,
+        "accepted": [_describe_answers(window, digest) for digest in window.answers] if window else [],
     }
-    if window is None:
-        return described
-    return described | {
-        "steps": [(title, window.when[kind]) for kind, title in _STEPS.items() if kind in window.when],
-        "takes_answers": window.opened is not None and window.closed is None,
-        "accepted": [_describe_answers(window, digest) for digest in window.answers],
-    }
-
-
-def describe_state(results: Mapping[str, Any], window: Window | None) -> str:
-    """Return the state of a window from its records alone."""
-    terms = results["terms"]
-    if results["seed"]:
-        return "Revealed"
-    if window is None or window.opened is None:
-        return "Committed: the test set is not drawn yet"
-    if window.closed is not None:
-        return f"Closed: the secret is due by {terms['reveals']}"
-    return f"Open for answers until {terms['closes']}"
 
 
 def _describe_answers(window: Window, digest: str) -> dict[str, str]:
     """Return the ledger's record of answers: their digest, the time they were accepted, and the team."""
     body = window.answers[digest]
     team = str(body["team"])
-    slug = make_team_slug(make_team_identity(team, str(body["signed_by"])))
-    what = {"submission": digest, "time": window.times[digest], "model": str(body["model"])}
-    return what | {"team": team, "slug": slug}
+    return {
+        "submission": digest,
+        "time": window.times[digest],
+        "model": str(body["model"]),
+        "team": team,
+        "slug": make_team_slug(make_team_identity(team, str(body["signed_by"]))),
+    }

@@ -30,7 +30,7 @@ from ...loaders.part import Part
 from ...splits.rows import compute_row_digests, compute_set_digest
 from ...splits.schema import Schema
 from .drawing import SEALED, VIEWS, SealedDraw
-from .window import Terms, WindowPaths, find_window
+from .window import Terms, find_window, get_window_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,16 +39,14 @@ if TYPE_CHECKING:
 
 
 def export_draw(board: BoardView, window: str, out: Path | str) -> Path:
-    """Copy a draw from a board, or a copy of one, to the folder `out`. Raises `FarshiftError` before the window opens,
-    if `out` contains other files, or if the draw does not match the ledger."""
+    """Copy a draw from a board, or a copy of one, to the folder `out`. Raises `FarshiftError` if `out` contains
+    other files, or if the draw does not match the ledger."""
     sealed_window = find_window(board.committed_records(), window)
-    if sealed_window.opened is None:
-        raise FarshiftError(f"window {sealed_window.name} is not open: its sealing was interrupted")
     out = Path(out)
     if out.exists() and (not out.is_dir() or {path.name for path in out.iterdir()} - {CARD, INPUTS}):
         raise FarshiftError(f"{out} contains other files: choose another folder")
-    paths = WindowPaths(sealed_window.name)
-    for name, path in ((INPUTS, paths.inputs), (CARD, paths.card)):
+    for name, file in ((INPUTS, "inputs"), (CARD, "card")):
+        path = get_window_path(sealed_window.name, file)
         write_atomically(out / name, board.read_file(path, sealed_window.opened["files"][path]))
     return out
 

@@ -19,7 +19,7 @@ from ...core.documents import parse_json
 from ..teams import identify_team, make_team_labels
 from .drawing import VIEWS
 from .published import SealedBenchmark, name_public_view
-from .window import Window, WindowPaths, find_window, get_utc_time, read_windows
+from .window import Window, find_window, get_utc_time, get_window_path, read_windows
 
 if TYPE_CHECKING:
     from ..board_view import BoardView
@@ -69,7 +69,7 @@ def list_window_results(board: BoardView) -> list[dict[str, Any]]:
 
 
 def _read_score(board: BoardView, window: Window, digest: str) -> Mapping[str, Any]:
-    path = WindowPaths(window.name).score(digest)
+    path = get_window_path(window.name, "score", digest)
     score: dict[str, Any] = parse_json(board.read_file(path, window.scores[digest]["files"].get(path, "")), dict, path)
     return score
 
@@ -77,11 +77,9 @@ def _read_score(board: BoardView, window: Window, digest: str) -> Mapping[str, A
 LEVEL = 0.05
 
 
-def read_profile(board: BoardView, window: Window) -> dict[str, Any] | None:
-    """The comparison of a window's draw with the public test, as published; None before the window is opened."""
-    if window.opened is None:
-        return None
-    path = WindowPaths(window.name).profile
+def read_profile(board: BoardView, window: Window) -> dict[str, Any]:
+    """The comparison of a window's draw with the public test, as published."""
+    path = get_window_path(window.name, "profile")
     profile: dict[str, Any] = parse_json(board.read_file(path, window.opened["files"].get(path, "")), dict, path)
     return profile
 

@@ -30,7 +30,7 @@ from ..teams import compute_fingerprint
 from ..validation.process import Reader
 from .drawing import SEALED
 from .published import PublishedDraw, SealedBenchmark, find_window_benchmark, make_sealed_benchmark, read_draw
-from .window import Clock, Window, WindowPaths, find_window, get_utc_time, parse_time, read_windows, require_open
+from .window import Clock, Window, find_window, get_utc_time, get_window_path, parse_time, read_windows, require_open
 
 
 def predict_draw(
@@ -76,9 +76,8 @@ def pack_answers(
 
 def read_window_draw(board: BoardView, window: str) -> PublishedDraw:
     """The published draw of a window, from the board's files."""
-    paths = WindowPaths(window)
-    board.file(paths.inputs)
-    card = board.file(paths.card) or board.path / paths.card
+    board.file(get_window_path(window, "inputs"))
+    card = board.file(get_window_path(window, "card")) or board.path / get_window_path(window, "card")
     return read_draw(card.parent)
 
 
@@ -91,7 +90,7 @@ def check_answers(file: Path | str, sealed: SealedBenchmark) -> tuple[Submission
         submission = validate_open_submission(content, path.name, reader, known={sealed.name: sealed})
     if len(submission.entries) != 1:
         raise BadSubmission(f"{path} has {len(submission.entries)} runs: a submission to a window has exactly one")
-    _require_team(submission.team)
+    _require_team(submission.card.team)
     return submission, submission.entries[0]
 
 
@@ -159,12 +158,12 @@ def submit_answers(
         sealed_window = read_windows(records)[sealed_window.name]
         require_open(sealed_window, arrived or clock())
         _require_first(sealed_window, submission.team_key)
-        files = {WindowPaths(sealed_window.name).answers(submission.digest): content}
+        files = {get_window_path(sealed_window.name, "answers", submission.digest): content}
         body = {
             "window": sealed_window.name,
             "submission": submission.digest,
-            "team": submission.team,
-            "note": submission.note,
+            "team": submission.card.team,
+            "note": submission.card.note,
             "model": entry.model,
             "signed_by": submission.team_key,
             "entries": [],

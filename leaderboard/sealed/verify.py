@@ -31,7 +31,7 @@ from .published import (
 )
 from .seal import score_answers
 from .submit import check_answers
-from .window import Clock, Window, WindowPaths, get_utc_time, parse_time, read_windows
+from .window import Clock, Window, get_utc_time, get_window_path, parse_time, read_windows
 
 
 def verify_sealed(
@@ -60,41 +60,33 @@ def verify_sealed(
     return differences, not_recomputed
 
 
-_BEFORE = {
-    "window_opened": ("seed_committed", "was opened before the board committed to a seed"),
-    "submitted": ("window_opened", "accepted a submission before it was opened"),
-    "window_closed": ("window_opened", "was closed before it was opened"),
-    "scored": ("window_closed", "had a submission scored before it was closed"),
-    "seed_revealed": ("window_closed", "was revealed before it was closed"),
-}
-_ONCE = ("seed_committed", "window_opened", "window_closed", "seed_revealed")
-
-
 def _find_disorder(records: Sequence[Record]) -> list[str]:
     """Problems in the order of windows' records."""
     problems = []
-    seen: set[tuple[str, str]] = set()
+    opened, revealed = set[str](), set[str]()
     for record in records:
-        window = record.body.get("window")
-        if not isinstance(window, str) or record.kind not in (*_BEFORE, *_ONCE):
+        window, what = record.body.get("window"), ""
+        if not isinstance(window, str):
             continue
-        needed, problem = _BEFORE.get(record.kind, ("", ""))
-        if needed and (window, needed) not in seen:
-            problems.append(f"window {window[:80]} {problem} (record {record.seq})")
-        if record.kind == "submitted" and (window, "window_closed") in seen:
-            problems.append(f"window {window[:80]} accepted a submission after it was closed (record {record.seq})")
-        if record.kind == "submitted" and str(record.body.get("received", record.time)) > record.time:
-            problems.append(f"window {window[:80]} received a submission after it was recorded (record {record.seq})")
-        if record.kind in _ONCE and (window, record.kind) in seen:
-            problems.append(f"window {window[:80]} has a second record {record.kind} (record {record.seq})")
-        seen.add((window, record.kind))
+        if record.kind == "window_opened":
+            what = "was opened twice" if window in opened else ""
+            opened.add(window)
+        elif record.kind in ("submitted", "scored", "seed_revealed"):
+            if window not in opened:
+                what = f"has a record {record.kind} before it was opened"
+            elif window in revealed:
+                what = f"has a record {record.kind} after its seed was revealed"
+            elif record.kind == "submitted" and str(record.body.get("received", record.time)) > record.time:
+                what = "received a submission after it was recorded"
+            if record.kind == "seed_revealed":
+                revealed.add(window)
+        if what:
+            problems.append(f"window {window[:80]} {what} (record {record.seq})")
     return problems
 
 
 def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list[str]) -> list[str]:
     problems: list[str] = []
-    if window.opened is None:
-        return problems
     if window.secret is not None and window.terms.commitment(window.secret) != window.commitment:
         problems.append("the revealed seed does not match the commitment")
     try:
@@ -104,10 +96,10 @@ def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list
         return problems
     if window.terms.cipher != CIPHER:
         problems.append(f"its cipher {window.terms.cipher[:40]!r} is unknown")
-    paths = WindowPaths(window.name)
-    if not {paths.card, paths.inputs, paths.profile} <= set(files):
+    card, inputs, profile = (files.get(get_window_path(window.name, file)) for file in ("card", "inputs", "profile"))
+    if card is None or inputs is None or profile is None:
         return problems  # missing: reported with all missing files
-    published_draw = read_draw(files[paths.card].parent)
+    published_draw = read_draw(card.parent)
     if (published_draw.terms, published_draw.commitment) != (window.terms, window.commitment):
         problems.append("the terms or the commitment in draw.toml differ from the ledger's")
     if (published_draw.digest, published_draw.inputs.num_rows) != (
@@ -116,7 +108,7 @@ def _verify_draw(window: Window, files: Mapping[str, Path], not_recomputed: list
     ):
         problems.append("the published inputs do not match the ledger")
     if window.secret is not None and not problems:
-        problems += _verify_revealed(files, window, published_draw, files[paths.profile].read_bytes(), not_recomputed)
+        problems += _verify_revealed(files, window, published_draw, profile.read_bytes(), not_recomputed)
     return problems
 
 
@@ -148,10 +140,10 @@ def _verify_revealed(
 def _verify_score(
     files: Mapping[str, Path], window: Window, sealed: SealedBenchmark, digest: str, not_recomputed: list[str]
 ) -> list[str]:
-    paths, which = WindowPaths(window.name), f"submission {digest[:12]}.. of {window.scores[digest].get('team')!r}"
+    which = f"submission {digest[:12]}.. of {window.scores[digest].get('team')!r}"
     if digest not in window.answers:
         return [f"{which} has a score but was never submitted"]
-    answers, score = files.get(paths.answers(digest)), files.get(paths.score(digest))
+    answers, score = (files.get(get_window_path(window.name, file, digest)) for file in ("answers", "score"))
     if answers is None or score is None:
         return []  # reported with all missing files
     content = score.read_bytes()
@@ -163,8 +155,8 @@ def _verify_score(
         return []
     submission, entry = check_answers(answers, sealed)
     problems = []
-    if submission.team != window.answers[digest].get("team"):
-        problems.append(f"{which} names the team {submission.team!r} in its own card")
+    if submission.card.team != window.answers[digest].get("team"):
+        problems.append(f"{which} names the team {submission.card.team!r} in its own card")
     if submission.team_key != window.answers[digest].get("signed_by"):
         problems.append(f"{which} is signed by {submission.team_key or 'nobody'}, which differs from the ledger")
     if to_canonical_json(score_answers(sealed, entry)) != content:
@@ -179,7 +171,7 @@ GRACE = timedelta(seconds=60)
 def find_deadline_problems(window: Window, now: datetime) -> list[str]:
     """List every step that was done too early or too late, or is overdue `now`."""
     terms, problems = window.terms, []
-    for kind, what in (("window_closed", "closed"), ("scored", "scored"), ("seed_revealed", "revealed")):
+    for kind, what in (("scored", "scored"), ("seed_revealed", "revealed")):
         if kind in window.when and parse_time(window.when[kind]) < window.ends:
             problems.append(f"was {what} at {window.when[kind]}, before its closing time ({terms.closes})")
     for digest, time in window.times.items():
@@ -187,7 +179,7 @@ def find_deadline_problems(window: Window, now: datetime) -> list[str]:
             problems.append(f"submission {digest[:12]}.. was accepted at {time}, outside the window")
     revealed, due = window.when.get("seed_revealed"), parse_time(terms.reveals) + GRACE
     if revealed is None and now > due:
-        problems.append(f"was never closed and its seed revealed (due by {terms.reveals})")
+        problems.append(f"was never revealed (due by {terms.reveals})")
     elif revealed is not None and parse_time(revealed) > due:
         problems.append(f"was revealed at {revealed} (due by {terms.reveals})")
     return problems

@@ -2,13 +2,12 @@
 
 The records of a window, in order:
 
-    seed_committed   window, benchmark, split, manifest, closes, cipher, reveals; commitment
-    window_opened    window; rows and digest of the draw's inputs; canary; files: the draw and its profile
+    window_opened    window, benchmark, split, manifest, closes, cipher, reveals; commitment; rows and digest of the
+                     draw's inputs; canary; files: the draw and its profile
     submitted        window, submission (sha256 of the answers' zip), team, note, model, signed_by (the team's public
                      key), entries (none); files; received: when a server received the answers, which it checks later
-    window_closed    window
     scored           window, submission, team, model; files
-    seed_revealed    window, seed: the board's secret
+    seed_revealed    window, seed: the board's secret, with which the window is closed
 """
 
 from __future__ import annotations
@@ -56,16 +55,14 @@ class Terms:
 
 @dataclass
 class Window:
-    """A window, read from the ledger. `answers`, `scores`: the bodies of its submitted and scored records, by the
-    digest of the submission; `times`: when the board received each; `when`: the time of the first record of each other
-    kind; `secret`: the board's, once it is revealed."""
+    """A window, read from the ledger. `opened`: the body of its first record; `answers`, `scores`: the bodies of its
+    submitted and scored records, by the digest of the submission; `times`: when the board received each; `when`: the
+    time of the first record of each other kind; `secret`: the board's, once it is revealed."""
 
     terms: Terms
-    commitment: str
-    opened: dict[str, Any] | None = None
+    opened: dict[str, Any]
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     times: dict[str, str] = field(default_factory=dict)
-    closed: dict[str, Any] | None = None
     scores: dict[str, dict[str, Any]] = field(default_factory=dict)
     secret: bytes | None = None
     when: dict[str, str] = field(default_factory=dict)
@@ -75,56 +72,45 @@ class Window:
         return self.terms.window
 
     @property
+    def commitment(self) -> str:
+        return str(self.opened["commitment"])
+
+    @property
     def ends(self) -> datetime:
         """The closing time."""
         return parse_time(self.terms.closes)
 
     def state(self, now: datetime) -> str:
-        """committed (its sealing was interrupted), open, due (closed or past its closing time, not revealed), or
-        revealed."""
+        """open, due (past its closing time, not revealed), or revealed."""
         if self.secret is not None:
             return "revealed"
-        if self.closed is not None:
-            return "due"
-        if self.opened is None:
-            return "committed"
         return "open" if now < self.ends else "due"
 
 
 def read_windows(records: Iterable[Record]) -> dict[str, Window]:
     """Every window of a ledger by name, in ledger order. Raises `FarshiftError` for invalid records."""
-    windows_by_name: dict[str, Window] = {}
+    windows: dict[str, Window] = {}
     for record in records:
         try:
-            _apply_record(windows_by_name, record)
+            _apply_record(windows, record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FarshiftError(f"record {record.seq} ({record.kind}) has missing or invalid fields") from error
-    return windows_by_name
+    return windows
 
 
-_KINDS = ("window_opened", "submitted", "window_closed", "scored", "seed_revealed")
-
-
-def _apply_record(windows_by_name: dict[str, Window], record: Record) -> None:
+def _apply_record(windows: dict[str, Window], record: Record) -> None:
     body = record.body
-    if record.kind == "seed_committed":
-        terms = Terms.of(body)
-        if terms.window not in windows_by_name:
-            windows_by_name[terms.window] = Window(terms, body["commitment"], when={record.kind: record.time})
-        return
-    if record.kind not in _KINDS or "window" not in body:  # an ordinary submission or score
-        return
-    window = windows_by_name[body["window"]]
+    if record.kind == "window_opened":
+        windows.setdefault(body["window"], Window(Terms.of(body), body | {"commitment": body["commitment"]}))
+    if record.kind not in ("window_opened", "submitted", "scored", "seed_revealed") or "window" not in body:
+        return  # an ordinary submission or score
+    window = windows[body["window"]]
     if record.kind == "submitted":
         window.answers[body["submission"]] = body
         window.times[body["submission"]] = str(body.get("received", record.time))
         return
     window.when.setdefault(record.kind, record.time)
-    if record.kind == "window_opened":
-        window.opened = body
-    elif record.kind == "window_closed":
-        window.closed = body
-    elif record.kind == "scored":
+    if record.kind == "scored":
         window.scores[body["submission"]] = body
     elif record.kind == "seed_revealed":
         window.secret = bytes.fromhex(body["seed"])
@@ -152,29 +138,19 @@ def find_answered_window(owner: str) -> str:
     return owner.removeprefix("window ").partition(", ")[0] if owner.startswith("window ") else ""
 
 
-@dataclass(frozen=True)
-class WindowPaths:
-    """The paths of a window's files in the folder of a board, or of an export of a board."""
+_FILES = {
+    "card": "draw/draw.toml",
+    "inputs": "draw/inputs.parquet",
+    "profile": "profile.json",
+    "answers": "answers/{}.zip",
+    "score": "scores/{}.json",
+}
 
-    window: str
 
-    @property
-    def card(self) -> str:
-        return f"sealed/{self.window}/draw/draw.toml"
-
-    @property
-    def inputs(self) -> str:
-        return f"sealed/{self.window}/draw/inputs.parquet"
-
-    @property
-    def profile(self) -> str:
-        return f"sealed/{self.window}/profile.json"
-
-    def answers(self, digest: str) -> str:
-        return f"sealed/{self.window}/answers/{digest}.zip"
-
-    def score(self, digest: str) -> str:
-        return f"sealed/{self.window}/scores/{digest}.json"
+def get_window_path(window: str, file: str, digest: str = "") -> str:
+    """The path of a window's file in the folder of a board, or of an export of a board: its card, inputs or profile, or
+    the answers or the score of the submission with a digest."""
+    return f"sealed/{window}/{_FILES[file].format(digest)}"
 
 
 Clock = Callable[[], datetime]
@@ -186,8 +162,7 @@ def get_utc_time() -> datetime:
 
 def require_open(window: Window, at: datetime) -> None:
     """Raise `SubmissionRejected` unless a window accepts answers that arrived at this time."""
-    state = window.state(at)
-    if state != "open" or window.closed is not None:
+    if (state := window.state(at)) != "open":
         raise SubmissionRejected(f"window {window.name} accepts files until {window.terms.closes}: it is {state} now")
 
 

@@ -5,43 +5,32 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from hmac import compare_digest
 from math import ceil
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ...core.errors import FarshiftError, SubmissionRejected, UnknownName
 from ...core.text import escape_untrusted
-from ..ledger.schema import CHARGES, JOBS, TOKENS, format_iso_time, read_database_time
-from ..ledger.store import Store
+from ..ledger.store import CHARGES, JOBS, TOKENS, Store, format_iso_time, read_database_time
 from ..settings import ServerSettings
 from ..submission.validate import Submission
 from ..teams import compute_fingerprint
 from ..validation.archive import CARD
 from ..validation.problem import Problems
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
 
 class HTTPProblem(FarshiftError):
-    """A refused request: its status, the seconds after which it may be repeated (None: not given), and, for a
-    submission that does not validate, its `problems` as `farshift pack` lists them."""
+    """A refused request: its status, and the seconds after which it may be repeated (None: not given)."""
 
-    status = 400
-    after: int | None = None
-    problems: tuple[dict[str, str], ...] = ()
-
-    @classmethod
-    def make(cls, status: int, error: str, after: float | None = None, problems: Sequence[dict[str, str]] = ()) -> Self:
-        problem = cls(error)
-        problem.status, problem.problems = status, tuple(problems)
-        problem.after = None if after is None else max(1, ceil(after))
-        return problem
+    def __init__(self, status: int, error: str, after: float | None = None) -> None:
+        super().__init__(error)
+        self.status = status
+        self.after = None if after is None else max(1, ceil(after))
 
 
 class QuotaExceeded(HTTPProblem):
@@ -88,7 +77,7 @@ def create_token(store: Store, team: str, key: str = "", expires: str = "") -> t
     if expires and days is None:
         raise FarshiftError(f"--expires {escape_untrusted(expires)}: write a number of days, such as 90d")
     token = f"fs_{secrets.token_urlsafe(32)}"
-    with store.committing() as connection:
+    with store.writing() as connection:
         at = read_database_time(connection)
         ends = None if days is None else at + int(days[1]) * 86400
         record = Token(secrets.token_hex(4), team, key, at, ends, None)
@@ -107,7 +96,7 @@ def revoke_token(store: Store, id: str) -> Token:
     known = {item.id: item for item in list_tokens(store)}
     if id not in known:
         raise UnknownName("token", id, known, "(farshift board token list)")
-    with store.committing() as connection:
+    with store.writing() as connection:
         if known[id].revoked is None:
             connection.execute(update(TOKENS).where(TOKENS.c.id == id).values(revoked=read_database_time(connection)))
         return _read_row(connection.execute(select(TOKENS).where(TOKENS.c.id == id)).mappings().one())
@@ -145,7 +134,7 @@ def identify_sender(store: Store, settings: ServerSettings, authorisation: str, 
     if not authorisation:
         if settings.open:
             return Sender(f"address {address}")
-        raise HTTPProblem.make(401, "a token of your team is required: ask the board's operator for one")
+        raise HTTPProblem(401, "a token of your team is required: ask the board's operator for one")
     scheme, _, given = authorisation.partition(" ")
     row, hash = None, _hash_token(given.strip())
     if scheme.lower() == "bearer" and _TOKEN.fullmatch(given.strip()):
@@ -154,19 +143,19 @@ def identify_sender(store: Store, settings: ServerSettings, authorisation: str, 
             at = read_database_time(connection)
     # The database compared digests, whose bytes an attacker cannot choose; compare again in constant time.
     if row is None or not compare_digest(row["hash"], hash):
-        raise HTTPProblem.make(401, "this board does not know the token")
+        raise HTTPProblem(401, "this board does not know the token")
     token = _read_row(row)
     if (state := token.state(at)) != "valid":
-        raise HTTPProblem.make(401, f"this token is {state}: ask the board's operator for a new one")
+        raise HTTPProblem(401, f"this token is {state}: ask the board's operator for a new one")
     return Sender(f"team {token.team}", token.team, token.team_key, token.id)
 
 
 def require_team(submission: Submission, team: str, team_key: str) -> None:
     """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
     not signed by that key."""
-    problems = Problems()
-    if submission.team != team:
-        what = f"names the team {escape_untrusted(submission.team)!r}, but the token is for {escape_untrusted(team)!r}"
+    problems, named = Problems(), submission.card.team
+    if named != team:
+        what = f"names the team {escape_untrusted(named)!r}, but the token is for {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
     if team_key and submission.team_key != team_key:
         whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
@@ -191,19 +180,19 @@ def charge_quota(connection: Connection, settings: ServerSettings, owner: str, s
     spent = [(float(when), int(bytes)) for when, bytes in connection.execute(query).all()]
     if len(spent) >= settings.submissions_a_day:
         what = f"a team may submit {settings.submissions_a_day} times in 24 hours: try again later"
-        raise QuotaExceeded.make(429, what, spent[-settings.submissions_a_day][0] + DAY - at)
+        raise QuotaExceeded(429, what, spent[-settings.submissions_a_day][0] + DAY - at)
     allowed = f"a team may submit {settings.bytes_a_day} bytes in 24 hours"
     if size > settings.bytes_a_day:
-        raise QuotaExceeded.make(413, allowed)
+        raise QuotaExceeded(413, allowed)
     total, until = size + sum(bytes for _, bytes in spent), at
     for when, bytes in spent:
         if total <= settings.bytes_a_day:
             break
         total, until = total - bytes, when + DAY
     if until > at:
-        raise QuotaExceeded.make(429, f"{allowed}: try again later", until - at)
+        raise QuotaExceeded(429, f"{allowed}: try again later", until - at)
     waiting = select(func.count()).where(JOBS.c.owner == owner, JOBS.c.state.in_((ARRIVING, "queued", "running")))
     if connection.execute(waiting).scalar_one() >= settings.queued_at_once:
         what = f"a team may have {settings.queued_at_once} submissions arriving or in the queue"
-        raise QuotaExceeded.make(429, f"{what}: try again when one is done", _SOON)
+        raise QuotaExceeded(429, f"{what}: try again when one is done", _SOON)
     connection.execute(insert(CHARGES).values(owner=owner, time=at, size=size, job=job))

@@ -57,8 +57,7 @@ def make_body_response(
     request: Request, body: ResponseBody, cache: str = CHECKED, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     """Return the response for a body: 304 if the client has it."""
-    accepted = request.headers.get("accept-encoding", "").lower().replace(" ", "")
-    compressed = len(body.content) >= SMALL and re.search(r"(^|,)gzip(?!;q=0(\.0*)?(,|$))", accepted) is not None
+    compressed = len(body.content) >= SMALL and "gzip" in request.headers.get("accept-encoding", "")
     sent = {"Cache-Control": cache, "Vary": "Accept-Encoding", **(headers or {})}
     sent["ETag"] = f'"{body.tag}-gzip"' if compressed else f'"{body.tag}"'
     if status == 200 and is_not_modified(request, body.tag):
@@ -93,7 +92,6 @@ def make_problem_response(problem: HTTPProblem, headers: dict[str, str] | None =
     """Return the response for a refusal: RFC 9457, with a one-line `error`."""
     content = {"type": "about:blank", "title": HTTPStatus(problem.status).phrase, "status": problem.status}
     content |= {"detail": str(problem), "error": str(problem)}
-    content |= {"problems": list(problem.problems)} if problem.problems else {}
     sent = {"Cache-Control": "no-store", **(headers or {})}
     sent |= {} if problem.after is None else {"Retry-After": str(problem.after)}
     sent |= {"WWW-Authenticate": 'Bearer realm="farshift"'} if problem.status == 401 else {}

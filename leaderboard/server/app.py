@@ -20,6 +20,7 @@ try:
     from starlette.exceptions import HTTPException
 except ImportError as error:
     raise MissingExtra("the board's server", "server") from error
+from ..board import Board
 from ..publish.page import Page
 from . import read_api, submissions
 from .accounts import HTTPProblem
@@ -66,11 +67,11 @@ log = logging.getLogger("farshift.server")
 _ID = re.compile(r"(?<=/)([0-9a-f]{12})[0-9a-f]{52}(?=/|$)")
 
 
-def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
-    """Create the application that serves the board at `location`: a folder, an export, or an address (read-only).
+def create_app(folder: Path | str, *, url_prefix: str = "") -> FastAPI:
+    """Create the application that serves the board in a folder. Raises `FarshiftError` if it cannot be opened.
 
     url_prefix: the path under which it is served, such as /board."""
-    served = ServedBoard(str(location))
+    served = ServedBoard(Board(folder))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -91,7 +92,7 @@ def create_app(location: Path | str, *, url_prefix: str = "") -> FastAPI:
         redirect_slashes=False,
         separate_input_output_schemas=False,
     )
-    app.state.published = served
+    app.state.published, app.state.intake = served, submissions.open_state(served.board)
     for routes in (read_api, submissions):
         app.include_router(routes.router, prefix=API)
     _add_pages(app, served)
@@ -108,7 +109,7 @@ def _add_pages(app: FastAPI, served: ServedBoard) -> None:
 
     async def serve_page(request: Request, path: str) -> Response:
         if request.url.path.startswith("/api/"):
-            raise HTTPProblem.make(404, "there is no such resource")
+            raise HTTPProblem(404, "there is no such resource")
         name = path + "index.html" if path == "" or path.endswith("/") else path
         shown = served.ready
         if shown is not None and (cached := shown.get_cached_page(name)) is not None:
@@ -122,7 +123,7 @@ def _make_page_response(request: Request, served: ServedBoard, path: str, name: 
     """Return a page, a static file of the pages, or a file of the board's export."""
     if (exported := served.export(path)) is not None:
         return make_body_response(request, exported)
-    digest = served.history().file(path)
+    digest = served.history().files.get(path)
     if digest is not None:
         file = served.file(path, digest)
         return make_file_response(request, file, digest) if file is not None else _make_error_page(request, 404, {})
@@ -149,7 +150,7 @@ def _make_error_page(request: Request, status: int, headers: dict[str, str]) -> 
 def _make_http_error(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
     """Return one-line JSON for API requests, an HTML page for browsers."""
     if request.url.path.startswith("/api/"):
-        return make_problem_response(HTTPProblem.make(status, message), headers)
+        return make_problem_response(HTTPProblem(status, message), headers)
     return _make_error_page(request, status, headers)
 
 
@@ -180,7 +181,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     def handle_unexpected_error(request: Request, error: Exception) -> Response:
         log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-        return make_problem_response(HTTPProblem.make(500, "internal server error; see the server's log"))
+        return make_problem_response(HTTPProblem(500, "internal server error; see the server's log"))
 
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)

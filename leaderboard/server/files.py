@@ -76,17 +76,13 @@ class UploadFiles:
 
     def finish(self, id: str) -> None:
         """Mark a file as complete. When this returns, it is stored durably: on the disk, and in the object store."""
-        self.settle(id)
-        if self.objects is not None:
-            self.objects.send(_get_object_path(id), self.complete_path(id))
-
-    def settle(self, id: str) -> None:
-        """Mark a file as complete. When this returns, it is on the disk of this machine."""
         with translate_os_errors(self.folder, BOARD_ADVICE):
             with self.part(id).open("rb") as file:
                 os.fsync(file.fileno())
             self.part(id).replace(self.complete_path(id))
             fsync_folder(self.folder)
+        if self.objects is not None:
+            self.objects.send(_get_object_path(id), self.complete_path(id))
 
     def drop(self, id: str) -> None:
         """Delete a file everywhere."""

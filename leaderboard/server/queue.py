@@ -12,26 +12,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sqlalchemy import and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, update
 
 from ...core.documents import parse_json
 from ...core.text import format_count
-from ..ledger.schema import CHARGES, JOBS, format_iso_time, read_database_time
-from ..ledger.store import Store
+from ..ledger.store import CHARGES, JOBS, Store, format_iso_time, read_database_time
 from ..sealed.window import find_answered_window
 from ..settings import ServerSettings
 from .accounts import ARRIVING, DAY, charge_quota
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from sqlalchemy import ColumnElement, Connection
-
 
 QUEUED, RUNNING, ENTERED, REFUSED, FAILED = "queued", "running", "entered", "refused", "failed"
 ENDED = (ENTERED, REFUSED, FAILED)
@@ -85,8 +78,8 @@ class Queue:
         return job, True
 
     def reserve(self, owner: str, size: int, id: str) -> None:
-        """Count a submission whose body of at most `size` bytes begins to arrive, until `enqueue`, `charge` or
-        `release`. Raises `QuotaExceeded`."""
+        """Count a submission whose body of at most `size` bytes begins to arrive, until `enqueue` or `release`. Raises
+        `QuotaExceeded`."""
         with self._changing() as (connection, at):
             # Of a machine that is gone for good; others are released by `files.measure_arriving`.
             connection.execute(delete(JOBS).where(JOBS.c.state == ARRIVING, JOBS.c.created <= at - DAY))
@@ -100,39 +93,24 @@ class Queue:
 
     def arriving(self) -> dict[str, tuple[str, int]]:
         """Return the owner and the reserved bytes of each submission that is arriving, by id."""
-        query = select(JOBS.c.id, JOBS.c.owner, JOBS.c.size).where(JOBS.c.state == ARRIVING)
-        with self.store.reading() as connection:
-            return {str(id): (str(owner), int(size)) for id, owner, size in connection.execute(query)}
+        return {job.id: (job.owner, job.size) for job in self.jobs((ARRIVING,))}
 
     def measure_owned(self, owner: str) -> int:
         """Return the bytes of an owner's submissions that are arriving, queued or running."""
-        states = JOBS.c.state.in_((ARRIVING, QUEUED, RUNNING))
-        with self.store.reading() as connection:
-            return int(
-                connection.execute(select(func.sum(JOBS.c.size)).where(JOBS.c.owner == owner, states)).scalar() or 0
-            )
-
-    def charge(self, owner: str, size: int, id: str) -> None:
-        """Count a submission that has arrived and is not queued. Raises `QuotaExceeded`."""
-        with self._changing() as (connection, at):
-            _release(connection, id)
-            charge_quota(connection, self.settings, owner, size, id, at)
+        return sum(job.size for job in self.jobs((ARRIVING, QUEUED, RUNNING)) if job.owner == owner)
 
     def known(self, owner: str, digest: str) -> Job | None:
         """Return the owner's job with this digest."""
-        self._settle_what_is_late()
         with self.store.reading() as connection:
             return self._find(connection, and_(JOBS.c.owner == owner, JOBS.c.digest == digest))
 
     def find(self, id: str) -> Job | None:
         """Return the job with this id."""
-        self._settle_what_is_late()
         with self.store.reading() as connection:
             return self._find(connection, JOBS.c.id == id)
 
     def jobs(self, states: Sequence[str] = (QUEUED, RUNNING, *ENDED)) -> list[Job]:
         """Return the jobs in some states, in order of submission."""
-        self._settle_what_is_late()
         with self.store.reading() as connection:
             query = select(JOBS).where(JOBS.c.state.in_(states)).order_by(JOBS.c.number)
             rows = connection.execute(query).mappings().all()
@@ -141,7 +119,6 @@ class Queue:
 
     def counts(self) -> dict[str, int]:
         """Return the number of jobs in each state."""
-        self._settle_what_is_late()
         with self.store.reading() as connection:
             rows = connection.execute(select(JOBS.c.state, func.count()).group_by(JOBS.c.state)).all()
         counts = {str(state): int(count) for state, count in rows}
@@ -207,15 +184,6 @@ class Queue:
         with self._changing() as (connection, at):
             self._settle(connection, at)
 
-    def _settle_what_is_late(self) -> None:
-        """Like `settle`, but lock only if a lease has expired, so that readers take no lock. No worker may be running
-        to do it."""
-        with self.store.reading() as connection:
-            late = select(JOBS.c.id).where(JOBS.c.state == RUNNING, JOBS.c.lease < self._now(connection)).limit(1)
-            if connection.execute(late).first() is None:
-                return
-        self.settle()
-
     def _settle(self, connection: Connection, at: float) -> None:
         late = select(JOBS).where(JOBS.c.state == RUNNING, JOBS.c.lease < at).with_for_update(skip_locked=True)
         for row in connection.execute(late).mappings().all():
@@ -244,7 +212,7 @@ class Queue:
 
     @contextmanager
     def _changing(self) -> Iterator[tuple[Connection, float]]:
-        with self.store.committing() as connection:
+        with self.store.writing() as connection:
             yield connection, self._now(connection)
 
     def _now(self, connection: Connection) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from threading import Condition, Event, Lock, RLock, Thread
@@ -21,12 +20,10 @@ from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import compute_file_sha256
 from ..board import Board
-from ..board_view import BoardAt, BoardView
 from ..client.board import make_board_entry
 from ..entries import Entry, read_valid_entries
 from ..ledger import Record
 from ..operations.export import make_public_card
-from ..operations.locations import open_board_view
 from ..publish.site import Site
 from ..storage.board_files import find_sealed_answers, list_named_files
 from ..storage.readers import CARD, LEDGER
@@ -45,11 +42,40 @@ PAGES = 2000
 log = logging.getLogger("farshift.server")
 
 
+class History:
+    """The first records of a ledger, and what follows from them. items: entries as JSON, by name."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records, self.head = tuple(records), records[-1]
+        self.items: dict[str, dict[str, Any]] = {}
+
+    @cached_property
+    def entries(self) -> dict[str, Entry]:
+        """All entries by name, in the ledger's order."""
+        return read_valid_entries(self.records)
+
+    @cached_property
+    def team_names(self) -> dict[tuple[str, str], str]:
+        """The display name of each team, by name and key."""
+        return make_display_names(self.entries.values())
+
+    @cached_property
+    def files(self) -> dict[str, str]:
+        """The sha256 of each file that is public now (the files of an export), by path."""
+        hidden = find_sealed_answers(self.records)
+        return {path: digest for path, digest in list_named_files(self.records).items() if path not in hidden}
+
+    @cached_property
+    def lines(self) -> ResponseBody:
+        """The ledger's lines as in an export."""
+        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), detect_media(LEDGER))
+
+
 class RenderedBoard:
     """A board's tables and pages at one record, cached until the ledger grows. A page is rendered on its first request.
     marker: the hash of the record, and the settings that tables depend on."""
 
-    def __init__(self, history: History, view: BoardView, snapshot: Snapshot, marker: tuple[str, str]) -> None:
+    def __init__(self, history: History, view: Board, snapshot: Snapshot, marker: tuple[str, str]) -> None:
         self.history, self.view, self.snapshot, self.marker = history, view, snapshot, marker
         site = Site(snapshot, view)
         self.frame, self._files = site.frame, site.pages
@@ -80,43 +106,32 @@ class RenderedBoard:
 
 
 class ServedBoard:
-    """A board at a location (see `locations.open_board_view`), read by many threads. `start` begins to watch it.
+    """A board, read by many threads. `start` begins to compute its tables in the background. ready: the newest tables
+    and pages; None if there are none yet. problem: why they cannot be computed."""
 
-    board: the writable board if the location is its folder; None for a copy. ready: the newest computed tables and
-    pages; None if there are none yet."""
-
-    def __init__(self, location: str, poll: float = POLL) -> None:
-        self.location, self.poll = location, poll
-        self.board: Board | None = None
+    def __init__(self, board: Board, poll: float = POLL) -> None:
+        self.board, self.poll = board, poll
         self.problem = ""
-        self._exit = ExitStack()
-        self._view: BoardView | None = None
-        self._history: History | None = None
         self.ready: RenderedBoard | None = None
-        self._opening, self._there = Lock(), Condition()
+        self._history = History(board.committed_records())
+        self._reading, self._there = Lock(), Condition()
         self._checked: dict[str, tuple[int, ...]] = {}
         self._stop = Event()
         self._thread = Thread(target=self._watch, name="farshift-tables", daemon=True)
 
     def start(self) -> None:
-        """Open the board and start to compute its tables in the background."""
-        self._open()
         self._thread.start()
 
     def close(self) -> None:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(30)
-        self._exit.close()
 
     def history(self) -> History:
         """Return the current ledger."""
-        if self._view is None:
-            self._open()
-        assert self._history is not None
-        if self.board is not None and self.board.ledger.store.head_hash() != self._history.head.hash:
-            with self._opening:
-                self._history = History(self.board.committed_records(), self._history.key)
+        if self.board.ledger.head_hash() != self._history.head.hash:
+            with self._reading:
+                self._history = History(self.board.committed_records())
         return self._history
 
     def shown(self, wait: float = FIRST) -> RenderedBoard:
@@ -125,24 +140,15 @@ class ServedBoard:
             with self._there:
                 self._there.wait_for(lambda: self.ready is not None or bool(self.problem), wait)
         if self.ready is None:
-            why = self.problem or "the tables are being computed: try again in a minute"
-            raise HTTPProblem.make(503, why, 10)
+            raise HTTPProblem(503, self.problem or "the tables are being computed: try again in a minute", 10)
         return self.ready
-
-    def view(self, history: History) -> BoardView:
-        """Return the board at the last record of a history."""
-        if self.board is None:
-            assert self._view is not None
-            return self._view
-        return BoardAt(self.board, history.records)
 
     def describe_entry(self, history: History, entry: Entry) -> dict[str, Any] | None:
         """Return an entry of a history with its newest score as JSON; None if the score's file is missing or was
         changed."""
-        assert self._view is not None
         if entry.entry not in history.items:
             try:
-                standing = self._view.standing_of(entry)
+                standing = self.board.standing_of(entry)
                 team = history.team_names[entry.team, entry.team_key]
                 history.items[entry.entry] = make_board_entry(standing, team).to_dict()
             except Unavailable:
@@ -154,11 +160,10 @@ class ServedBoard:
 
     def file(self, path: str, digest: str) -> Path | None:
         """Return the path of a file that a record names with this sha256; None if it is missing or was changed."""
-        assert self._view is not None
-        file = self._view.file(path)
-        if file is None and self.board is not None:
+        file = self.board.file(path)
+        if file is None:
             self.board.settle()  # its record was appended a moment ago
-            file = self._view.file(path)
+            file = self.board.file(path)
         if file is None:
             return None
         stat = file.stat()
@@ -173,18 +178,8 @@ class ServedBoard:
     def export(self, path: str) -> ResponseBody | None:
         """Return the board's card or ledger as in an export."""
         if path == CARD:
-            assert self._view is not None
-            return ResponseBody(tomli_w.dumps(make_public_card(self._view)).encode(), detect_media(CARD))
+            return ResponseBody(tomli_w.dumps(make_public_card(self.board)).encode(), detect_media(CARD))
         return self.history().lines if path == LEDGER else None
-
-    def _open(self) -> None:
-        with self._opening:
-            if self._view is not None:
-                return
-            view = self._exit.enter_context(open_board_view(self.location))
-            self.board = view if isinstance(view, Board) else None
-            self._history = History(view.committed_records(), str(view.card["key"]))
-            self._view = view
 
     def _watch(self) -> None:
         """Recompute tables and pages when the ledger grows, until `close`."""
@@ -195,7 +190,7 @@ class ServedBoard:
             except Exception as error:  # bad files must not stop the server: it shows the previous tables
                 self.problem = "the tables cannot be computed: the server's log says why"
                 unexpected = not isinstance(error, FarshiftError)
-                log.error("the tables of %s could not be computed: %s", self.location, error, exc_info=unexpected)
+                log.error("the tables of %s could not be computed: %s", self.board.path, error, exc_info=unexpected)
                 with self._there:
                     self._there.notify_all()
                 self._stop.wait(10)
@@ -203,7 +198,7 @@ class ServedBoard:
 
     def _refresh(self) -> None:
         history = self.history()
-        view = self.view(history)
+        view = self.board.at(history.records)
         marker = (history.head.hash, json.dumps([view.baselines(), view.is_open()], sort_keys=True))
         if self.ready is not None and self.ready.marker == marker:
             return
@@ -213,49 +208,6 @@ class ServedBoard:
             self.ready = rendered
             self._there.notify_all()
         log.info("tables at record %d, %.1f s", history.head.seq, watch.seconds())
-
-
-class History:
-    """The first records of a ledger. key: the board's first public key."""
-
-    def __init__(self, records: Sequence[Record], key: str) -> None:
-        self.records, self.key = tuple(records), key
-        self.items: dict[str, dict[str, Any]] = {}
-
-    @property
-    def head(self) -> Record:
-        return self.records[-1]
-
-    @property
-    def size(self) -> int:
-        return len(self.records)
-
-    @cached_property
-    def entries(self) -> dict[str, Entry]:
-        """All entries by name, in the ledger's order."""
-        return read_valid_entries(self.records)
-
-    @cached_property
-    def team_names(self) -> dict[tuple[str, str], str]:
-        """The display name of each team, by name and key."""
-        return make_display_names(self.entries.values())
-
-    def file(self, path: str) -> str | None:
-        """Return the sha256 of a file that is public now (the files of an export), or None for another path."""
-        return None if path in self._answers else self._named.get(path)
-
-    @cached_property
-    def _named(self) -> dict[str, str]:
-        return list_named_files(self.records)
-
-    @cached_property
-    def _answers(self) -> set[str]:
-        return find_sealed_answers(self.records)
-
-    @cached_property
-    def lines(self) -> ResponseBody:
-        """The ledger's lines as in an export."""
-        return ResponseBody(b"".join(record.line() + b"\n" for record in self.records), detect_media(LEDGER))
 
 
 async def get_served_board(request: Request) -> ServedBoard:

@@ -58,7 +58,7 @@ _connections_log = logging.getLogger("farshift.connections")
 
 
 def serve_board(
-    location: str,
+    folder: Path,
     host: str = "127.0.0.1",
     port: int = 8000,
     *,
@@ -68,25 +68,23 @@ def serve_board(
     proxy_headers: bool = False,
     on_ready: Callable[[str], None] = print,
 ) -> None:
-    """Serve the board at a location until SIGINT or SIGTERM. `on_ready` is called with the address.
+    """Serve the board in a folder until SIGINT or SIGTERM. `on_ready` is called with the address.
 
-    servers: number of server processes; workers: how many submissions are scored at once, none for a copy of a board;
+    servers: number of server processes; workers: how many submissions are scored at once;
     url_prefix: as in `create_app`; proxy_headers: whether to trust forwarded client addresses from a proxy on this
     machine (or from those that FORWARDED_ALLOW_IPS names). Raises `FarshiftError` if the port is unavailable or the
     board cannot be opened."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     with ExitStack() as stack:
         line = stack.enter_context(open_listening_socket(host, port))
-        published = create_app(location, url_prefix=url_prefix).state.published
-        stack.callback(published.close)
-        published.history()  # a board that cannot be opened is reported here
-        os.environ[OPTIONS] = json.dumps({"location": location, "url_prefix": url_prefix})
+        create_app(folder, url_prefix=url_prefix)  # a board that cannot be opened is reported here
+        os.environ[OPTIONS] = json.dumps({"folder": str(folder), "url_prefix": url_prefix})
         # There is one server process per core, so NumPy's threads would compete for cores. A value that is already set
         # in the environment stays.
         for name in THREADS:
             os.environ.setdefault(name, "1")
         if workers:
-            stack.callback(Workers(Board(Path(location)), workers).start().stop)
+            stack.callback(Workers(Board(folder), workers).start().stop)
         for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn raises them again when it has stopped
             stack.callback(signal.signal, number, signal.signal(number, lambda *_: None))
         address, bound = line.getsockname()[:2]
@@ -136,7 +134,7 @@ def make_served_app() -> ASGIApp:
     sys.setswitchinterval(SWITCH)
     if (parent := multiprocessing.parent_process()) is not None:
         Thread(target=_end_with, args=(parent,), daemon=True).start()
-    return LogRequests(create_app(options["location"], url_prefix=options["url_prefix"]))
+    return LogRequests(create_app(**options))
 
 
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:

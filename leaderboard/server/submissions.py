@@ -9,8 +9,8 @@ import hashlib
 import os
 import re
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, BinaryIO
@@ -21,26 +21,18 @@ from fastapi.responses import JSONResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
-from ...benchmarks.benchmark import load_benchmarks
-from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, shorten_list
+from ...core.errors import FarshiftError, SubmissionRejected
 from ...core.files import BOARD_ADVICE, translate_os_errors
-from ...loaders.split import is_cached
 from ..board import Board
 from ..sealed.window import find_window, get_utc_time, make_answers_owner, require_open
 from ..settings import ServerSettings, read_server_settings
-from ..submission.validate import read_benchmark_names
-from ..validation.archive import CARD
-from ..validation.problem import Problems, to_problem_records
-from .accounts import HTTPProblem, QuotaExceeded, Sender, identify_sender
+from .accounts import HTTPProblem, Sender, identify_sender
 from .files import ID, UploadFiles, lock_arriving, measure_arriving, open_upload_files
 from .queue import ENDED, FAILED, REFUSED, Job, Queue
 
 router = APIRouter(tags=["submit"])
 
 ZIP = "application/zip"
-AT_ONCE = 2
-"""How many submissions' cards one server process reads at once, and how many threads wait for the board's lock."""
-
 _POLL = 1
 """Retry-After in seconds for a job that has not ended."""
 _BLOCK = 1 << 18
@@ -54,8 +46,7 @@ _BODY = {"requestBody": {"required": True, "content": {ZIP: {"schema": {"type": 
 _PROBLEM = {
     "type": "object",
     "required": ["error", "status"],
-    "properties": {name: {"type": "string"} for name in ("error", "detail", "title")}
-    | {"status": {"type": "integer"}, "problems": {"type": "array", "items": {"type": "object"}}},
+    "properties": {name: {"type": "string"} for name in ("error", "detail", "title")} | {"status": {"type": "integer"}},
 }
 
 
@@ -67,40 +58,27 @@ def _describe_problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 @dataclass
 class State:
-    """The state of a server that accepts submissions. board: the board in its folder. queue, files: submissions that
-    are not entered yet. settings: `[server]` of its settings.toml."""
+    """The state of a server that accepts submissions. queue, files: submissions that are not entered yet. settings:
+    `[server]` of the board's settings.toml. locking: the threads that wait for the board's lock."""
 
     board: Board
     queue: Queue
     files: UploadFiles
     settings: ServerSettings
-    reading: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
-    locking: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(AT_ONCE))
+    locking: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(2))
 
 
-def open_state(path: os.PathLike[str] | str) -> State:
-    """Open the server state of the board in a folder."""
-    board = Board(str(path))
+def open_state(board: Board) -> State:
+    """Open the server state of a board."""
     settings = read_server_settings(board.path)
     return State(board, Queue(board.ledger.store, settings), open_upload_files(board), settings)
-
-
-def _require_state(request: Request) -> State:
-    """Return the state of the application, opened on first use."""
-    shared = request.app.state
-    state: State | None = getattr(shared, "intake", None)
-    if state is None and shared.published.board is not None:
-        state = shared.intake = open_state(shared.published.board.path)
-    if state is None:
-        raise HTTPProblem.make(403, "this is a copy of a board and accepts no submissions: submit to the board itself")
-    return state
 
 
 @router.post(
     "/submissions",
     status_code=202,
     response_class=Response,
-    responses=_describe_problems(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503, 507)
+    responses=_describe_problems(400, 401, 404, 408, 409, 413, 415, 429, 503, 507)
     | {200: {"description": "Already known."}},
     openapi_extra=_BODY,
 )
@@ -114,80 +92,56 @@ async def hand_in(
     `refused`, or `failed`. The same bytes are the same submission. What arrives before a sealed window closes counts,
     also if it is checked later."""
 
-    async def accept(state: State) -> Response:
+    state: State = request.app.state.intake
+    try:
         sender = await run_in_threadpool(_identify, state, request, bearer)
+        name = ""
         if window:
             name = (await run_in_threadpool(lambda: find_window(state.board.ledger.records(), window))).name
             sender = replace(sender, owner=make_answers_owner(name, sender.owner))
         async with _receive_body(request, state, sender, content_digest) as (id, digest, size):
-            arrived, given = get_utc_time(), (state, sender, id, digest, size)
-            if not window:
-                await to_thread.run_sync(_require_scorable, state, sender, id, size, limiter=state.reading)
+            arrived = get_utc_time()
             await run_in_threadpool(state.files.finish, id)
-            if window:
-                job, new = await to_thread.run_sync(_enqueue_answers, *given, name, arrived, limiter=state.locking)
-            else:
-                job, new = await run_in_threadpool(_enqueue, *given)
+            given, limiter = (state, sender, id, digest, size), state.locking if window else None
+            job, new = await to_thread.run_sync(_enqueue, *given, name, arrived, limiter=limiter)
         return _make_response(202 if new else 200, job.record(), {"Location": f"submissions/{job.id}"})
-
-    return await _drain_if_refused(request, accept)
+    except FarshiftError as error:
+        slow = isinstance(error, HTTPProblem) and error.status == 408
+        if not slow and "expect" not in request.headers:
+            await _drain(request)
+        raise
 
 
 def _enqueue(
-    state: State, sender: Sender, id: str, digest: str, size: int, created: float | None = None
+    state: State, sender: Sender, id: str, digest: str, size: int, window: str, arrived: datetime
 ) -> tuple[Job, bool]:
-    team = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}
-    try:
+    """Queue a submission. Of answers to a window, which is not closed meanwhile, the time of arrival counts: that of
+    the first arrival if the board failed to check the same bytes before."""
+    team, created = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}, None
+    with state.board.locked() if window else nullcontext():
+        if window:
+            known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
+            if known is not None and known.state == FAILED:
+                created = min(created, known.created)
+            if known is None or known.state in (REFUSED, FAILED):
+                sealed_window = find_window(state.board.ledger.records(), window)
+                try:
+                    require_open(sealed_window, datetime.fromtimestamp(created, UTC))
+                except SubmissionRejected as error:
+                    raise HTTPProblem(409, str(error)) from error
         job, new = state.queue.enqueue(id, sender.owner, digest, size, **team, created=created)
-    except QuotaExceeded:
-        state.files.drop(id)
-        raise
     if not new:
         state.files.drop(id)
     return job, new
 
 
-def _enqueue_answers(
-    state: State, sender: Sender, id: str, digest: str, size: int, window: str, arrived: datetime
-) -> tuple[Job, bool]:
-    """Queue answers to a window, which is not closed meanwhile. The time of arrival counts, that of the first arrival
-    if the board failed to check the same bytes before."""
-    with state.board.locked():
-        known, created = state.queue.known(sender.owner, digest), arrived.timestamp()
-        if known is not None and known.state == FAILED:
-            created = min(created, known.created)
-        if known is None or known.state in (REFUSED, FAILED):
-            try:
-                require_open(find_window(state.board.ledger.records(), window), datetime.fromtimestamp(created, UTC))
-            except SubmissionRejected as error:
-                state.files.drop(id)
-                raise HTTPProblem.make(409, str(error)) from error
-        return _enqueue(state, sender, id, digest, size, created)
-
-
-def _require_scorable(state: State, sender: Sender, id: str, size: int) -> None:
-    """Refuse a submission on a benchmark that this board does not score, before it is queued: it is not listed in the
-    settings, or, if none is, its data are not in this machine's cache. It counts, like those that a worker refuses."""
-    problems, listed = Problems(), state.settings.benchmarks
-    known = {} if listed else load_benchmarks()
-    why = f"it scores {shorten_list(listed)}" if listed else "its machine does not have the data"
-    for name in read_benchmark_names(state.files.part(id)):
-        if name not in listed and (name not in known or not is_cached(known[name].manifest)):
-            problems.add("benchmark-unlisted", CARD, f"this board does not score {name}: {why}", "runs")
-    try:
-        problems.refuse_if_any("the submission")
-    except BadSubmission as error:
-        state.queue.charge(sender.owner, size, id)
-        raise HTTPProblem.make(422, str(error), problems=to_problem_records(error)) from error
-
-
-@router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(403, 404, 429))
+@router.get("/submissions/{id}", response_class=Response, responses=_describe_problems(404))
 def state_of(request: Request, id: Annotated[str, Path(description="As returned for the submission.")]) -> Response:
     """Return the state of a submission, with its position in the queue, entries or problems."""
-    state = _require_state(request)
+    state: State = request.app.state.intake
     job = state.queue.find(id) if ID.fullmatch(id) else None
     if job is None:
-        raise HTTPProblem.make(404, "no submission has this id")
+        raise HTTPProblem(404, "no submission has this id")
     return _make_response(200, job.record(), {} if job.state in ENDED else {"Retry-After": str(_POLL)})
 
 
@@ -199,7 +153,7 @@ def _reserve(state: State, sender: Sender, size: int, id: str) -> None:
     coming = measure_arriving(state.queue, state.files)
     half_of_free = coming[sender.owner] + state.queue.measure_owned(sender.owner)  # of what is free without its files
     if not state.files.has_room(max(coming.total(), half_of_free)):
-        raise HTTPProblem.make(507, "the board's disk is full: try again later", 600)
+        raise HTTPProblem(507, "the board's disk is full: try again later", 600)
 
 
 def _read_content_length(request: Request, state: State) -> int:
@@ -207,12 +161,12 @@ def _read_content_length(request: Request, state: State) -> int:
     `HTTPProblem` if the request cannot be a submission."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != ZIP:
-        raise HTTPProblem.make(415, f"the content type of a submission must be {ZIP}")
+        raise HTTPProblem(415, f"the content type of a submission must be {ZIP}")
     most = min(state.settings.submission_bytes, state.settings.bytes_a_day)
     stated = request.headers.get("content-length", "")
     size = int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else most
     if size > state.settings.submission_bytes:
-        raise HTTPProblem.make(413, f"{size} bytes: at most {state.settings.submission_bytes} are accepted")
+        raise HTTPProblem(413, f"{size} bytes: at most {state.settings.submission_bytes} are accepted")
     return size
 
 
@@ -232,14 +186,14 @@ async def _receive_body(
             await run_in_threadpool(_reserve, state, sender, most, id)
             digest, size = await _write_body(request, file, state.settings)
             if not size:
-                raise HTTPProblem.make(400, "the body is empty, or was cut off")
+                raise HTTPProblem(400, "the body is empty, or was cut off")
             if stated and stated != digest:
-                raise HTTPProblem.make(400, "the body does not match Content-Digest")
+                raise HTTPProblem(400, "the body does not match Content-Digest")
             received = True
             yield id, digest, size
     except BaseException as error:
         if not received or isinstance(error, FarshiftError):  # else it may be in the queue
-            state.files.clear(id)
+            await run_in_threadpool(state.files.drop if received else state.files.clear, id)
             await run_in_threadpool(state.queue.release, id)
         raise
 
@@ -258,16 +212,16 @@ async def _write_body(request: Request, file: BinaryIO, settings: ServerSettings
         except ClientDisconnect:
             return "", 0
         except TimeoutError:
-            raise HTTPProblem.make(408, f"no data received for {settings.silence_seconds:g} s") from None
+            raise HTTPProblem(408, f"no data received for {settings.silence_seconds:g} s") from None
         size += len(piece)
         if size > settings.submission_bytes:
-            raise HTTPProblem.make(
+            raise HTTPProblem(
                 413, f"the body has more than {settings.submission_bytes} bytes: pack fewer runs into one file"
             )
         seconds = time.monotonic() - began
         if seconds > settings.silence_seconds and size < seconds * settings.slowest_bytes_a_second:
             least = settings.slowest_bytes_a_second
-            raise HTTPProblem.make(408, f"the body arrived at less than {least} bytes per second")
+            raise HTTPProblem(408, f"the body arrived at less than {least} bytes per second")
         digest.update(piece)
         waiting += piece
         if len(waiting) >= _BLOCK:
@@ -290,28 +244,20 @@ def parse_digest_header(header: str) -> str:
         return ""
     match = re.fullmatch(r"sha-256=:([A-Za-z0-9+/]{43}=):", header.strip())
     if match is None:
-        raise HTTPProblem.make(400, "Content-Digest must have the form sha-256=:<base64>:")
+        raise HTTPProblem(400, "Content-Digest must have the form sha-256=:<base64>:")
     return base64.b64decode(match[1]).hex()
 
 
-async def _drain_if_refused(request: Request, accept: Callable[[State], Any]) -> Response:
-    """Return the response of `accept`. If it refuses the request, the rest of the body is read for a limited time:
-    otherwise closing the connection resets it while the client still sends, and the client loses the response (RFC
-    9112, section 9.6), or a proxy reports 502 instead."""
-    try:
-        response: Response = await accept(_require_state(request))
-        return response
-    except FarshiftError as error:
-        slow = isinstance(error, HTTPProblem) and error.status == 408
-        if not slow and "expect" not in request.headers:
-            discarded = 0
-            with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: the body was read
-                async with asyncio.timeout(_DISCARDING):
-                    async for piece in request.stream():
-                        discarded += len(piece)
-                        if discarded > _DISCARDED:
-                            break
-        raise
+async def _drain(request: Request) -> None:
+    """Read the rest of a refused request's body for a limited time: otherwise closing the connection resets it while
+    the client still sends, and the client loses the response (RFC 9112, section 9.6), or a proxy reports 502."""
+    discarded = 0
+    with suppress(TimeoutError, ClientDisconnect, RuntimeError):  # RuntimeError: the body was read
+        async with asyncio.timeout(_DISCARDING):
+            async for piece in request.stream():
+                discarded += len(piece)
+                if discarded > _DISCARDED:
+                    break
 
 
 def _make_response(status: int, body: dict[str, Any], headers: dict[str, str]) -> Response:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from math import ceil
@@ -29,16 +29,17 @@ from typing import Any
 
 from ...benchmarks.benchmark import Benchmark, load_benchmarks
 from ...core.documents import parse_json
-from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, Unavailable, get_first_line
+from ...core.errors import BadSubmission, FarshiftError, SubmissionRejected, Unavailable, get_first_line, shorten_list
 from ...core.progress import log_message
 from ...loaders.split import Split, is_cached, open_split
 from ..board import Board
-from ..ledger.schema import format_iso_time
+from ..ledger.store import format_iso_time
 from ..operations.submit import submit_runs
 from ..sealed.submit import submit_answers
 from ..settings import ServerSettings, read_server_settings
-from ..submission.validate import Submission
-from ..validation.problem import to_problem_records
+from ..submission.validate import Submission, read_benchmark_names
+from ..validation.archive import CARD
+from ..validation.problem import Problems, to_problem_records
 from .accounts import require_not_revoked, require_team
 from .files import open_upload_files, sweep_files
 from .queue import ENDED, Job, Queue
@@ -219,6 +220,17 @@ class PulledBenchmark(Benchmark):
         return open_split(self.definition.split)
 
 
+def _refuse_others(file: Path, listed: Sequence[str], known: Mapping[str, Benchmark]) -> None:
+    """Raise `BadSubmission` for a submission on a benchmark that this board does not score: it is not listed in the
+    settings, or, if none is, its data are not in this machine's cache."""
+    problems = Problems()
+    why = f"it scores {shorten_list(listed)}" if listed else "its machine does not have the data"
+    for name in read_benchmark_names(file):
+        if name not in listed and (listed or name not in known or not is_cached(known[name].manifest)):
+            problems.add("benchmark-unlisted", CARD, f"this board does not score {name}: {why}", "runs")
+    problems.refuse_if_any("the submission")
+
+
 log = logging.getLogger("farshift.scoring")
 
 
@@ -247,6 +259,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
             submit_answers(board, window, file, allowed=allowed, received=request["received"])
             return {"entries": []}
         pulled = {name: PulledBenchmark(item.definition, item.path) for name, item in load_benchmarks().items()}
+        _refuse_others(Path(file), read_server_settings(board.path).benchmarks, pulled)
         entries, _ = submit_runs(board, Path(file), allowed, pulled)
     except BadSubmission as error:
         return {"refused": describe(error), "problems": to_problem_records(error)}

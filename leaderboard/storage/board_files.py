@@ -60,9 +60,9 @@ def find_file_problems(records: Iterable[Record]) -> list[str]:
 
 
 def find_sealed_answers(records: Iterable[Record]) -> set[str]:
-    """Submissions to sealed windows that have not closed, which are not public yet."""
+    """Submissions to sealed windows that are not revealed, which are not public yet."""
     records = list(records)
-    closed = {record.body.get("window") for record in records if record.kind == "window_closed"}
+    closed = {record.body.get("window") for record in records if record.kind == "seed_revealed"}
     return {
         path
         for record in records

@@ -1,4 +1,5 @@
-"""Copies of a board: an export in a folder or behind a URL, read like the board itself."""
+"""Copies of a board: an export in a folder or behind a URL, read like the board itself. The history of a copy is
+compared with the one that this user saw last, and stored."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ...core.files import write_atomically
 from ...core.progress import log_message
 from ..board_view import BoardView
 from ..ledger import Record
-from ..ledger.heads import find_address_conflicts, find_history_conflicts, remember_history
+from ..ledger.heads import find_history_conflicts, remember_history
 from ..ledger.record import find_chain_problems, read_line
 from ..validation.limits import SUBMISSION_BYTES
 from .board_files import find_path_problem, list_files, resolve_file
@@ -25,43 +26,41 @@ MAX_FETCHED = 1 << 36
 """Maximum bytes to fetch in total."""
 
 
-class BoardCopy(BoardView):
-    """A copy of a board, whose history is stored when it is first read."""
-
-    _checked: list[Record] | None = None
-
-    def records(self) -> list[Record]:
-        """The records: the chain and signatures are checked, they must extend the history that this user saw, and are
-        stored. `FarshiftError` names the first problem."""
-        if self._checked is None:
-            records, problems = self.read()
-            key = str(self.card.get("key"))
-            problems += find_chain_problems(records, key)
-            problems = problems or find_history_conflicts(records, key) + (
-                find_address_conflicts(self.address, key) if self.address else []
-            )
-            if problems:
-                raise FarshiftError(f"{self.location}: {problems[0]}")
-            remember_history(records, key, self.address)
-            self._checked = records
-        return self._checked
-
-
-class ExportReader(BoardCopy):
+class ExportReader(BoardView):
     """A folder that `farshift board export` wrote."""
 
     def __init__(self, path: Path) -> None:
         self.location, self.path = str(path), path
         self.card = read_toml(path / CARD)
 
+    def read_checked(self) -> list[Record]:
+        records, problems = self.read()
+        key = str(self.card.get("key"))
+        problems += find_chain_problems(records, key)
+        problems = problems or find_history_conflicts(records, key, self.address)
+        if problems:
+            raise FarshiftError(f"{self.location}: {problems[0]}")
+        remember_history(records, key, self.address)
+        self._records = records
+        return list(records)
+
     def read(self) -> tuple[list[Record], list[str]]:
-        return read_ledger_lines((self.path / LEDGER).read_bytes())
+        records, problems = [], []
+        lines = (self.path / LEDGER).read_bytes().split(b"\n")
+        if lines.pop():
+            problems.append(f"{LEDGER}: the last line is incomplete")
+        for number, line in enumerate(lines, 1):
+            try:
+                records.append(read_line(line))
+            except ValueError as error:
+                problems.append(f"{LEDGER}: line {number} {error}")
+        return records, problems
 
     def strays(self, folders: set[str]) -> list[str]:
         return list_files(self.path, folders)
 
 
-class UrlReader(BoardCopy):
+class UrlReader(ExportReader):
     """An export behind an http(s) URL, whose files are fetched one by one into a temporary folder, each on first
     use."""
 
@@ -75,7 +74,7 @@ class UrlReader(BoardCopy):
         if not (self.path / LEDGER).is_file():
             log_message(f"fetching {self.address}")
             self._fetch(LEDGER)
-        return read_ledger_lines((self.path / LEDGER).read_bytes())
+        return super().read()
 
     def file(self, path: str) -> Path | None:
         if not find_path_problem(path) and not (self.path / path).is_file():
@@ -93,17 +92,3 @@ class UrlReader(BoardCopy):
         if self._fetched > MAX_FETCHED:
             raise BadData(f"{self.location}: more than {MAX_FETCHED} bytes in total, the maximum")
         write_atomically(self.path / name, answer.content)
-
-
-def read_ledger_lines(content: bytes) -> tuple[list[Record], list[str]]:
-    """The records of an exported ledger, and the problems of the other lines."""
-    records, problems = [], []
-    lines = content.split(b"\n")
-    if lines.pop():
-        problems.append(f"{LEDGER}: the last line is incomplete")
-    for number, line in enumerate(lines, 1):
-        try:
-            records.append(read_line(line))
-        except ValueError as error:
-            problems.append(f"{LEDGER}: line {number} {error}")
-    return records, problems

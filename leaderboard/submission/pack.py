@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,7 @@ from ...core.errors import FarshiftError
 from ...core.files import get_user_home, write_atomically
 from ..ledger.keys import SigningKey, create_key
 from ..validation.archive import CARD
-from ..validation.card import FORMAT, UNKNOWN, ModelCard, SubmissionCard, parse_team_and_model, sign_card
-from ..validation.problem import Problems
+from ..validation.card import FORMAT, UNKNOWN, ModelCard, TeamCard, parse_team_card, sign_card
 from ..validation.process import Reader
 from .validate import name_run_files, validate_open_submission
 
@@ -63,17 +61,12 @@ def pack_runs(
     return out
 
 
-def _read_submission_card(card: Card | None, given: dict[str, str], default_team: str) -> SubmissionCard:
+def _read_submission_card(card: Card | None, given: dict[str, str], default_team: str) -> TeamCard:
     """Name, team, note and model card, from the card and the arguments."""
     file = str(card) if isinstance(card, str | Path) else "card"
     card_values = read_toml(Path(card)) if isinstance(card, str | Path) else dict(card or {})
     card_values["team"] = card_values.get("team") or default_team
-    problems = Problems()
-    checked_card = parse_team_and_model(
-        card_values | {key: value for key, value in given.items() if value}, file, problems
-    )
-    problems.refuse_if_any("pack")
-    return checked_card
+    return parse_team_card(card_values | {key: value for key, value in given.items() if value}, file, "pack")
 
 
 def _refuse_duplicates(runs: Sequence[Run]) -> None:
@@ -87,7 +80,7 @@ def _refuse_duplicates(runs: Sequence[Run]) -> None:
             )
 
 
-def _build_archive(runs: Sequence[Run], who: SubmissionCard, key: SigningKey | None) -> bytes:
+def _build_archive(runs: Sequence[Run], who: TeamCard, key: SigningKey | None) -> bytes:
     card: dict[str, Any] = {
         "format": FORMAT,
         "name": who.name,
@@ -118,7 +111,7 @@ def _declare_pretraining(card: ModelCard, runs: Sequence[Run]) -> ModelCard:
     """Add the pretrained weights that the runs report to the card's pretraining data."""
     weights = [str(entry["name"]) for run in runs for entry in run.card.model.extra.get("pretrained", ())]
     new = [name for name in dict.fromkeys(weights) if name not in card.pretraining]
-    return card if card.pretraining == (UNKNOWN,) else replace(card, pretraining=(*card.pretraining, *new))
+    return card if card.pretraining == [UNKNOWN] else card.model_copy(update={"pretraining": card.pretraining + new})
 
 
 def _add_file(bundle: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -132,9 +125,7 @@ def create_team(name: str = "") -> tuple[SigningKey, bool]:
     """The team's key in the user's home, and whether it was just created; `name` becomes the team's name there."""
     file = _get_key_folder() / "key.pem"
     if name:
-        problems = Problems()
-        parse_team_and_model({"team": name}, "team --create", problems)
-        problems.refuse_if_any("team --create")
+        parse_team_card({"team": name}, "team --create", "team --create")
     new = not file.exists()
     key = create_key(file, "team")
     if name:

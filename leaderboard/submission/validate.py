@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...benchmarks import benchmark as definitions
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.runs.card import RunCard
 from ...benchmarks.runs.coverage import read_limit
-from ...benchmarks.runs.run import RunLike, find_card_problem
+from ...benchmarks.runs.run import RunCard, RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
 from ...core.errors import FarshiftError, UnknownName
 from ...core.files import translate_os_errors
 from ...core.text import format_count
 from ..validation.archive import CARD, Archive
-from ..validation.card import ModelCard, SubmissionCard, check_signature, iterate_value_problems, parse_submission_card
+from ..validation.card import ListedRun, SubmissionCard, check_run_values, parse_submission_card
 from ..validation.limits import RUNS, SUBMISSION_BYTES, FileRejected
 from ..validation.predictions import check_table, make_expected_table
 from ..validation.problem import Problems, format_untrusted
@@ -46,14 +45,18 @@ class ValidRun(RunLike):
         return self.benchmark.identity(self.budget, self.steps, self.selection)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Submission(SubmissionCard):
-    """A valid submission: its card, sha256 of its file, its runs, and the public key of the team that signed it (64
-    hexadecimal digits), empty if unsigned."""
+@dataclass(frozen=True)
+class Submission:
+    """A valid submission: its card, sha256 of its file, and its runs."""
 
+    card: SubmissionCard
     digest: str
     entries: list[ValidRun]
-    team_key: str = ""
+
+    @property
+    def team_key(self) -> str:
+        """The public key of the team that signed it (64 hexadecimal digits), empty if unsigned."""
+        return "" if self.card.signature is None else self.card.signature.key
 
 
 Allowed = Callable[[Submission], None]
@@ -78,22 +81,21 @@ def validate_submission(
     the numbers of the runs to read (a board that recomputes leaves out those of an older identity); `known`: the
     benchmarks, by default all."""
     path = Path(path)
-    problems = Problems()
+    problems, name = Problems(), path.name
     if path.is_dir():
         problems.add("file-missing", str(path), "is a folder; pack the run first: farshift pack RUN --out FILE.zip")
     elif not path.is_file():
         problems.add("file-missing", str(path), "does not exist or is not a file")
-    elif path.stat().st_size > SUBMISSION_BYTES:
-        size = path.stat().st_size
+    elif (size := path.stat().st_size) > SUBMISSION_BYTES:
         problems.add("file-too-large", str(path), f"has {size} bytes; at most {SUBMISSION_BYTES} are accepted")
-    problems.refuse_if_any(path.name)
+    problems.refuse_if_any(str(path))
     with path.open("rb") as file, Reader() as reader:
         before = os.fstat(file.fileno())
-        submission = validate_open_submission(file, path.name, reader, only, known)
+        submission = validate_open_submission(file, name, reader, only, known)
         after = os.fstat(file.fileno())
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        problems.add("file-changed", path.name, "was changed while it was read")
-        problems.refuse_if_any(path.name)
+        problems.add("file-changed", name, "was changed while it was read")
+        problems.refuse_if_any(name)
     return submission
 
 
@@ -111,13 +113,12 @@ def validate_open_submission(
     problems.refuse_if_any(name)
     reader.begin()
     raw = _read_card(archive, CARD, reader, problems)
-    card = SubmissionCard("", "", "", ModelCard(), ()) if raw is None else parse_submission_card(raw, CARD, problems)
-    team_key = "" if raw is None else check_signature(raw, CARD, problems)
-    if not card.runs:
-        problems.refuse_if_any(name)
-    if len(card.runs) > RUNS:
+    card = None if raw is None else parse_submission_card(raw, CARD, problems)
+    if card is not None and len(card.runs) > RUNS:
         problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are accepted")
+    if card is None or len(card.runs) > RUNS:
         problems.refuse_if_any(name)
+    assert card is not None
     chosen = [number for number in range(len(card.runs)) if only is None or number in only]
     known = definitions.load_benchmarks() if known is None else known
     read = [_read_run(number, card.runs[number], archive, reader, known, problems) for number in chosen]
@@ -128,7 +129,7 @@ def validate_open_submission(
     entries = [entry for run in read if run is not None for entry in _validate_run(run, problems)]
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
-    return Submission(**vars(card), digest=archive.digest(), entries=entries, team_key=team_key)
+    return Submission(card, archive.digest(), entries)
 
 
 def read_benchmark_names(path: Path) -> list[str]:
@@ -137,8 +138,8 @@ def read_benchmark_names(path: Path) -> list[str]:
     problems = Problems()
     with path.open("rb") as file, Reader() as reader:
         raw = _read_card(Archive(file, path.name, problems), CARD, reader, problems)
-    runs = () if raw is None else parse_submission_card(raw, CARD, problems).runs
-    return sorted({run["benchmark"] for run in runs})
+    card = None if raw is None else parse_submission_card(raw, CARD, problems)
+    return [] if card is None else sorted({run.benchmark for run in card.runs})
 
 
 def name_run_files(number: int) -> tuple[str, str]:
@@ -170,7 +171,7 @@ def _open_temporary_file() -> Iterator[BinaryIO]:
 
 def _read_run(
     number: int,
-    listed: dict[str, str],
+    listed: ListedRun,
     archive: Archive,
     reader: Reader,
     known: Mapping[str, Benchmark],
@@ -188,7 +189,7 @@ def _read_run(
         digest = archive.unpack(predictions, content, problems)
         if not digest:
             return None
-        if digest != card["digests"]["predictions"] or digest != listed["predictions"]:
+        if digest != card["digests"]["predictions"] or digest != listed.predictions:
             problems.add("digest-differs", predictions, f"its digest differs from that in {file} or {CARD}")
             return None
         try:
@@ -211,23 +212,21 @@ def _read_run(
     return _DecodedRun(run.card, benchmark, table, rows, predictions)
 
 
-def _is_listed(card: dict[str, Any], listed: dict[str, str], file: str, problems: Problems) -> bool:
+def _is_listed(card: dict[str, Any], listed: ListedRun, file: str, problems: Problems) -> bool:
     """Whether a run's card is complete, has valid values, and is the listed one."""
     if problem := find_card_problem(card):
         problems.add("run-edited", file, problem)
         return False
-    wrong = list(iterate_value_problems(card))
-    for key, what in wrong:
-        problems.add("run-value", file, what, key)
+    valid = check_run_values(card, file, problems)
     stated = {
         "benchmark": card["benchmark"].get("name"),
         "model": card["model"].get("name"),
         "run": card["digests"]["run"],
     }
-    different = [key for key, value in stated.items() if listed[key] != value]
+    different = [key for key, value in stated.items() if getattr(listed, key) != value]
     if different:
         problems.add("run-not-listed", file, f"differs from {CARD} in {', '.join(different)}")
-    return not wrong and not different
+    return valid and not different
 
 
 def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...benchmarks.answers import Answers
 from ...benchmarks.metrics import Metric
-from ...benchmarks.runs.card import RunCard
+from ...benchmarks.runs.run import RunCard
 from ...benchmarks.scoring.answered_rows import AnsweredRows, RunPredictions
 from ...benchmarks.scoring.breakdown import MAX_GROUPS
 from ...benchmarks.scoring.score import compute_chance
@@ -24,7 +24,7 @@ from ...benchmarks.statistics.ranks import Better
 from ...benchmarks.statistics.sample import RowScores, Sample
 from ...benchmarks.statistics.worst_group import estimate_worst_group
 from ...core.documents import parse_json
-from ..contamination.probing import list_declared_overlaps
+from ..contamination import list_declared_overlaps
 from ..submission.validate import ValidRun
 from ..validation.card import ModelCard
 

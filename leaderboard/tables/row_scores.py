@@ -106,7 +106,7 @@ def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
     except Unavailable as error:
         return get_first_line(error)
     for number, entry in zip(sorted(places), read.entries, strict=True):
-        store_rows(places[number], entry, read.model)
+        store_rows(places[number], entry, read.card.model)
     return ""
 
 

@@ -4,8 +4,7 @@ what the reader's process and its parent exchange besides the files.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 MIB = 1 << 20
 
@@ -15,11 +14,6 @@ CARD_BYTES = 4 * MIB
 RUNS = 500
 RATIO = 200
 """Maximum compression ratio of entries of over a MiB."""
-
-TOML_DEPTH = 12
-TOML_VALUES = 200_000
-TOML_TEXT = 100_000
-"""Of a card: maximum nesting depth, number of values, and length of a string."""
 
 ROW_GROUPS = 10_000
 NAME_BYTES = 1000
@@ -66,10 +60,6 @@ class ExpectedTable:
     def columns(self) -> dict[str, str]:
         """Each column's Arrow type by name, except for `scores`."""
         return COLUMNS | {"prediction": self.prediction}
-
-    def record(self) -> dict[str, Any]:
-        """The request as JSON."""
-        return asdict(self)
 
 
 class FileRejected(Exception):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import PurePath
 from typing import Any
 
 from ...core.errors import BadSubmission
@@ -22,26 +21,13 @@ REMEDIES = {
     "file-too-large": _SMALLER,
     "file-changed": "submit it again when no process writes to it",
     "zip-unreadable": _PACK,
-    "zip-zip64": _PACK,
-    "zip-encrypted": "pack it without a password",
-    "zip-method": _PACK,
-    "zip-link": "pack the file itself",
-    "zip-folder": _PACK,
-    "zip-absolute": _PACK,
-    "zip-traversal": _PACK,
-    "zip-duplicate": _PACK,
-    "zip-nested": "remove archives",
-    "zip-unexpected": "remove it: a submission has only cards and predictions",
+    "zip-unexpected": "remove it, or pack the runs again with farshift pack",
     "zip-too-many": _SMALLER,
     "zip-too-large": _SMALLER,
-    "zip-ratio": _PACK,
     "zip-damaged": _PACK,
     "entry-missing": _PACK,
     "toml-invalid": _PACK,
-    "toml-nesting": "use less nesting of tables and lists",
-    "toml-value": "remove it, or use a shorter string, number or list",
     "format-unknown": _PACK,
-    "card-key": _CARD,
     "card-value": _CARD,
     "signature-wrong": "pack the runs again with your team's key (farshift team)",
     "team-other": "pack it for the team of your token, with its key, or submit it with that team's token",
@@ -95,20 +81,9 @@ class Problem:
     row: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}{self._location}: {self.what} ({self.remedy})"
-
-    def describe(self, of: Collection[str]) -> str:
-        """Describe the problem, without the file's name if it is one of `of`, which the heading already names."""
-        is_named = self.file in of and not self._location
-        return f"{self.what} ({self.remedy})" if is_named else str(self)
-
-    @property
-    def _location(self) -> str:
-        return "".join(f", {kind} {value}" for kind, value in (("column", self.column), ("row", self.row)) if value)
-
-    def record(self) -> dict[str, str]:
-        """The problem as JSON."""
-        return asdict(self)
+        places = (("column", self.column), ("row", self.row))
+        where = ", ".join([self.file, *(f"{kind} {value}" for kind, value in places if value)])
+        return f"{where}: {self.what} ({self.remedy})"
 
 
 class Problems:
@@ -125,16 +100,8 @@ class Problems:
         if len(self.items) >= PROBLEMS or self._of_file[file] > PROBLEMS_OF_A_FILE:
             self.left_out += 1
         else:
-            self.items.append(
-                Problem(
-                    name,
-                    format_untrusted(file),
-                    format_untrusted(what, 400),
-                    REMEDIES[name],
-                    format_untrusted(column),
-                    row,
-                )
-            )
+            shown = format_untrusted(file), format_untrusted(what, 400), REMEDIES[name], format_untrusted(column)
+            self.items.append(Problem(name, *shown, row))
 
     def __len__(self) -> int:
         return len(self.items) + self.left_out
@@ -149,19 +116,17 @@ def make_refusal(whose: str, problems: Iterable[Problem], left_out: int = 0) -> 
     """An error with the problems of a submission: as many in its one line as fit, all of them in `problems`."""
     every_problem = tuple(problems)
     count = len(every_problem) + left_out
-    more = count - len(every_problem[:PROBLEMS_IN_A_LINE])
-    # Each file is named once: by its path if a problem has the path, not also by its name alone.
-    same = {whose, *(problem.file for problem in every_problem if PurePath(problem.file).name == whose)}
-    descriptions = [problem.describe(same) for problem in every_problem[:PROBLEMS_IN_A_LINE]]
-    text = "; ".join(descriptions) + (f"; and {more} more" if more else "")
-    error = BadSubmission(f"{max(same, key=len)}: {f'{count} problems: ' if count > 1 else ''}{text}")
+    # The heading names the file itself.
+    texts = [str(problem).removeprefix(f"{whose}: ") for problem in every_problem[:PROBLEMS_IN_A_LINE]]
+    more = f"; and {count - len(texts)} more" if count > len(texts) else ""
+    error = BadSubmission(f"{whose}: {f'{count} problems: ' if count > 1 else ''}{'; '.join(texts)}{more}")
     error.problems = every_problem
     return error
 
 
 def to_problem_records(error: BadSubmission) -> list[dict[str, str]]:
     """The problems of a rejection as JSON."""
-    return [problem.record() for problem in error.problems]
+    return [asdict(problem) for problem in error.problems]
 
 
 def format_untrusted(text: Any, most: int = 120) -> str:

@@ -65,7 +65,7 @@ class Reader:
         `FileRejected`."""
         import pyarrow as pa
 
-        out = self._ask({"what": "predictions", "wanted": expected.record()}, file)
+        out = self._ask({"what": "predictions", "wanted": vars(expected)}, file)
         size = os.fstat(out.fileno()).st_size
         self._decoded += size
         if self._decoded > DECODED_TOTAL:

@@ -12,7 +12,6 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from ...core.errors import BadData, get_first_line
 from ...core.limits import MEMBERS
 from ...core.progress import log_message
 from ..files.bounded_stream import BoundedStream, refuse_bomb
-from ..files.hidden import DESKTOP_FILES, describe_hidden, is_hidden
+from ..files.patterns import DESKTOP_FILES, describe_hidden, is_hidden
 
 if TYPE_CHECKING:
     from typing import Self
@@ -49,7 +48,7 @@ def is_archive(path: Path) -> bool:
     return path.name.lower().endswith(ends)
 
 
-class ArchiveFiles(ABC):
+class ArchiveFiles:
     """Files by path (with `/`), such as "photo/dog/056_0001.jpg". `where` names the folder or archive in messages."""
 
     def __init__(self, where: str) -> None:
@@ -67,9 +66,9 @@ class ArchiveFiles(ABC):
         """Yield the path and bytes of each file that `accept` selects, in the order that is fastest to read."""
         return ((name, self.read(name)) for name in self._infos if accept is None or accept(name))
 
-    @abstractmethod
     def executable(self, name: str) -> bool:
         """Whether a file is executable, which git trees record."""
+        raise NotImplementedError
 
     def read(self, name: str) -> bytes:
         """Return a file's bytes. Raises `BadData` if there is no file of that name."""
@@ -95,7 +94,7 @@ class ArchiveFiles(ABC):
         if hidden := [*self.desktop_files, *filter(is_hidden, self.names())]:
             log_message(describe_hidden(self.where, hidden))
 
-    def close(self) -> None:  # noqa: B027  (a folder has nothing to close)
+    def close(self) -> None:
         """Close the archive."""
 
     def __enter__(self) -> Self:
@@ -103,6 +102,21 @@ class ArchiveFiles(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _add(self, name: str, info: object, is_regular: bool) -> None:
+        """Add a file of an archive. Raises `BadData` if its path leaves the archive, or if it is not a file."""
+        name = name.removeprefix("./")
+        parts = name.split("/")
+        if parts[-1] in DESKTOP_FILES or parts[0] == "__MACOSX":
+            self.desktop_files.append(name)
+            return
+        if "\\" in name or ":" in parts[0] or {"", ".", ".."} & set(parts):
+            raise BadData(f"{self.where}: the path {name!r} is invalid or leaves the archive")
+        if not is_regular:
+            raise BadData(f"{self.where}: {name} is a link, a device or sparse: only regular files are supported")
+        self._infos[name] = info
+        if len(self._infos) > MEMBERS:
+            raise BadData(f"{self.where} has over {MEMBERS:,} files: divide it")
 
 
 class _SomeFiles(ArchiveFiles):
@@ -135,7 +149,6 @@ class FolderFiles(ArchiveFiles):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(str(folder))
-        self._folder = folder
         root = folder.resolve()
         for path in sorted(folder.rglob("*"), key=Path.as_posix):
             name = path.relative_to(folder)
@@ -170,16 +183,8 @@ class _ZipFiles(ArchiveFiles):
         except _BROKEN as error:
             raise BadData(f"{self.where} is not a readable zip: {get_first_line(error)}") from error
         for info in sorted(self._zip.infolist(), key=lambda info: info.header_offset):
-            if info.is_dir():
-                continue
-            if _is_desktop_file(info.filename):
-                self.desktop_files.append(info.filename)
-                continue
-            _refuse_escape(info.filename, self.where)
-            if (info.external_attr >> 16) & 0o170000 == 0o120000:
-                raise BadData(f"{self.where}: {info.filename} is a link: only regular files are supported")
-            self._infos[info.filename] = info
-        _refuse_many(len(self._infos), self.where)
+            if not info.is_dir():
+                self._add(info.filename, info, (info.external_attr >> 16) & 0o170000 != 0o120000)
         refuse_bomb(path.stat().st_size, sum(info.file_size for info in self._infos.values()), self.where)
 
     def read(self, name: str) -> bytes:
@@ -205,18 +210,8 @@ class _TarFiles(ArchiveFiles):
         self._path = path
         with _read_tar(path, self.where) as tar:
             for info in tar:
-                path_in_tar = info.name.removeprefix("./")
-                _refuse_many(len(self._infos), self.where)
-                if info.isdir():
-                    continue
-                if _is_desktop_file(info.name):
-                    self.desktop_files.append(path_in_tar)
-                    continue
-                _refuse_escape(info.name, self.where)
-                if not info.isreg() or info.issparse():
-                    what = "a link, a device or sparse: only regular files are supported"
-                    raise BadData(f"{self.where}: {info.name} is {what}")
-                self._infos[path_in_tar] = info
+                if not info.isdir():
+                    self._add(info.name, info, info.isreg() and not info.issparse())
 
     def walk(self, accept: PathFilter | None = None) -> Iterator[tuple[str, bytes]]:
         remaining = {name for name in self._infos if accept is None or accept(name)}
@@ -262,19 +257,3 @@ def _open_decompressed(path: Path) -> Any:
         if head.startswith(magic):
             return pa.input_stream(str(path), compression=kind, buffer_size=1 << 20)
     return path.open("rb", buffering=1 << 20)
-
-
-def _is_desktop_file(name: str) -> bool:
-    parts = name.split("/")
-    return parts[-1] in DESKTOP_FILES or parts[0] == "__MACOSX"
-
-
-def _refuse_escape(name: str, where: str) -> None:
-    parts = name.removeprefix("./").split("/")
-    if name.startswith("/") or "\\" in name or ":" in parts[0] or {"", ".", ".."} & set(parts):
-        raise BadData(f"{where}: the path {name!r} is invalid or leaves the archive")
-
-
-def _refuse_many(count: int, where: str) -> None:
-    if count > MEMBERS:
-        raise BadData(f"{where} has over {MEMBERS:,} files: divide it")

@@ -225,7 +225,8 @@ def plan_table(data: Data, files: Mapping[str, Path], added: Mapping[str, str] |
         if field in typed:
             kinds[field] = typed[field].settle(guess, untyped.get(field, ""), data.types.get(field, ""))
             source_columns[field] = typed[field].column_for(kinds[field])
-        if hint := guess.almost_numbers if field not in data.types and field not in data.classes else "":
+        chosen = field in data.types or columns[field][1] == "label" or field in data.classes
+        if hint := "" if chosen else guess.almost_numbers:
             log_message(f"[data] {field} is text: {hint}")
         if data.types.get(field) == "timestamp" and guess.zones == {True, False}:
             raise BadDefinition(

@@ -1,4 +1,8 @@
-"""A source of the user's own data: a draft's `[data]` table, pinned in `loaders/sources/<name>.toml`."""
+"""A source of the user's own data: a draft's `[data]` table, pinned in `loaders/sources/<name>.toml`.
+
+The file is written by the caller, after all else was checked. A build replaces a file that it wrote before, as long as
+nobody edited it and no frozen split depends on it.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.documents import parse_json
-from ...core.errors import (
-    BadData,
-    BadDefinition,
-    Unavailable,
-    get_first_line,
-    replace_error_message,
-    shorten_list,
-)
-from ...core.files import (
-    compute_file_sha256,
-    get_lock_path,
-    hold_lock,
-    is_offline,
-)
+from ...core.errors import BadData, BadDefinition, Unavailable, get_first_line, replace_error_message, shorten_list
+from ...core.files import compute_file_sha256, get_lock_path, hold_lock, is_offline
 from ...core.progress import log_message, mute_messages
-from ...splits.manifest import FilePin, TreePin
+from ...splits.catalogue import list_own_manifests
+from ...splits.manifest import FilePin, Manifest, TreePin
 from ..cache.store import map_table, move_into_cache, stage_source
-from ..files.hidden import is_hidden
-from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_pattern
+from ..files.patterns import choose_paths, expand_numbers, find_files, has_parts, is_hidden, is_pattern
 from ..files.reader_errors import convert_reader_errors
 from ..mirrors.hub import list_client_errors
 from ..readers._table_files import open_parquet
@@ -37,12 +30,24 @@ from .archive_files import ArchiveFiles, FolderFiles, is_archive
 from .fetch import fetch_file
 from .labels import describe_fields
 from .own_data import Data, Plan, plan_folder, plan_listed, plan_table
-from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources
-from .source_file import PinnedSource, SplitName, choose_file, find_pinned
+from .source import Distribution, FieldPin, Source, SourceDefinition, load_sources, read_source
 from .trees import list_tree_hashes
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_MARK = re.compile(rb"# Written by `[^`]*`, which replaces it unless it was edited; sha256 ([0-9a-f]{64})\n")
+"""The first line of a file that a build writes into the user's folders; it has the digest of the rest."""
+
+
+@dataclass(frozen=True)
+class PinnedSource:
+    """A source whose rows are pinned and cached. `content` is to be written to its path, or None if the existing file
+    is equivalent. `folders`: where its files were found."""
+
+    source: Source
+    content: bytes | None = None
+    folders: tuple[Path, ...] = ()
 
 
 def lock_source(name: str, home: Path) -> AbstractContextManager[None]:
@@ -55,9 +60,9 @@ def _make_source_path(name: str, home: Path) -> Path:
     return home / "loaders" / "sources" / f"{name}.toml"
 
 
-def prepare_source(data: Data, name: str, beside: Path, home: Path, split: SplitName | None = None) -> PinnedSource:
+def prepare_source(data: Data, name: str, beside: Path, home: Path) -> PinnedSource:
     """Build the source of a draft's data into the cache, pinned by the rows that the files have now. Its file is not
-    written. `split`: the split that it is for."""
+    written."""
     if not re.fullmatch("[a-z0-9_]+", name):
         raise BadDefinition(
             f"[data] the source's name {name!r}: use lower-case letters, digits and _ (source = {{ name = .. }})"
@@ -92,31 +97,98 @@ def prepare_source(data: Data, name: str, beside: Path, home: Path, split: Split
         citation=data.citation,
         homepage=f"https://huggingface.co/datasets/{data.hub}" if data.hub else "",
         categories=data.categories,
-        class_names=_read_class_labels(data, plan, tables, data_files.pins),
+        class_names=_read_class_labels(data, plan, tables),
         fields=[FieldPin(**record) for record in plan.schema.records()],
         distributions=[distribution],
     )
     folders = data_files.folders
-    pinned = find_pinned(draft, path.parent, split) or _build_source(draft, path, folders, split)
+    pinned = _find_pinned(draft, path) or _build_source(draft, path, folders)
     rows = pinned.source.table(folders)
     names = plan.options.get("maps", {}) | draft.class_names
     log_message(f"[data] {describe_fields(plan.schema.fields, names, rows, dict(plan.no_classes))}")
     return replace(pinned, folders=folders)
 
 
-def _build_source(
-    draft: SourceDefinition, path: Path, folders: tuple[Path, ...], split: SplitName | None
-) -> PinnedSource:
-    """Build the source into the cache under its digest, once it is known which file pins it."""
+def _find_pinned(draft: SourceDefinition, path: Path) -> PinnedSource | None:
+    """The source at a path if it was built from the same data in the same way."""
+    if not path.exists():
+        return None
+    known = read_source(path)
+    unpinned = {"rows": 0, "digest": "", "class_names": draft.class_names}
+    return PinnedSource(known) if known.definition.model_copy(update=unpinned) == draft else None
+
+
+def _build_source(draft: SourceDefinition, path: Path, folders: tuple[Path, ...]) -> PinnedSource:
+    """Build the source into the cache under its digest, unless its file may not be replaced."""
     with stage_source(f"{draft.name}-own") as temporary_path:
         rows, digest = Source(draft, path).write(temporary_path, folders)
         if not rows:
             files = ", ".join(pin.name for pin in draft.distributions[0].files)
             raise BadData(f"[data] {files} has no rows: a source needs at least one")
         _check_class_labels(map_table(temporary_path), draft.class_names)
-        pinned = choose_file(draft.model_copy(update={"rows": rows, "digest": digest}), path.parent, split)
+        pinned = _pin_source(draft.model_copy(update={"rows": rows, "digest": digest}), path)
         move_into_cache(temporary_path, pinned.source.cached_at)
         return pinned
+
+
+def _pin_source(definition: SourceDefinition, path: Path) -> PinnedSource:
+    """Return the pinned source with its file's new content, or as it is if an edited file gives the same rows. Raises
+    `BadDefinition` if a frozen split depends on the file, or somebody edited it."""
+    import tomli_w
+
+    if path.exists():
+        known = read_source(path)
+        same = _list_facts(known.definition) == _list_facts(definition)
+        standing = [] if same else _find_dependent_splits(known)
+        if standing:
+            names, folders = [each.full_name for each in standing], [str(each.folder) for each in standing]
+            raise BadDefinition(
+                f"{path} pins other data, and a split stands on them that is frozen ({shorten_list(names)}): name the "
+                f"new source by source = {{ name = .. }} and increase `version`, or delete {shorten_list(folders)}"
+            )
+        if not is_unedited(path):
+            if not same:
+                raise BadDefinition(
+                    f"{path} defines {definition.name!r} by other data, and was written or edited by hand: delete it, "
+                    "or rename this source by source = { name = .. }"
+                )
+            log_message(f"{path} was written or edited by hand, and gives the same rows: it is not changed")
+            return PinnedSource(known)
+        log_message(f"{path} {'pins the same rows of other files' if same else 'pinned other data'}: it is rewritten")
+    content = tomli_w.dumps(definition.model_dump(exclude_defaults=True)).encode()
+    return PinnedSource(Source(definition, path), mark_generated(content))
+
+
+def _list_facts(definition: SourceDefinition) -> list[object]:
+    """What splits over a source depend on: rows, fields and class names."""
+    maps = [distribution.options.get("maps") for distribution in definition.distributions]
+    return [definition.version, definition.digest, definition.fields, definition.class_names, maps]
+
+
+def _find_dependent_splits(known: Source) -> list[Manifest]:
+    """The frozen splits that depend on a source."""
+    pin = (known.name, known.definition.digest)
+    frozen = [manifest for manifest in list_own_manifests() if manifest.frozen]
+    return [each for each in frozen if (each.definition.source.name, each.definition.source.digest) == pin]
+
+
+def mark_generated(content: bytes) -> bytes:
+    """Prepend to a TOML file's content the line that says that a build wrote it."""
+    digest = sha256(content).hexdigest()
+    mark = f"# Written by `farshift splits build`, which replaces it unless it was edited; sha256 {digest}\n"
+    return mark.encode() + content
+
+
+def strip_mark(content: bytes) -> bytes:
+    """Return the content without the line of `mark_generated`, if it has one."""
+    return content[match.end() :] if (match := _MARK.match(content)) else content
+
+
+def is_unedited(path: Path) -> bool:
+    """Whether a build wrote a file, and it has not been changed since."""
+    content = path.read_bytes()
+    match = _MARK.match(content)
+    return match is not None and sha256(content[match.end() :]).hexdigest() == match[1].decode()
 
 
 # The files that a draft names.
@@ -253,14 +325,12 @@ def list_hub_pins(repo: str, revision: str, patterns: Sequence[str]) -> list[Fil
     return pins
 
 
-# The class names of `ClassLabel` features of Hugging Face Hub data sets.
+# The class names of `ClassLabel` features of Hugging Face data sets.
 
 
-def _read_class_labels(
-    data: Data, plan: Plan, files: Mapping[str, Path], pins: Sequence[FilePin]
-) -> dict[str, list[str]]:
-    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files, else from
-    the data set's card on the Hub. Raises `BadDefinition` if two files disagree."""
+def _read_class_labels(data: Data, plan: Plan, files: Mapping[str, Path]) -> dict[str, list[str]]:
+    """The names of the classes 0, 1 .. of integer labels, from the `huggingface` metadata of Parquet files. Raises
+    `BadDefinition` if two files disagree."""
     derived = {name for option in ("maps", "above", "at_least") for name in plan.options.get(option, {})}
     labels = [label.name for label in plan.schema.of_role("label") if label.type == "int64"]
     columns = {name: data.columns()[name][0] for name in labels if name not in derived}
@@ -280,35 +350,7 @@ def _read_class_labels(
                     f"[data] {file_name} and {min(files)} have different names for the classes of {column!r}: a class "
                     "number would have two meanings"
                 )
-    if data.hub and (unnamed := columns.keys() - class_names.keys()):
-        of_card = _read_card_classes(data.hub, pins[0].mirrors[0]["revision"])
-        class_names |= {name: of_card[column] for name in sorted(unnamed) if (column := str(columns[name])) in of_card}
     return {name: names for name, names in class_names.items() if len(set(names)) == len(names)}
-
-
-def _read_card_classes(repo: str, revision: str) -> dict[str, list[str]]:
-    """The names of the classes of each column that the card of a Hub data set (the head of its README.md) gives, alike
-    in all configurations."""
-    from huggingface_hub import HfApi
-
-    try:
-        card = HfApi().dataset_info(repo, revision=revision).card_data
-    except list_client_errors() as error:
-        raise Unavailable(f"Hub {repo}@{revision}: {type(error).__name__}: {get_first_line(error)}") from error
-    configurations = (card.get("dataset_info") if card else None) or []
-    labels: dict[str, list[list[str]]] = {}
-    try:
-        for configuration in configurations if isinstance(configurations, list) else [configurations]:
-            for feature in configuration["features"]:
-                if isinstance(feature["dtype"], dict) and "class_label" in feature["dtype"]:
-                    names = {
-                        int(number): str(name) for number, name in feature["dtype"]["class_label"]["names"].items()
-                    }
-                    in_order = [names[number] for number in range(len(names))]
-                    labels.setdefault(feature["name"], []).append(in_order)
-    except (AttributeError, TypeError, KeyError, ValueError):  # written by hand, in another form
-        return {}
-    return {name: names[0] for name, names in labels.items() if all(other == names[0] for other in names)}
 
 
 def _read_features(schema: pa.Schema) -> dict[str, Any]:

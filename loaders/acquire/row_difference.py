@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData
 from ...core.text import format_count
-from ...splits.catalogue import list_manifests
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,18 +45,3 @@ def compare_rows(listed: pa.Table, rows: pa.Table) -> RowDifference:
     absent = known[source_indices] != listed_ids
     changed = ~absent & (rows["check"].to_numpy()[source_indices] != listed["check"].to_numpy())
     return RowDifference(listed_ids, source_indices, absent, changed)
-
-
-def describe_changes(source: str, digest: str, rows: pa.Table) -> str:
-    """Describe how a source's rows differ from the pinned ones (of `digest`), by the manifests that list them; empty if
-    no manifest does."""
-    for manifest in list_manifests():
-        pin = manifest.definition.source
-        if manifest.definition.ships_rows and (pin.name, pin.digest) == (source, digest):
-            try:
-                difference = compare_rows(manifest.shipped(), rows)
-            except BadData:
-                continue
-            if difference.differ:
-                return f"of the {len(difference.ids):,} rows that {manifest.full_name} lists, {difference}"
-    return ""

@@ -35,11 +35,10 @@ from ..cache.store import load_or_write, map_table, stage_source, write_arrow
 from ..files.reader_errors import convert_reader_errors
 from ..readers import read_tables
 from .expected import ExpectedCounts
-from .fetch import fetch_file, fetch_unpinned_file
+from .fetch import fetch_file, fetch_unpinned_file, get_file_path
 from .labels import read_class_names
 from .piecewise import build_in_pieces
-from .row_difference import describe_changes
-from .trees import fetch_tree
+from .trees import fetch_tree, list_tree_paths
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,45 +108,36 @@ class Source:
         fields = (Field(pin.name, pin.type, pin.role) for pin in self.definition.fields)  # type: ignore[arg-type]
         return Schema(tuple(fields))
 
+    def _list_origins(self) -> list[Distribution]:
+        """The distributions, and instead of derived ones those of the source that they are derived from."""
+        origins = []
+        for distribution in self.definition.distributions:
+            base = find_base_source(distribution).definition.distributions if distribution.of else [distribution]
+            origins += base
+        return origins
+
     @property
     def needs_network(self) -> bool:
         """Whether no distribution is a generator, or derived from one (a local mirror may still serve)."""
-        return not any(
-            distribution.generator or (distribution.derivation and not find_base_source(distribution).needs_network)
-            for distribution in self.definition.distributions
-        )
+        return not any(origin.generator for origin in self._list_origins())
 
     @property
     def extra(self) -> str:
         """The extra that every generator of the source requires; empty if one requires none."""
-        return self._find_common_extra(only_missing=False)
+        required = [find_requirement(origin.generator)[1] for origin in self._list_origins() if origin.generator]
+        return required[0] if required and all(required) else ""
 
     @property
     def lacks(self) -> str:
-        """`extra` if its package is not installed, else empty."""
-        return self._find_common_extra(only_missing=True)
-
-    def _find_common_extra(self, only_missing: bool) -> str:
-        extras = []
-        for distribution in self.definition.distributions:
-            if distribution.derivation:
-                extras.append(find_base_source(distribution)._find_common_extra(only_missing))
-            elif distribution.generator:
-                package, extra = find_requirement(distribution.generator)
-                is_needed = package and not (only_missing and find_spec(package))
-                extras.append(extra if is_needed else "")
-        return extras[0] if extras and all(extras) else ""
+        """`extra` if its packages are not installed, else empty."""
+        packages = [find_requirement(origin.generator)[0] for origin in self._list_origins() if origin.generator]
+        return "" if any(not package or find_spec(package) for package in packages) else self.extra
 
     @property
     def downloads(self) -> bool:
         """Whether a distribution's files can be downloaded; otherwise the user has to provide them (`--data`)."""
-        return any(
-            find_base_source(distribution).downloads
-            if distribution.derivation
-            else all(pin.mirrors for pin in [*distribution.files, *distribution.trees])
-            for distribution in self.definition.distributions
-            if not distribution.generator
-        )
+        files = [[*origin.files, *origin.trees] for origin in self._list_origins() if not origin.generator]
+        return any(all(pin.mirrors for pin in pins) for pins in files)
 
     @property
     def cached_at(self) -> Path:
@@ -201,11 +191,10 @@ class Source:
             if not self.definition.digest or digest == self.definition.digest:
                 return rows.num_rows, digest
             differ = f"{rows.num_rows} rows of digest {digest[:12]}.., not {self.definition.rows} of the pinned one"
-            known = describe_changes(self.name, self.definition.digest, rows)
             generator = load_generator(distribution.generator) if distribution.generator else None
             maker = getattr(generator, "maker", None)
             by = str(maker(**distribution.options)) if maker else ""  # the package and its version
-            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", known, by))))
+            reasons.append("; ".join(filter(None, (f"{distribution.name}: gives {differ}", by))))
             log_message(f"{self.name}: {distribution.name} differs from the pinned rows; trying the next distribution")
         raise Unavailable(f"source {self.name}: {' | '.join(reasons)}")
 
@@ -285,6 +274,34 @@ def fetch_files(distribution: Distribution, own_folders: tuple[Path, ...] = ()) 
         tree, files[tree.name] = fetch_tree(tree, own_folders)
         trees.append(tree)
     return distribution.model_copy(update={"files": pins, "trees": trees}), files
+
+
+@dataclass(frozen=True)
+class DownloadSize:
+    """bytes: total of the files with a stated size. unknown: the other files and folders."""
+
+    bytes: int = 0
+    unknown: tuple[str, ...] = ()
+
+
+def compute_download_size(name: str) -> DownloadSize:
+    """Return what the first distribution of a source has to download, as far as sizes are stated: nothing if its rows
+    or files are cached, if they are the user's own, or if it is generated."""
+    source = find_source(name)
+    distribution = source.definition.distributions[0]
+    if distribution.generator or (source.definition.digest and source.cached_at.exists()):
+        return DownloadSize()
+    if distribution.of:
+        return compute_download_size(find_base_source(distribution).name)
+    cached = (isinstance(pin, FilePin) and get_file_path(pin.sha256).exists() for pin in distribution.files)
+    files = [pin for pin, stored in zip(distribution.files, cached, strict=True) if pin.mirrors and not stored]
+    unknown = [pin.name for pin in files if pin.bytes is None]
+    for tree in distribution.trees:
+        if tree.mirrors and not any(path.exists() for path in list_tree_paths(tree)):
+            unknown.append(
+                f"{tree.name}, a folder of {tree.files:,} files" if tree.files else f"the folder {tree.name}"
+            )
+    return DownloadSize(sum(pin.bytes or 0 for pin in files), tuple(unknown))
 
 
 def add_row_ids(table: pa.Table, schema: Schema) -> tuple[pa.Table, str]:

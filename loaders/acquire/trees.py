@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +16,7 @@ from ...core.files import compute_file_sha256, get_cache_root, hold_lock, transl
 from ...splits.manifest import TreePin
 from .. import mirrors
 from ..cache.store import is_intact, write_marker
-from ..files.hidden import is_hidden
+from ..files.patterns import is_hidden
 from ..mirrors import folder
 from .archive_files import ArchiveFiles, is_archive, open_archive
 from .fetch import OWN_COPY
@@ -52,14 +51,6 @@ def list_tree_paths(pin: TreePin) -> list[Path]:
     return [get_cache_root() / "trees" / compute_identity(archive)[:40] for archive in archives]
 
 
-def has_local_tree(pin: TreePin) -> bool:
-    """Whether the cache or a folder of `FARSHIFT_MIRRORS` has an archive or folder of the tree's name. Its content is
-    not checked."""
-    return any(path.exists() for path in list_tree_paths(pin)) or (
-        bool(pin.tree) and any(_list_candidates(pin, location, False) for location in folder.list_folders())
-    )
-
-
 def _download_tree(path: Path, kind: ModuleType, mirror: dict[str, Any]) -> bool:
     with hold_lock(path), translate_os_errors(path):
         if not is_intact(path):
@@ -89,19 +80,15 @@ def _find_own_copy(
 
 
 def _list_candidates(pin: TreePin, location: Path, own: bool) -> list[Path]:
-    """Candidates for the tree in a folder, most likely first. Archives of other names are opened only in a folder that
-    the user gives for this pull. If the tree is not pinned, an archive of another name is used only if it is the only
-    one, and after the folder itself if that contains more than archives."""
+    """Candidates for the tree in a folder, most likely first. The folder itself, and archives of other names, only in
+    one that the user gives for this pull; the folder before the archives if it contains more than archives."""
     archives = [path for path in sorted(location.iterdir()) if path.is_file() and is_archive(path)]
     named = [path for path in (location / pin.name, *sorted(location.glob(f"*/{pin.name}"))) if path.is_dir()]
     named += [path for path in archives if path.name.startswith(f"{pin.name}.")]
     if not own:
         return named
-    if pin.tree:
-        return [*named, location, *archives]
-    only_archive = archives if len(archives) == 1 else []
     has_other_files = any(path not in archives and not is_hidden(path.name) for path in location.iterdir())
-    return [*named, *([location, *only_archive] if has_other_files else [*only_archive, location])]
+    return list(dict.fromkeys([*named, *[location] * has_other_files, *archives, location]))
 
 
 def _open_pinned_tree(
@@ -165,26 +152,20 @@ def _hash_object(kind: bytes, content: bytes) -> bytes:
 def _hash_tree(blobs: Iterable[tuple[str, bytes, bool]]) -> str:
     """The git tree hash of files, each given as path, blob hash, and whether it is executable. Equal to
     `git rev-parse COMMIT:FOLDER`."""
-    root = _Folder()
+    root: dict[str, Any] = {}
     for path, digest, executable in blobs:
         *folders, name = path.split("/")
         node = root
         for step in folders:
-            node = node.folders.setdefault(step, _Folder())
-        node.files[name] = (b"100755 " if executable else b"100644 ") + name.encode() + b"\0" + digest
-    return root.hash().hex()
+            node = node.setdefault(f"{step}/", {})
+        node[name] = b"100755 " if executable else b"100644 ", digest
+    return _hash_folder(root).hex()
 
 
-@dataclass
-class _Folder:
-    """A folder's entries in git's format."""
-
-    folders: dict[str, _Folder] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)
-
-    def hash(self) -> bytes:
-        # git sorts a folder as if its name ended with a slash.
-        lines = [(name.encode(), line) for name, line in self.files.items()]
-        for name, below in self.folders.items():
-            lines.append((f"{name}/".encode(), b"40000 " + name.encode() + b"\0" + below.hash()))
-        return _hash_object(b"tree", b"".join(line for _, line in sorted(lines)))
+def _hash_folder(entries: dict[str, Any]) -> bytes:
+    """The git hash of a folder; names of folders in it end with a slash, as in git's order."""
+    content = b""
+    for name, entry in sorted(entries.items(), key=lambda item: item[0].encode()):
+        mode, digest = (b"40000 ", _hash_folder(entry)) if isinstance(entry, dict) else entry
+        content += mode + name.rstrip("/").encode() + b"\0" + digest
+    return _hash_object(b"tree", content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
@@ -40,7 +39,7 @@ _LONG = r"^[+-]?[0-9]{16,}(\.0*)?$"
 """Integers with so many digits that float64, or int64, may not represent them exactly."""
 _LIST = r"^\[[\s\d.,eE+\-\[\]]*\]$"
 _LIST_WITH_HOLES = r"^\[[\s\d.,eE+\-\[\]]*((null|NaN)[\s\d.,eE+\-\[\]]*)+\]$"
-_COMMA = r"^[+-]?[0-9]+(,[0-9]+)?$"
+_COMMA = r"^[+-]?[0-9]+,[0-9]+$"
 _PATTERNS = {"bool": r"^(?i:true|false)$", "int64": _INTEGER, "float64": _NUMBER}
 """The pattern of the texts of each type, the narrowest type first."""
 _MARKS = ("na", "n/a", "null", "none", "nil", "-", "--", "?", ".", "missing", "unknown", "#n/a")
@@ -137,23 +136,13 @@ class TypeInference:
 
     @property
     def almost_numbers(self) -> str:
-        """How to read a text column with mostly numeric texts as numbers; "" if that is not possible."""
-        if self.type != "string":
+        """What to do about a text column in which most texts are numbers, some with a comma; "" if it is none."""
+        others = [text for text in self.texts if not re.match(_NUMBER, text)]
+        words = [text for text in others if not re.match(_COMMA, text)]
+        if self.type != "string" or not 2 * len(words) < len(self.texts) <= MOST_CLASSES:
             return ""
-        if self.inexact and self._fits["float64"]:
-            return (
-                f"int64 and float64 do not represent {self.inexact} exactly: if the values are not ids and may be "
-                'rounded, set types = { .. = "float64" }'
-            )
-        if not 0 < len(self.texts) <= MOST_CLASSES:
-            return ""
-        if all(re.match(_COMMA, text) for text in self.texts) and any("," in text for text in self.texts):
-            return 'its numbers have a comma: if that is the decimal mark, set options = { decimal = "," }'
-        marks = sorted(text for text in self.texts if not re.match(_NUMBER, text))
-        if 0 < len(marks) < len(self.texts) and all(mark.lower() in _MARKS for mark in marks):
-            named = shorten_list(list(map(repr, marks)))
-            return f"its numbers have {named} among them: set options = {{ missing = {json.dumps(marks)} }}"
-        return ""
+        named = shorten_list(list(map(repr, sorted(others) or [self.inexact])))
+        return f"most of its values are numbers, but not {named}: set `missing` or `decimal` in options, or `types`"
 
     def _look_for_lists(self, values: pa.ChunkedArray) -> None:
         """Whether texts are JSON lists of numbers, all of one shape. Those with missing numbers are passed over."""

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from ...core.errors import FarshiftError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = NDArray[np.int64]
 
-Text = Literal["codes", "str"]
-"""How texts are returned: "str" as objects, "codes" as objects except for columns of role meta, which are returned as
-codes into their categories."""
-
 _NARROW = 16
 """Columns of at most this many bytes a row are gathered for many batches at once."""
-
-
-def check_text(text: str) -> None:
-    if text not in get_args(Text):
-        raise FarshiftError(f"text must be 'codes' or 'str', not {text!r}")
 
 
 @dataclass(frozen=True)
@@ -69,7 +57,8 @@ class FixedColumn:
 
 @dataclass(frozen=True)
 class TextColumn:
-    """Values of variable length, as an Arrow array of text or bytes; `places` as in `FixedColumn`."""
+    """Values of variable length, as an Arrow array of text or bytes; `places` as in `FixedColumn`. `column[rows]`
+    selects rows by indices, a mask or a slice, of which nothing is read yet; `numpy.asarray` reads them as objects."""
 
     stored: pa.Array
     places: Rows | None = None
@@ -80,9 +69,11 @@ class TextColumn:
     def take(self, rows: Rows) -> pa.Array:
         return self.stored.take(rows if self.places is None else self.places[rows])
 
-    def select(self, rows: NDArray[Any]) -> TextColumn:
-        """Select rows by indices or a mask; nothing is read."""
+    def __getitem__(self, rows: NDArray[Any] | slice) -> TextColumn:
         return TextColumn(self.stored, (np.arange(len(self)) if self.places is None else self.places)[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return to_object_array(self.take(np.arange(len(self))))
 
 
 Column = FixedColumn | TextColumn
@@ -132,29 +123,3 @@ def cut_batches(
             else:
                 batch[name] = column.take(slice(rows[0], rows[-1] + 1) if in_order and len(rows) else rows)
         yield batch
-
-
-_CODED: dict[int, dict[str, tuple[NDArray[np.int32], pa.Array]]] = {}
-"""Cached by table object for its lifetime: all parts of an opened split share the codes of their source."""
-
-
-def encode_categories(source: pa.Table, name: str) -> tuple[NDArray[np.int32], pa.Array]:
-    """Return a source's text column as codes, shape (rows,), into its distinct texts sorted by code point, and these;
-    computed once."""
-    cached_columns = _CODED.get(id(source))
-    if cached_columns is None:
-        cached_columns = _CODED[id(source)] = {}
-        weakref.finalize(source, _CODED.pop, id(source), None)
-    if name not in cached_columns:
-        cached_columns[name] = _encode_column(source[name])
-    return cached_columns[name]
-
-
-def _encode_column(column: pa.ChunkedArray) -> tuple[NDArray[np.int32], pa.Array]:
-    import pyarrow.compute as pc
-
-    dictionary_array = join_chunks(column).dictionary_encode()
-    order = pc.sort_indices(dictionary_array.dictionary).to_numpy()
-    ranks = np.empty(len(order), np.int32)
-    ranks[order] = np.arange(len(order), dtype=np.int32)
-    return ranks[dictionary_array.indices.to_numpy()], dictionary_array.dictionary.take(order)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import get_first_line
 from ..decoders import DEFAULT, Decoder, load_decoder
-from ..decoders._upright import import_pillow, open_rgb
+from ..decoders.pillow import import_pillow, open_rgb
 from .encoded import BadImage, EncodedFiles
 
 if TYPE_CHECKING:
@@ -44,41 +45,30 @@ def decode_images(files: Files, side: int, name: str = DEFAULT) -> NDArray[np.ui
 
 
 def iterate_decoded(files: Files, side: int, by: Decoder) -> Iterator[NDArray[np.uint8]]:
-    """Yield the pixels of images in order, in pieces (m, side, side, 3). Threads decode the next piece while one is
-    used. A piece is valid until the next one is requested."""
+    """Yield the pixels of images in order, in pieces (m, side, side, 3), decoded on all cores."""
     rows = max(1, _PIECE_BYTES // (side * side * 3))
-    buffers = [np.empty((min(rows, len(files)), side, side, 3), np.uint8) for _ in range(2)]
-
-    def decode(contents: Sequence[bytes | memoryview], first: int, pixels: NDArray[np.uint8]) -> None:
-        for number, content in enumerate(contents):
-            pixels[number] = _decode_content(content, first + number, len(files), side, by)
-
-    def begin(number: int) -> tuple[NDArray[np.uint8], list[Future[None]]]:
-        first = number * rows
-        contents = read_contents(files, np.arange(first, min(first + rows, len(files))))
-        pixels = buffers[number % 2][: len(contents)]
-        return pixels, [
-            pool.submit(decode, contents[start : start + _AT_ONCE], first + start, pixels[start:])
-            for start in range(0, len(contents), _AT_ONCE)
-        ]
-
-    if len(files) <= min(_AT_ONCE, rows):  # starting threads would take longer
-        if len(files):
-            decode(read_contents(files, np.arange(len(files))), 0, buffers[0])
-            yield buffers[0]
-        return
-    pool = ThreadPoolExecutor(os.cpu_count() or 1)  # decoders release the GIL
-    try:
-        following = begin(0)
-        for number in range(-(-len(files) // rows)):
-            pixels, jobs = following
-            if (number + 1) * rows < len(files):
-                following = begin(number + 1)
-            for job in jobs:
-                job.result()
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:  # decoders release the GIL
+        for first in range(0, len(files), rows):
+            places = np.arange(first, min(first + rows, len(files)))
+            contents, pixels = read_contents(files, places), np.empty((len(places), side, side, 3), np.uint8)
+            decode = partial(_decode_job, contents, pixels, first, len(files), side, by)
+            jobs = range(0, len(places), _AT_ONCE)
+            list(map(decode, jobs) if len(jobs) == 1 else pool.map(decode, jobs))  # one job needs no thread
             yield pixels
-    finally:
-        pool.shutdown(cancel_futures=True)
+
+
+def _decode_job(
+    contents: Sequence[bytes | memoryview],
+    pixels: NDArray[np.uint8],
+    first: int,
+    count: int,
+    side: int,
+    by: Decoder,
+    start: int,
+) -> None:
+    """Decode some images of a piece, which begins with the image `first` of `count`."""
+    for number in range(start, min(start + _AT_ONCE, len(contents))):
+        pixels[number] = _decode_content(contents[number], first + number, count, side, by)
 
 
 def find_readable_images(files: Files, name: str = DEFAULT) -> NDArray[np.bool_]:
@@ -119,7 +109,7 @@ Given = Sequence[bytes] | NDArray[Any]
 
 
 def open_image(given: Given, index: int) -> Image:
-    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/_upright.py`).
+    """Open one of the images in RGB at its own size, fully decoded and upright (`decoders/pillow.py`).
 
     Raises `BadImage` if it cannot be decoded, and `MissingExtra` without Pillow."""
     library = import_pillow()

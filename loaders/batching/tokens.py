@@ -7,11 +7,10 @@ from a digest of the texts and of the tokenizer. One process builds at a time, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.canonical import compute_identity
-from ...core.draws import draw_bits
 from ...core.errors import FarshiftError, MissingExtra, get_first_line
 from ...core.files import get_cache_root
 from ...core.progress import log_message, report_progress
 from ..cache.entries import read_cache_limit
 from ..cache.store import load_or_build_table
-from .columns import Column, cut_batches, join_chunks
+from .columns import join_chunks
 from .encoded import digest_contents
-from .order import GlobalBatches, Order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,61 +180,3 @@ def load_tokenizer(given: Any, most: int | None = None) -> PinnedTokenizer:
     else:
         core.enable_truncation(max_length=most)
     return PinnedTokenizer(name, core, most)
-
-
-Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class BucketedOrder:
-    """The order `base` of an epoch of len(lengths) rows, with rows of similar length in each batch of `batch_size`.
-
-    name: seeds the order of a pool's batches. lengths: of each row, shape (rows,). pool: the number of batches that are
-    sorted together; 1 changes only the order within a batch. An incomplete last batch stays last and keeps its rows."""
-
-    name: str
-    base: Order
-    lengths: NDArray[np.int64]
-    batch_size: int
-    pool: int = 64
-
-    def __post_init__(self) -> None:
-        for what, number in (("batch_size", self.batch_size), ("pool", self.pool)):
-            if number < 1:
-                raise FarshiftError(f"{what} must be at least 1, not {number}")
-
-    def at(self, turns: Rows) -> Rows:
-        """Return the positions at `turns`, as `Order.at`."""
-        turns = np.asarray(turns, np.int64)
-        size = self.pool * self.batch_size
-        positions = np.empty_like(turns)
-        for number in np.unique(turns // size).tolist():
-            mask = turns // size == number
-            positions[mask] = self._pool(number)[turns[mask] - number * size]
-        return positions
-
-    def _pool(self, number: int) -> Rows:
-        """The positions of a pool in order of its turns."""
-        first = number * self.pool * self.batch_size
-        last = min(len(self.lengths), first + self.pool * self.batch_size)
-        rows = self.base.at(np.arange(first, last))
-        full = len(rows) // self.batch_size
-        full_batches, rest = rows[: full * self.batch_size], rows[full * self.batch_size :]
-        batches = self._sorted(full_batches).reshape(full, self.batch_size)
-        draws = draw_bits(f"{self.name}/pool {number}", np.arange(full, dtype=np.uint64))
-        return np.concatenate([batches[np.argsort(draws, kind="stable")].reshape(-1), self._sorted(rest)])
-
-    def _sorted(self, rows: Rows) -> Rows:
-        return rows[np.argsort(self.lengths[rows], kind="stable")]
-
-
-def iterate_token_batches(
-    columns: Mapping[str, Column], tokens: Tokens, order: Order, cut: GlobalBatches, steps: range, pad: int
-) -> Iterator[dict[str, NDArray[Any]]]:
-    """Yield a rank's share of the global batches `steps`: `columns`, `tokens` (rows, T) padded with `pad`, where T is
-    the longest row of the share, and `tokens.lengths` (rows,)."""
-    for positions, bounds in cut.positions(order, steps):
-        batches = cut_batches(columns, positions, bounds)
-        for (start, stop), batch in zip(pairwise(bounds), batches, strict=True):
-            rows = positions[start:stop]
-            yield batch | {"tokens": tokens.take(rows, pad), "tokens.lengths": tokens.lengths[rows]}

@@ -1,14 +1,11 @@
-"""A part in PyTorch: a stream of batches that detects ranks and workers, and resumes with any number of them; or all
-rows in a device's memory, where batches are gathered, so that training needs no transfer of rows."""
+"""A part in PyTorch: a stream of batches that detects ranks and workers, and resumes with any number of them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +16,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from ...core.errors import FarshiftError
 from .batched import BatchedPart
-from .columns import FixedColumn, Text, check_text, to_microseconds
+from .columns import to_microseconds
 from .encoded import BadFile
 from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
 from .order import GlobalBatches
@@ -53,7 +50,6 @@ class TorchStream(IterableDataset[Batch]):
         epoch: int = 0,
         drop_last: bool = False,
         columns: Sequence[str] | None = None,
-        text: Text = "str",
         rank: int | None = None,
         world: int | None = None,
         images: ImageSpec = "bytes",
@@ -62,9 +58,8 @@ class TorchStream(IterableDataset[Batch]):
         super().__init__()
         if (rank is None) != (world is None):
             raise FarshiftError("rank and world go together: give both, or neither to detect them")
-        check_text(text)
         self.forms = InputFormat(images, audio).checked()
-        self.part, self.batch_size, self.seed, self.drop_last, self.text = part, batch_size, seed, drop_last, text
+        self.part, self.batch_size, self.seed, self.drop_last = part, batch_size, seed, drop_last
         self.columns = part.resolve_columns(columns)
         self._place_given = None if rank is None or world is None else (rank, world)
         self._place_at_start: tuple[int, int] | None = None
@@ -165,7 +160,6 @@ class TorchStream(IterableDataset[Batch]):
             worker=worker,
             workers=workers,
             start=start,
-            text=self.text,
         )
         for batch in batches:
             start += workers
@@ -230,61 +224,3 @@ def _find_reader() -> tuple[int, int]:
 
 def _to_tensor(values: NDArray[Any]) -> Tensor | list[Any]:
     return values.tolist() if values.dtype == np.dtype(object) else torch.from_numpy(to_microseconds(values))
-
-
-@dataclass(frozen=True)
-class DevicePart:
-    """A part's columns on `device`: tensors whose first axis is the row."""
-
-    part: BatchedPart
-    device: torch.device
-    columns: dict[str, Tensor]
-
-    @classmethod
-    def load(cls, part: BatchedPart, device: torch.device | str, columns: Sequence[str] | None) -> DevicePart:
-        """Copy a part's columns to a device. Raises `FarshiftError` for texts and files."""
-        tensors: dict[str, Tensor] = {}
-        for name in part.resolve_columns(columns):
-            column = part.column(name, "codes")
-            if not isinstance(column, FixedColumn) or column.stored.dtype == object:
-                raise FarshiftError(
-                    f"column {name!r} of {part.split} has texts or files, which are not tensors: choose other columns"
-                )
-            values = to_microseconds(column.take(np.arange(len(part))))
-            tensors[name] = torch.from_numpy(values).to(device)
-        return cls(part, torch.device(device), tensors)
-
-    def __len__(self) -> int:
-        return len(self.part)
-
-    def __repr__(self) -> str:
-        return f"DevicePart({self.part.split}, {self.part.name}, {self.device}: {len(self):,} rows)"
-
-    def batches(
-        self,
-        batch_size: int,
-        seed: int | None = None,
-        epoch: int = 0,
-        drop_last: bool = False,
-        *,
-        rank: int = 0,
-        world: int = 1,
-        start: int = 0,
-    ) -> Iterator[dict[str, Tensor]]:
-        """Yield one epoch as dictionaries of tensors on the device, equal to `Part.batches` bit for bit. The arguments
-        are those of `Part.batches`. The caller owns every tensor."""
-        cut = GlobalBatches(len(self), batch_size, rank, world, drop_last)
-        return self._batches(cut, seed, epoch, cut.steps(start))
-
-    def _batches(self, cut: GlobalBatches, seed: int | None, epoch: int, steps: range) -> Iterator[dict[str, Tensor]]:
-        for positions, bounds in cut.positions(self.part.order(seed, epoch), steps):
-            rows = torch.from_numpy(positions).to(self.device)
-            for start, stop in pairwise(bounds):
-                yield {name: _select_rows(values, rows[start:stop]) for name, values in self.columns.items()}
-
-
-def _select_rows(values: Tensor, rows: Tensor) -> Tensor:
-    # PyTorch cannot index unsigned 64-bit tensors, so their bits are indexed as signed ones.
-    if values.dtype == torch.uint64:
-        return values.view(torch.int64).index_select(0, rows).view(torch.uint64)
-    return values.index_select(0, rows)

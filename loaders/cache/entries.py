@@ -16,7 +16,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -29,27 +29,22 @@ from ...core.files import compute_file_sha256, get_cache_root, translate_os_erro
 from ...core.progress import log_message, report_progress
 from ...core.settings import read_settings
 
-_KEY = r"(.+-[0-9a-f]{16})"
 _NAMES = {
-    "files": r"\.?([0-9a-f]{64})(?:\..+)?",
-    "trees": r"\.?([0-9a-f]{40})(?:\..+)?",
-    "sources": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "splits": r"\.?([^.].*?\.arrow)(?:\..+)?",
-    "images": r"\.?([0-9a-f]{64}\.npy)(?:\..+)?",
-    "features": _KEY,
-    "tokens": r"\.?(.+-[0-9a-f]{16}\.arrow)(?:\..+)?",
-    "responses": r"\.?([0-9a-f]{64}\.json)(?:\..+)?",
+    "files": r"[0-9a-f]{64}",
+    "trees": r"[0-9a-f]{40}",
+    "sources": r"[^.].*?\.arrow",
+    "splits": r"[^.].*?\.arrow",
+    "images": r"[0-9a-f]{64}\.npy",
+    "features": r".+-[0-9a-f]{16}",
+    "tokens": r".+-[0-9a-f]{16}\.arrow",
+    "responses": r"[0-9a-f]{64}\.json",
 }
-"""By kind, which is the name of a folder, the pattern of file names of an entry; its group is the entry's name."""
+"""By kind, which is the name of a folder, the pattern of an entry's name. Its other files have that name with an
+ending, and may begin with a dot."""
 
 KINDS = tuple(_NAMES)
 REMADE = tuple(kind for kind in KINDS if kind != "responses")
 """The kinds that can be rebuilt at no cost, unlike responses."""
-
-_FOLDERS = ("features",)
-"""The kinds whose entries are folders."""
-
-_IN_SUBFOLDERS = ("files", "responses")
 
 
 @dataclass(frozen=True)
@@ -73,25 +68,19 @@ class Entry:
 
 def list_entries(*kinds: str) -> list[Entry]:
     """Return the entries of these kinds (default: all), sorted by kind and name."""
-    entries: list[Entry] = []
-    for kind in KINDS:
-        if not kinds or kind in kinds:
-            folders = [get_cache_root() / kind]
-            if kind in _IN_SUBFOLDERS:
-                folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
-            entries += (entry for folder in folders for entry in _list_folder_entries(kind, folder))
-    return entries
-
-
-def _list_folder_entries(kind: str, folder: Path) -> list[Entry]:
-    pieces: dict[str, list[Path]] = {}
-    for item in _list_folder(folder):
-        named = re.fullmatch(_NAMES[kind], item.name)
-        fits = kind not in _FOLDERS or item.is_dir(follow_symlinks=False)
-        if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
-            pieces.setdefault(named[1], []).append(Path(item.path))
-    measured = (_measure_entry(kind, folder / name, tuple(pieces[name])) for name in sorted(pieces))
-    return [entry for entry in measured if entry is not None]
+    entries: list[Entry | None] = []
+    for kind in (kind for kind in KINDS if not kinds or kind in kinds):
+        folders = [get_cache_root() / kind]
+        if kind in ("files", "responses"):
+            folders = [Path(item.path) for item in _list_folder(folders[0]) if item.is_dir(follow_symlinks=False)]
+        pieces: dict[Path, list[Path]] = {}
+        for item in (item for folder in folders for item in _list_folder(folder)):
+            named = re.fullmatch(rf"\.?({_NAMES[kind]})(?:\..+)?", item.name)
+            fits = kind != "features" or item.is_dir(follow_symlinks=False)
+            if named and fits and not item.is_symlink() and not item.name.endswith(".lock"):
+                pieces.setdefault(Path(item.path).with_name(named[1]), []).append(Path(item.path))
+        entries += (_measure_entry(kind, path, tuple(pieces[path])) for path in sorted(pieces))
+    return [entry for entry in entries if entry is not None]
 
 
 def _measure_entry(kind: str, path: Path, pieces: tuple[Path, ...]) -> Entry | None:
@@ -142,32 +131,24 @@ def lock_entry(entry: Entry) -> Iterator[bool]:
 
 
 def remove_entry(entry: Entry) -> str:
-    """Remove an entry as it was listed. Returns "" on success, else the reason: it was used since, another process
-    works on it, or the operating system refuses.
+    """Remove an entry. Returns "" on success, else the reason: another process works on it, or the operating system
+    refuses.
 
     Lock files are not removed: removing one that another process is about to acquire would let two processes hold it.
     """
     try:
         with lock_entry(entry) as free:
-            return _remove_locked_entry(entry) if free else "another process works on it"
+            if not free:
+                return "another process works on it"
+            for marker in entry.markers():  # first, so that no reader trusts half an entry
+                marker.unlink(missing_ok=True)
+            for piece in entry.pieces:
+                if piece.is_dir():
+                    shutil.rmtree(piece)
+                else:
+                    piece.unlink(missing_ok=True)
     except OSError as error:
         return f"it cannot be removed: {error.strerror or error}"
-
-
-def _remove_locked_entry(entry: Entry) -> str:
-    siblings = _list_folder_entries(entry.kind, entry.path.parent)
-    now = next((other for other in siblings if other.path == entry.path), None)
-    if now is None:
-        return ""
-    if now.used > entry.used:
-        return "it was used meanwhile"
-    for marker in now.markers():  # first, so that no reader trusts half an entry
-        marker.unlink()
-    for piece in now.pieces:
-        if piece.is_dir():
-            shutil.rmtree(piece)
-        else:
-            piece.unlink(missing_ok=True)
     return ""
 
 
@@ -257,11 +238,15 @@ class Verdict:
     kind: str
     path: str
     state: str
-    advice: str = ""
 
     @property
     def holds(self) -> bool:
         return self.state in ("intact", "busy")
+
+    @property
+    def advice(self) -> str:
+        again = f"remove {self.path}.ok: the file will be rebuilt or fetched again when needed"
+        return "" if self.holds else again
 
 
 def verify_cache() -> list[Verdict]:
@@ -275,12 +260,8 @@ def verify_cache() -> list[Verdict]:
                 state = _compare_file(marker) if free else "busy"
         except OSError:  # a read-only cache has no locks, and no writers either
             state = _compare_file(marker)
-        verdict = Verdict(entry.kind, str(marker.with_suffix("")), state)
-        if not verdict.holds:
-            again = f"remove {marker}: the file will be rebuilt or fetched again when needed"
-            verdict = replace(verdict, advice=again)
         if state != "gone":
-            verdicts.append(verdict)
+            verdicts.append(Verdict(entry.kind, str(marker.with_suffix("")), state))
         report_progress("verifying the cache", number, len(marked))
     return verdicts
 

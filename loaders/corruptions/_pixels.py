@@ -12,28 +12,24 @@ from ._draws import Draws
 
 Corruption = Callable[..., NDArray[np.uint8]]
 
-SETS = ("cifar", "tiny-imagenet", "imagenet")
-"""The sets of constants: CIFAR-10-C's (for 32 pixels), Tiny ImageNet-C's (64) and ImageNet-C's (224)."""
-
 SMALL = 64
-"""Images whose longer side has at most this many pixels use the constants of CIFAR-10-C by default, larger ones those
-of ImageNet-C."""
+"""Images whose longer side has at most this many pixels use the constants of CIFAR-10-C, larger ones those of
+ImageNet-C."""
 
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114
 """The weights of ITU-R BT.601."""
 
 
 def with_constants(
-    small: Iterable[Any], tiny: Iterable[Any], large: Iterable[Any]
+    small: Iterable[Any], large: Iterable[Any]
 ) -> Callable[[Callable[..., NDArray[np.uint8]]], Corruption]:
-    """Make a corruption of a function of images, draws and the constants of a severity, which are listed by severity in
-    each of `SETS`. The set is named, or that for images of this size."""
-    tables = dict(zip(SETS, map(list, (small, tiny, large)), strict=True))
+    """Make a corruption of a function of images, draws and the constants of a severity, which are listed by severity
+    for small images and for large ones."""
+    tables = [*small], [*large]
 
     def bind(apply: Callable[..., NDArray[np.uint8]]) -> Corruption:
-        def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws, constants: str = "") -> NDArray[np.uint8]:
-            by_size = "cifar" if max(images.shape[1:3]) <= SMALL else "imagenet"
-            level = tables[constants or by_size][severity - 1]
+        def corrupt(images: NDArray[np.uint8], severity: int, draws: Draws) -> NDArray[np.uint8]:
+            level = tables[max(images.shape[1:3]) > SMALL][severity - 1]
             return apply(images, draws, *(level if isinstance(level, list | tuple) else [level]))
 
         return corrupt

@@ -5,19 +5,22 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..decoders._upright import import_pillow
+from ..decoders.pillow import import_pillow
 from ._draws import Draws
 from ._filters import apply_gaussian_blur
 from ._pixels import restore_channels, to_bytes, to_three_channels, with_constants
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 
 @with_constants(
     (0.75, 0.5, 0.4, 0.3, 0.15),
-    (0.4, 0.3, 0.2, 0.1, 0.05),
     (0.4, 0.3, 0.2, 0.1, 0.05),
 )
 def contrast(images: NDArray[np.uint8], draws: Draws, share: float) -> NDArray[np.uint8]:
@@ -34,7 +37,6 @@ _FINE = 1024
 
 _ELASTIC = {
     32: ((0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05), (0.1, 0.03, 0.03)),
-    64: ((0, 0, 0.08), (0.05, 0.3, 0.06), (0.1, 0.08, 0.06), (0.1, 0.03, 0.03), (0.16, 0.03, 0.02)),
     244: ((2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02), (0.12, 0.01, 0.02)),
 }
 """By side. 244, not 224: an error of the reference, with which the published images were made."""
@@ -127,46 +129,29 @@ def _fold_indices(places: NDArray[np.int64], side: int) -> NDArray[np.int64]:
     return np.minimum(turn, 2 * side - 1 - turn)
 
 
-_BITS = 22
-
-
 @with_constants(
     (0.95, 0.9, 0.85, 0.75, 0.65),
-    (0.9, 0.8, 0.7, 0.6, 0.5),
     (0.6, 0.5, 0.4, 0.3, 0.25),
 )
 def pixelate(images: NDArray[np.uint8], draws: Draws, share: float) -> NDArray[np.uint8]:
     """Reduce the sides to a fraction, with each pixel the mean of those it covers, and enlarge them again."""
+    box = import_pillow().Image.Resampling.BOX
     height, width = images.shape[1:3]
-    fewer = _resize_axis(_resize_axis(images, 2, int(width * share)), 1, int(height * share))
-    return _resize_axis(_resize_axis(fewer, 2, width), 1, height)
+    result = np.empty_like(images)
+    for row, image in enumerate(_iterate_pictures(images)):
+        fewer = image.resize((int(width * share), int(height * share)), box)
+        result[row] = np.asarray(fewer.resize((width, height), box)).reshape(result.shape[1:])
+    return result
 
 
-def _resize_axis(images: NDArray[np.uint8], axis: int, side: int) -> NDArray[np.uint8]:
-    """Resize images to a number of pixels along an axis: the mean of the pixels whose centres fall into a new pixel, in
-    multiples of 2^-22, as in Pillow's box filter."""
-    values = np.moveaxis(images, axis, 0).astype(np.int64)
-    result = np.empty((side, *values.shape[1:]), np.int64)
-    for index, (first, last) in enumerate(_iterate_boxes(len(values), side)):
-        weight = int(0.5 + (1 << _BITS) / (last - first))
-        result[index] = (values[first:last].sum(axis=0) * weight + (1 << (_BITS - 1))) >> _BITS
-    return np.moveaxis(np.minimum(result, 255).astype(np.uint8), 0, axis)
-
-
-def _iterate_boxes(before: int, after: int) -> Iterator[tuple[int, int]]:
-    """For each of `after` pixels, the range [first, last) of `before` pixels whose centres are in it."""
-    scale = before / after
-    half = 0.5 * max(scale, 1)
-    for index in range(after):
-        middle = (index + 0.5) * scale
-        first, last = max(int(middle - half + 0.5), 0), min(int(middle + half + 0.5), before)
-        inside = [at for at in range(first, last) if -0.5 < (at - middle + 0.5) / max(scale, 1) <= 0.5]
-        yield inside[0], inside[-1] + 1
+def _iterate_pictures(images: NDArray[np.uint8]) -> Iterator[Image]:
+    """Pillow's images of an array; grey ones have one band."""
+    for image in images:
+        yield import_pillow().Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
 
 
 @with_constants(
     ((0.3, 0), (0.1, 0), (1.5, 0), (2, 0.1), (2.5, 0.2)),
-    ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (30, 0.2)),
     ((0.3, 0), (0.1, 0), (2, 0), (5, 0.1), (20, 0.2)),
 )
 def saturate(images: NDArray[np.uint8], draws: Draws, times: int, plus: float) -> NDArray[np.uint8]:
@@ -183,15 +168,13 @@ def saturate(images: NDArray[np.uint8], draws: Draws, times: int, plus: float) -
 
 @with_constants(
     (80, 65, 58, 50, 40),
-    (65, 58, 50, 40, 25),
     (25, 18, 15, 10, 7),
 )
 def jpeg_compression(images: NDArray[np.uint8], draws: Draws, quality: int) -> NDArray[np.uint8]:
     """Compress with a quality and decompress, by Pillow; grey images as grey JPEG."""
-    image_module = import_pillow().Image
     result = np.empty_like(images)
-    for row, image in enumerate(images):
+    for row, image in enumerate(_iterate_pictures(images)):
         file = io.BytesIO()
-        image_module.fromarray(image[..., 0] if image.shape[-1] == 1 else image).save(file, "JPEG", quality=quality)
-        result[row] = np.asarray(image_module.open(file)).reshape(image.shape)
+        image.save(file, "JPEG", quality=quality)
+        result[row] = np.asarray(import_pillow().Image.open(file)).reshape(result.shape[1:])
     return result

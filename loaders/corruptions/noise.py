@@ -15,7 +15,6 @@ from ._pixels import to_bytes, with_constants
 
 @with_constants(
     (0.04, 0.06, 0.08, 0.09, 0.10),
-    (0.04, 0.08, 0.12, 0.15, 0.18),
     (0.08, 0.12, 0.18, 0.26, 0.38),
 )
 def gaussian_noise(images: NDArray[np.uint8], draws: Draws, sigma: float) -> NDArray[np.uint8]:
@@ -25,7 +24,6 @@ def gaussian_noise(images: NDArray[np.uint8], draws: Draws, sigma: float) -> NDA
 
 @with_constants(
     (500, 250, 100, 75, 50),
-    (250, 100, 50, 30, 15),
     (60, 25, 12, 5, 3),
 )
 def shot_noise(images: NDArray[np.uint8], draws: Draws, white: int) -> NDArray[np.uint8]:
@@ -62,7 +60,6 @@ def _compute_thresholds(value: int, white: int) -> NDArray[np.uint64]:
 
 @with_constants(
     (0.01, 0.02, 0.03, 0.05, 0.07),
-    (0.01, 0.02, 0.05, 0.08, 0.14),
     (0.03, 0.06, 0.09, 0.17, 0.27),
 )
 def impulse_noise(images: NDArray[np.uint8], draws: Draws, share: float) -> NDArray[np.uint8]:
@@ -74,7 +71,6 @@ def impulse_noise(images: NDArray[np.uint8], draws: Draws, share: float) -> NDAr
 
 @with_constants(
     (0.06, 0.1, 0.12, 0.16, 0.2),
-    (0.15, 0.2, 0.25, 0.3, 0.35),
     (0.15, 0.2, 0.35, 0.45, 0.6),
 )
 def speckle_noise(images: NDArray[np.uint8], draws: Draws, sigma: float) -> NDArray[np.uint8]:

@@ -12,7 +12,7 @@ from scipy import ndimage
 from ...core.errors import BadData
 from ...splits.manifest import FilePin
 from ..acquire.fetch import fetch_file
-from ..decoders._upright import import_pillow
+from ..decoders.pillow import import_pillow
 from ._draws import Draws
 from ._filters import apply_filter, apply_gaussian_blur, apply_motion_blur, zoom_in
 from ._pixels import restore_channels, to_bytes, to_luminance, to_three_channels, with_constants
@@ -25,13 +25,6 @@ from ._pixels import restore_channels, to_bytes, to_luminance, to_three_channels
         (0.15, 0.3, 1.75, 0.55, 10, 4, 0.9),
         (0.25, 0.3, 2.25, 0.6, 12, 6, 0.85),
         (0.3, 0.3, 1.25, 0.65, 14, 12, 0.8),
-    ),
-    (
-        (0.1, 0.2, 1, 0.6, 8, 3, 0.8),
-        (0.1, 0.2, 1, 0.5, 10, 4, 0.8),
-        (0.15, 0.3, 1.75, 0.55, 10, 4, 0.7),
-        (0.25, 0.3, 2.25, 0.6, 12, 6, 0.65),
-        (0.3, 0.3, 1.25, 0.65, 14, 12, 0.6),
     ),
     (
         (0.1, 0.3, 3, 0.5, 10, 4, 0.8),
@@ -73,22 +66,18 @@ _PHOTOGRAPHS = (
 """The five photographs that are used; a sixth is published, but the reference never draws it."""
 
 
-_FROST = {
-    "a fifth": ((1, 0.2), (1, 0.3), (0.9, 0.4), (0.85, 0.4), (0.75, 0.45)),
-    "three tenths": ((1, 0.3), (0.9, 0.4), (0.8, 0.45), (0.75, 0.5), (0.7, 0.55)),
-    "full": ((1, 0.4), (0.8, 0.6), (0.7, 0.7), (0.65, 0.7), (0.6, 0.75)),
-}
-
-
-@with_constants(*([(*level, size) for level in table] for size, table in _FROST.items()))
+@with_constants(
+    ((1, 0.2, 5), (1, 0.3, 5), (0.9, 0.4, 5), (0.85, 0.4, 5), (0.75, 0.45, 5)),
+    ((1, 0.4, 1), (0.8, 0.6, 1), (0.7, 0.7, 1), (0.65, 0.7, 1), (0.6, 0.75, 1)),
+)
 def frost(
-    images: NDArray[np.uint8], draws: Draws, image_share: float, frost_share: float, size: str
+    images: NDArray[np.uint8], draws: Draws, image_share: float, frost_share: float, step: int
 ) -> NDArray[np.uint8]:
-    """Add a fraction of the image and a fraction of a random crop of a random photograph of ice. For smaller images
-    the photograph is reduced: to every fifth pixel, or to three tenths of its sides. The photographs are those of the
-    reference; they are fetched by sha256 from a folder of `FARSHIFT_MIRRORS`, or where they are published."""
+    """Add a fraction of the image and a fraction of a random crop of a random photograph of ice. For small images
+    the photograph is reduced to every fifth pixel (`step`). The photographs are those of the reference, fetched by
+    sha256 from a folder of `FARSHIFT_MIRRORS`, or where they are published."""
     height, width = images.shape[1:3]
-    ice = [_scale_photograph(number, size) for number in range(5)]
+    ice = [_load_photograph(number)[step // 2 :: step, step // 2 :: step] for number in range(len(_PHOTOGRAPHS))]
     if any(photograph.shape[0] <= height or photograph.shape[1] <= width for photograph in ice):
         raise BadData(f"images of {height}x{width} pixels are larger than the photographs of frost")
     which = draws.below("photograph", len(ice))
@@ -103,44 +92,6 @@ def frost(
     return restore_channels(to_bytes(blend), images)
 
 
-def _scale_photograph(number: int, size: str) -> NDArray[np.uint8]:
-    """A photograph at full size, or reduced."""
-    photograph = _load_photograph(number)
-    if size == "a fifth":
-        return photograph[2::5, 2::5]
-    return photograph if size == "full" else _shrink_photograph(photograph, 3, 10)
-
-
-def _shrink_photograph(photograph: NDArray[np.uint8], times: int, of: int) -> NDArray[np.uint8]:
-    """Resize by `times` / `of`, as OpenCV's bilinear `resize`: each pixel is interpolated between the four nearest
-    ones, with weights in units of 2^-11 and sums in 2^-22."""
-    height, width = (int(np.rint(side * times / of)) for side in photograph.shape[:2])
-    down, across = (
-        _compute_interpolation(height, photograph.shape[0], times, of),
-        _compute_interpolation(width, photograph.shape[1], times, of),
-    )
-    values = photograph.astype(np.int64)
-    (left, left_weight), (right, right_weight) = across
-    lines = values[:, left] * left_weight[:, None] + values[:, right] * right_weight[:, None]
-    # OpenCV's intermediate truncation: four bits of a line, and sixteen of each product.
-    total = np.zeros((height, width, values.shape[2]), np.int64)
-    for index, weight in down:
-        total += ((lines[index] >> 4) * weight[:, None, None]) >> 16
-    result: NDArray[np.uint8] = np.clip((total + 2) >> 2, 0, 255).astype(np.uint8)
-    return result
-
-
-def _compute_interpolation(
-    after: int, before: int, times: int, of: int
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """For each of `after` pixels, the two neighbouring pixels of `before`, each with its weight."""
-    middle = (np.arange(after) + 0.5) * of / times - 0.5
-    first = np.floor(middle).astype(np.int64)
-    second = np.rint((middle - first) * 2048).astype(np.int64)
-    inside = [np.clip(first + step, 0, before - 1) for step in (0, 1)]
-    return [(inside[0], 2048 - second), (inside[1], second)]
-
-
 @cache
 def _load_photograph(number: int) -> NDArray[np.uint8]:
     """A photograph, shape (height, width, 3)."""
@@ -153,7 +104,6 @@ def _load_photograph(number: int) -> NDArray[np.uint8]:
 
 @with_constants(
     ((0.2, 3), (0.5, 3), (0.75, 2.5), (1, 2), (1.5, 1.75)),
-    ((0.4, 3), (0.7, 3), (1, 2.5), (1.5, 2), (2, 1.75)),
     ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
 )
 def fog(images: NDArray[np.uint8], draws: Draws, amount: float, decay: float) -> NDArray[np.uint8]:
@@ -195,7 +145,6 @@ def make_cloud_maps(side: int, decay: float, draws: Draws) -> NDArray[np.float64
 @with_constants(
     (0.05, 0.1, 0.15, 0.2, 0.3),
     (0.1, 0.2, 0.3, 0.4, 0.5),
-    (0.1, 0.2, 0.3, 0.4, 0.5),
 )
 def brightness(images: NDArray[np.uint8], draws: Draws, added: float) -> NDArray[np.uint8]:
     """Add a constant to the value V of HSV (1 is white)."""
@@ -229,13 +178,6 @@ _STRAIGHT, _DIAGONAL, _KNIGHT = (round(length * 65536) for length in (1, 1.4, 2.
         (0.65, 0.3, 1, 0.69, 0.5, False),
         (0.65, 0.1, 0.7, 0.69, 0.6, True),
         (0.65, 0.1, 0.5, 0.68, 0.6, True),
-    ),
-    (
-        (0.62, 0.1, 0.7, 0.7, 0.6, False),
-        (0.65, 0.1, 0.8, 0.7, 0.6, False),
-        (0.65, 0.3, 1, 0.69, 0.6, False),
-        (0.65, 0.1, 0.7, 0.68, 0.6, True),
-        (0.65, 0.1, 0.5, 0.67, 0.6, True),
     ),
     (
         (0.65, 0.3, 4, 0.69, 0.6, False),

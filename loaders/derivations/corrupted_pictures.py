@@ -41,7 +41,6 @@ def rows(
     train: str = "",
     every: bool = False,
     share: dict[str, int] | None = None,
-    constants: str = "",
 ) -> pa.Table:
     """Return the fields of `schema`: those of `base`; `published` (train, validation or test); `corruption` (a name, or
     none) and `level` (its severity, or 0).
@@ -51,7 +50,7 @@ def rows(
     Validation and test rows occur both clean and corrupted (by `validation_corruptions` or `corruptions`): once, at a
     severity of 1 to 5, assigned by row id so that each corruption and severity gets equally many rows; or with `every`
     under each corruption at each severity. Random numbers of a corruption are drawn by the row id in `base`. `share`
-    limits the numbers of rows (train, test), drawn. `constants`: see `corrupt`; by default chosen by image size.
+    limits the numbers of rows (train, test), drawn.
     """
     import pyarrow as pa
 
@@ -91,7 +90,7 @@ def rows(
     for places, _, name, level in blocks:
         part_of = pixels[at : at + len(places)]
         clean = images[places]
-        part_of[...] = clean if name == CLEAN else _corrupt_images(clean, name, level, ids[places], constants)
+        part_of[...] = clean if name == CLEAN else _corrupt_images(clean, name, level, ids[places])
         at += len(places)
     origins = np.concatenate([places for places, *_ in blocks])
     sizes = [len(places) for places, *_ in blocks]
@@ -133,11 +132,9 @@ def _load_images(base: pa.Table, image: str, field: Field) -> NDArray[np.uint8]:
     return flat.reshape(-1, *field.shape)
 
 
-def _corrupt_images(
-    images: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64], constants: str
-) -> NDArray[np.uint8]:
+def _corrupt_images(images: NDArray[np.uint8], name: str, level: int, ids: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """Corrupt images (rows, height, width), (rows, height, width, 3) or (rows, 3, height, width)."""
     first = images.ndim == 4 and images.shape[1] == 3 and images.shape[3] != 3
     if not first:
-        return corrupt(images, name, level, ids, constants)
-    return np.moveaxis(corrupt(np.moveaxis(images, 1, -1), name, level, ids, constants), -1, 1)
+        return corrupt(images, name, level, ids)
+    return np.moveaxis(corrupt(np.moveaxis(images, 1, -1), name, level, ids), -1, 1)

@@ -107,15 +107,14 @@ def write_parquet(part: BatchedPart, out: Path | str) -> Path:
 
     Columns: `Part.columns`, with their types; a tensor is a fixed-size list of its elements in C order. The schema's
     metadata has, under `farshift`, canonical JSON: format, split, identity, part, rows, label, fields, and the `shapes`
-    of the tensors. Returns the path. Replaces an earlier export. Raises `FarshiftError` if `out` is a folder or another
-    file.
+    of the tensors. Returns the path. Raises `FarshiftError` if `out` exists.
     """
     target = Path(out)
     with (
         hold_lock(get_lock_path(target), str(target)),
         translate_os_errors(target, "choose another file", is_saved=False),
     ):
-        _refuse_others(target)
+        refuse_existing(target, "file")
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.with_name(f".{target.name}.tmp")
         try:
@@ -144,16 +143,7 @@ def _write_table(part: BatchedPart, sink: BinaryIO, label: str) -> None:
             report_progress(label, done, len(part))
 
 
-def _refuse_others(target: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if not target.exists():
-        return
-    try:
-        ours = target.is_file() and b"farshift" in (pq.read_schema(target).metadata or {})
-    except pa.ArrowInvalid:
-        ours = False
-    if not ours:
-        what = "a folder" if target.is_dir() else "not an export of a part"
-        raise FarshiftError(f"{target} is {what}: choose another file")
+def refuse_existing(target: Path, what: str) -> None:
+    """Raise `FarshiftError` if the place of an export (`what`: file or folder) is taken."""
+    if target.exists() and not (what == "folder" and target.is_dir() and not any(target.iterdir())):
+        raise FarshiftError(f"{target} exists already: choose another {what}, or remove it")

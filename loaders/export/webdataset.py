@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.canonical import to_canonical_json
-from ...core.documents import read_json
 from ...core.errors import FarshiftError
 from ...core.files import compute_file_sha256, get_lock_path, hold_lock, translate_os_errors
 from ...core.progress import report_progress
 from ...splits.schema import Field
 from ..batching.batched import BatchedPart
-from .content import compute_checksums, describe_export, iterate_blocks
+from .content import compute_checksums, describe_export, iterate_blocks, refuse_existing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +34,6 @@ FORMAT = "farshift-webdataset-2"
 SHARD_BYTES = 256 * 2**20
 NPY_ITEMS = {"uint8": "|u1", "int64": "<i8", "float32": "<f4"}
 """The element types of tensors in npy files."""
-_ADVICE = "choose another folder"
 _END = bytes(2 * tarfile.BLOCKSIZE)
 
 
@@ -51,8 +49,7 @@ def write(part: BatchedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) ->
     `manifest.json`: format, split, identity, part, rows, label, fields, `shard_bytes`, the index and the shards with
     rows, bytes and sha256.
 
-    Does nothing if the folder has the same export, intact. Raises `FarshiftError` if it has anything else, if a row
-    occurs twice in the part, or if there is no space.
+    Raises `FarshiftError` if the folder has anything in it, if a row occurs twice in the part, or if there is no space.
     """
     target = Path(out)
     if shard_bytes < 1:
@@ -61,10 +58,13 @@ def write(part: BatchedPart, out: Path | str, shard_bytes: int = SHARD_BYTES) ->
         raise FarshiftError(
             f"{part.split}, {part.name}: a row is selected twice, but keys of samples have to be unique"
         )
-    with hold_lock(get_lock_path(target), str(target)), translate_os_errors(target, _ADVICE, is_saved=False):
-        if not _has_export(target, part, shard_bytes):
-            with _create_folder(target) as beside:
-                _write_shards(part, beside, shard_bytes)
+    with (
+        hold_lock(get_lock_path(target), str(target)),
+        translate_os_errors(target, "choose another folder", is_saved=False),
+    ):
+        refuse_existing(target, "folder")
+        with _create_folder(target) as beside:
+            _write_shards(part, beside, shard_bytes)
     return target
 
 
@@ -191,25 +191,6 @@ def _write_index(path: Path, proofs: list[pa.Table], index: dict[str, list[int]]
     pq.write_table(table, path, compression="zstd")
 
 
-def _has_export(target: Path, part: BatchedPart, shard_bytes: int) -> bool:
-    """Whether the folder has this export, each file checked by sha256. Raises `FarshiftError` if it has anything
-    else."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return False
-    try:
-        manifest = read_json(target / "manifest.json")
-        expected = {"format": FORMAT, **describe_export(part), "shard_bytes": shard_bytes}
-        same = all(manifest[key] == value for key, value in expected.items()) and all(
-            record | _describe_file(target / record["file"]) == record
-            for record in (manifest["index"], *manifest["shards"])
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        same = False
-    if not same:
-        raise FarshiftError(f"{target} has other content than this export: {_ADVICE}, or remove it")
-    return True
-
-
 @contextmanager
 def _create_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside the target, renamed to it at the end, and removed on an error."""
@@ -219,8 +200,6 @@ def _create_folder(target: Path) -> Iterator[Path]:
     beside.mkdir(parents=True)
     try:
         yield beside
-        if final_folder.exists():
-            final_folder.rmdir()
         beside.rename(final_folder)
     finally:
         shutil.rmtree(beside, ignore_errors=True)

@@ -7,6 +7,8 @@ or folder whose name is exactly the text of the pattern is matched literally, wh
 Where files are selected in a folder, an archive or a data set (`ignore`, `accept`, `members`, `each`), a pattern
 without `/` matches names at any depth, and one that matches a folder selects all files in it.
 
+Hidden files are not data: those that systems and tools add to folders, and all names that begin with a dot.
+
 In patterns with named parts, `{domain}/{category}/{file}`, a part matches as little of one name as possible. A last
 part called `file` matches the rest, including folders. `{name:REGEX}` restricts a part.
 """
@@ -21,7 +23,18 @@ from pathlib import Path
 
 from ...core.errors import BadDefinition, Unavailable
 from ...core.progress import log_message
-from .hidden import describe_hidden, is_hidden
+
+DESKTOP_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
+"""Files that operating systems add to folders they display. `FolderFiles` does not list them."""
+
+_SYSTEMS = {
+    *map(str.lower, DESKTOP_FILES),
+    "ehthumbs.db",
+    "__macosx",
+    "@eadir",
+    "$recycle.bin",
+    "system volume information",
+}
 
 REST = "file"
 _MOST_NUMBERS = 100_000
@@ -104,32 +117,30 @@ def find_files(pattern: str, beside: Path) -> list[Path]:
         if base.is_dir():
             raise BadDefinition(f"{pattern!r} is a folder: give a pattern of its files, as in folder/*.csv")
         return [base]
-    _compile_pattern("/".join(steps))  # raises an error for an invalid pattern even if no file exists
-    selected: dict[Path, None] = {}
-    hidden: set[Path] = set()
-    for text in expand_numbers("/".join(steps)):
-        paths = dict.fromkeys(_walk_files(base, text.split("/")))
-        hidden |= {path for path in paths if _is_skipped(path.relative_to(base).as_posix(), text)}
-        if not paths.keys() - hidden:
-            raise Unavailable(f"no file {base / text}")
-        selected |= {path: None for path in paths if path not in hidden}
-    if hidden:
-        log_message(describe_hidden(pattern, [path.relative_to(base).as_posix() for path in hidden]))
-    return list(selected)
+    depth = None if "**" in steps else len(steps)
+    return [base / path for path in select_paths(_walk_files(base, depth), "/".join(steps), base)]
 
 
-def select_paths(paths: Iterable[str], pattern: str) -> list[str]:
-    """Select from a list the paths that match a path or pattern, as `find_files`. Raises `Unavailable` if none does."""
+def select_paths(paths: Iterable[str], pattern: str, base: Path | None = None) -> list[str]:
+    """Select from a list (of the files in `base`) the paths that match a path or pattern, as `find_files`. Raises
+    `Unavailable` if none does."""
+    _compile_pattern(pattern)  # raises an error for an invalid pattern even if no file exists
     known = sorted(paths)
     if pattern in known:
         return [pattern]
     selected: dict[str, None] = {}
+    hidden: set[str] = set()
     for text in expand_numbers(escape_literal_folders(pattern, known)):
         fitting = _compile_pattern(text)
-        fit = [path for path in known if fitting.fits(path) is not None and not _is_skipped(path, text)]
-        if not fit:
-            raise Unavailable(f"no file {text}")
-        selected |= dict.fromkeys(fit)
+        fit = [path for path in known if fitting.fits(path) is not None]
+        # A hidden file is chosen only by a pattern that has a hidden step too.
+        skipped = set() if any(map(is_hidden, text.split("/"))) else set(filter(is_hidden, fit))
+        if not set(fit) - skipped:
+            raise Unavailable(f"no file {base / text if base else text}")
+        selected |= {path: None for path in fit if path not in skipped}
+        hidden |= skipped
+    if hidden:
+        log_message(describe_hidden(pattern, list(hidden)))
     return list(selected)
 
 
@@ -203,11 +214,6 @@ def _compile_pattern(text: str) -> PathPattern:
     return PathPattern(text, named=False)
 
 
-def _is_skipped(path: str, pattern: str) -> bool:
-    """Whether a path has a hidden step that the pattern does not name."""
-    return is_hidden(path) and not any(is_hidden(step) for step in pattern.split("/"))
-
-
 def _split_existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]]:
     """Follow the leading steps while such a path exists. Returns the path and the remaining steps."""
     base = beside
@@ -218,30 +224,30 @@ def _split_existing(steps: Sequence[str], beside: Path) -> tuple[Path, list[str]
     return base, []
 
 
-def _walk_files(folder: Path, steps: Sequence[str]) -> Iterator[Path]:
-    """Yield the files below a folder that match the steps of a pattern, one step for each name."""
-    step, *rest = steps
-    if step != "**" and not is_pattern(step):
-        entries = [folder / step]
-    else:
-        try:
-            entries = sorted(Path(entry.path) for entry in os.scandir(folder))
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise Unavailable(f"{folder} cannot be read: {error.strerror or error}") from error
-    if step == "**":
-        if rest:
-            yield from _walk_files(folder, rest)
-        for path in entries:
-            if path.is_dir() and not path.is_symlink():
-                yield from _walk_files(path, steps)
-            elif not rest and path.is_file():
-                yield path
+def _walk_files(folder: Path, depth: int | None) -> Iterator[str]:
+    """Yield the paths of the files below a folder, down to a depth; without one, links to folders are not followed."""
+    try:
+        entries = list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
         return
-    for path in entries:
-        if path.name == step or _compile_pattern(step).fits(path.name) is not None:
-            if not rest and path.is_file():
-                yield path
-            elif rest and path.is_dir():
-                yield from _walk_files(path, rest)
+    except OSError as error:
+        raise Unavailable(f"{folder} cannot be read: {error.strerror or error}") from error
+    for entry in entries:
+        if entry.is_file():
+            yield entry.name
+        elif depth != 1 and entry.is_dir(follow_symlinks=depth is not None):
+            below = _walk_files(folder / entry.name, depth and depth - 1)
+            yield from (f"{entry.name}/{path}" for path in below)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether a file, by its path in a folder or archive, is hidden or in a hidden folder: `.ipynb_checkpoints`,
+    `._000.png`, `__MACOSX`, `Thumbs.db`."""
+    return any(step.startswith(".") or step.lower() in _SYSTEMS for step in path.split("/"))
+
+
+def describe_hidden(where: str, paths: Sequence[str]) -> str:
+    """Return a line with the number of ignored hidden files, and an example."""
+    first = min(paths)
+    count = f"1 hidden file is ignored: {first}" if len(paths) == 1 else None
+    return f"{where}: {count or f'{len(paths):,} hidden files are ignored, such as {first}'}"

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ...core.errors import BadData, get_first_line
+from ...core.errors import BadData, FarshiftError, get_first_line
 
 _RAISED = (
     ArithmeticError,
@@ -26,19 +26,27 @@ _RAISED = (
     zipfile.BadZipFile,
     zlib.error,
 )
+_OF_ANOTHER_FORM = (AttributeError, LookupError, SyntaxError, TypeError, ValueError)
+"""What code raises that takes apart a record or a document (ElementTree's error is a `SyntaxError`) of another form."""
 _OF_LIBRARIES = (("pyarrow", "ArrowException"), ("PIL.Image", "DecompressionBombError"))
 
 
 @contextmanager
-def convert_reader_errors(where: str) -> Iterator[None]:
-    """Convert a library's exception about data to `BadData` that begins with `where`, the source or file being read.
-    Other exceptions, including `FarshiftError`, are not changed."""
+def convert_reader_errors(where: str, form: str = "") -> Iterator[None]:
+    """Convert a library's exception about data to `BadData` that begins with `where`, the source or file being read;
+    with `form`, the published form that the files should have, also those of code that reads this form. Other
+    exceptions, including `FarshiftError`, are not changed."""
     try:
         yield
+    except FarshiftError:
+        raise
     except Exception as error:
         # An OSError without a number is a library's complaint about the content, such as an image or a Parquet page.
         of_content = isinstance(error, OSError) and error.errno is None
         if not of_content and not isinstance(error, (*_RAISED, *_list_library_errors())):
+            if form and isinstance(error, _OF_ANOTHER_FORM):
+                message = f"{get_first_line(error)} ({type(error).__name__})"
+                raise BadData(f"{where}: its files are not in the form of {form}: {message}") from error
             raise
         raise BadData(f"{where} cannot be read: {_describe_error(error)}") from error
 

@@ -41,41 +41,19 @@ def _collect_texts(value: Any) -> Iterator[str]:
 
 def _check_numbering(definition: SplitDefinition, source: Source, other: str) -> None:
     label, split = definition.label, definition.name
-    numbers, others = _read_numbers(source, label), _read_numbers(source, other)
-    if not numbers and not others:
-        return  # the data have numbers themselves
-    if not numbers or not others:
-        words, counts = (label, other) if numbers else (other, label)
-        order = shorten_list([f"{number} {text}" for text, number in (numbers or others).items()])
-        return log_message(f"{split}: the integers of {counts!r} are taken as the classes of {words!r}: {order}")
-    common = sorted(numbers.keys() & others.keys())
-    different = [text for text in common if numbers[text] != others[text]]
-    if common and not different:
-        return
-    example = "they have no text in common"
-    if different:
-        text = different[0]
-        example = f"{text!r} is {numbers[text]} in one and {others[text]} in the other"
-    texts = list(dict.fromkeys([*numbers, *others]))
-    maps = write_inline({"maps": {label: texts, other: texts}})
-    raise BadDefinition(
-        f"{split}: the rule assigns labels of {other!r} to {label!r}, but their classes are numbered differently "
-        f"({example}): set options = {maps} in [data] (with a nested list if two texts are one class)"
-    )
-
-
-def _read_numbers(source: Source, field: str) -> dict[str, int]:
-    """The numbers of a label's texts; empty if the data have numbers without names."""
-    if names := source.definition.class_names.get(field):
-        return {name: number for number, name in enumerate(names)}
-    for distribution in source.definition.distributions:
-        levels = distribution.options.get("maps", {}).get(field)
-        if isinstance(levels, list):
-            texts = [[level] if isinstance(level, str) else level for level in levels]
-            return {text: number for number, same in enumerate(texts) for text in same}
-        if levels:
-            return dict(levels)
-    return {}
+    names, others = source.class_names(label), source.class_names(other)
+    if names and others and any(own != theirs for own, theirs in zip(names, others, strict=False)):
+        texts = list(dict.fromkeys([*names, *others]))
+        maps = write_inline({"maps": {label: texts, other: texts}})
+        raise BadDefinition(
+            f"{split}: the rule assigns labels of {other!r} to {label!r}, but their classes are numbered differently "
+            f"({shorten_list(names)}; {shorten_list(others)}): set options = {maps} in [data] (with a nested list if "
+            "two texts are one class)"
+        )
+    if bool(names) != bool(others):
+        words, counts = (label, other) if names else (other, label)
+        order = shorten_list([f"{number} {text}" for number, text in enumerate(names or others)])
+        log_message(f"{split}: the integers of {counts!r} are taken as the classes of {words!r}: {order}")
 
 
 def _check_names(

@@ -29,7 +29,6 @@ from ..acquire.fetch import fetch_file
 from ..acquire.own_data import Data
 from ..acquire.own_source import lock_source, prepare_source
 from ..acquire.source import Source, find_source
-from ..acquire.source_file import SplitName
 from .check_labels import check_labels
 
 if TYPE_CHECKING:
@@ -149,14 +148,10 @@ def _prepare_own(draft: Draft, data: Data, path: Path, out: Path) -> PreparedSpl
     if draft.label not in labels:
         raise BadDefinition(f"{path}: label = {draft.label!r} is not one of the labels of [data]: {', '.join(labels)}")
     load_rule(draft)  # before the data are read, which may take long
-    split = SplitName(draft.name, draft.version)
-    pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent, split)
+    pinned = prepare_source(data, draft.source.name, path.parent, out.resolve().parent.parent)
     source = pinned.source
-    changes = {
-        "label_names": draft.label_names or source.class_names(draft.label),
-        "source": draft.source.model_copy(update={"name": source.name}),
-    }
-    draft = _number_classes(draft.model_copy(update=changes), source)
+    names = draft.label_names or source.class_names(draft.label)
+    draft = _number_classes(draft.model_copy(update={"label_names": names}), source)
     prepared = prepare_split(draft, source, out, pinned.folders)
     if pinned.content is None:
         return prepared

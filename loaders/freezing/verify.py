@@ -63,15 +63,15 @@ def _verify_source(own_folders: tuple[Path, ...], manifests: list[Manifest]) -> 
         rows = _prove_rows(source, own_folders)
     except FarshiftError as error:
         return [_make_verdict(manifest, error) for manifest in manifests]
-    verdicts = []
-    for manifest in manifests:
-        try:
-            _prove_manifest(manifest, source, rows)
-        except FarshiftError as error:
-            verdicts.append(_make_verdict(manifest, error))
-        else:
-            verdicts.append(_make_verdict(manifest))
-    return verdicts
+    return [_verify_rows(manifest, source, rows) for manifest in manifests]
+
+
+def _verify_rows(manifest: Manifest, source: Source, rows: pa.Table) -> Verdict:
+    try:
+        _prove_manifest(manifest, source, rows)
+    except FarshiftError as error:
+        return _make_verdict(manifest, error)
+    return _make_verdict(manifest)
 
 
 def _make_verdict(manifest: Manifest, error: FarshiftError | None = None) -> Verdict:
@@ -122,20 +122,11 @@ def audit_again(name: str, own_folders: tuple[Path, ...] = ()) -> tuple[dict[str
     return audit_record, is_same_audit(audit_record, manifest.audit())
 
 
-@dataclass(frozen=True)
-class AuditOutcome:
-    """The result of a new audit, and whether it agrees with the published one."""
-
-    name: str
-    holds: bool
-    agrees: bool
-    why: str
-
-
 def audit_each(
     manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = (), write: bool = False
-) -> list[AuditOutcome]:
-    """Audit manifests again, on all cores; with `write`, valid results replace the published audits."""
+) -> list[dict[str, Any]]:
+    """Audit manifests again, on all cores; with `write`, valid results replace the published audits. Returns for each
+    its `name`, whether it `holds` and `agrees` with the published audit, and `why`."""
     outcomes = []
     for done, outcome in enumerate(map_jobs("processes", partial(_audit_manifest, own_folders, write), manifests)):
         report_progress("splits audited", done + 1, len(manifests))
@@ -143,15 +134,15 @@ def audit_each(
     return outcomes
 
 
-def _audit_manifest(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> AuditOutcome:
+def _audit_manifest(own_folders: tuple[Path, ...], write: bool, manifest: Manifest) -> dict[str, Any]:
     try:
         audit_record = _measure_audit(manifest, own_folders)
     except FarshiftError as error:
-        return AuditOutcome(manifest.full_name, False, False, str(error))
-    agrees = is_same_audit(audit_record, manifest.audit())
-    if write and audit_record["holds"] and not agrees:
+        return {"name": manifest.full_name, "holds": False, "agrees": False, "why": str(error)}
+    holds, agrees = bool(audit_record["holds"]), is_same_audit(audit_record, manifest.audit())
+    if write and holds and not agrees:
         write_audit(manifest.folder, audit_record)
-    return AuditOutcome(manifest.full_name, bool(audit_record["holds"]), agrees, str(audit_record["why"]))
+    return {"name": manifest.full_name, "holds": holds, "agrees": agrees, "why": str(audit_record["why"])}
 
 
 def _measure_audit(manifest: Manifest, own_folders: tuple[Path, ...]) -> dict[str, Any]:

@@ -3,16 +3,16 @@ text columns, and tables from rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ..readers._arrow_types import to_tensor_column
 
 T = TypeVar("T")
 
@@ -47,15 +47,11 @@ def find_distinct_rows(rows: NDArray[np.uint8], count: int) -> NDArray[np.int64]
 
 def select_words(words: Sequence[str], which: NDArray[np.int64]) -> pa.Array:
     """Return a text column of `words[i]` for each i of `which`."""
-    import pyarrow as pa
-
     return pa.array(words, pa.string()).take(pa.array(which))
 
 
 def join_columns(*columns: pa.Array) -> pa.Array:
     """Join the words of columns row by row, separated by spaces."""
-    import pyarrow.compute as pc
-
     return pc.binary_join_element_wise(*columns, " ")
 
 
@@ -64,9 +60,22 @@ def make_numbered_words(prefix: str, count: int) -> list[str]:
     return [f"{prefix}{number}" for number in range(count)]
 
 
+def stack_blocks(blocks: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Make a table of at least one block of rows: the values of each column by its name, as an array (with several
+    axes: a tensor a row), or as the one text or number of all rows of the block."""
+    counts = [max(len(values) for values in block.values() if isinstance(values, np.ndarray)) for block in blocks]
+    columns: dict[str, Any] = {}
+    for name, first in blocks[0].items():
+        values = [block[name] for block in blocks]
+        if not isinstance(first, np.ndarray):
+            columns[name] = pa.array(values).take(pa.array(np.repeat(np.arange(len(blocks)), counts)))
+        else:
+            every = np.concatenate(values)
+            columns[name] = to_tensor_column(every) if every.ndim > 1 else every
+    return pa.table(columns)
+
+
 def make_table(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Make a table from at least one row; `names` are the names of the columns."""
-    import pyarrow as pa
-
     columns = (list(column) for column in zip(*rows, strict=True))
     return pa.table(dict(zip(names, columns, strict=True)))

@@ -7,14 +7,13 @@ fewer rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from ...core.errors import BadDefinition
 from ...core.plugins import load_function
 from .tasks import Draws, Examples
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Task = Callable[..., Examples]
 
@@ -37,8 +36,6 @@ def rows(
     (the number of the draw, which pairs the formats of one task and seed: 2^20 x size + draw), and further columns of
     the task.
     """
-    import pyarrow as pa
-
     make: Task = load_function("loaders/generators/tasks", task, "task")
     columns: dict[str, list[Any]] = {"input": [], "output": [], measure: [], "item": []}
     for size, each in _expand_sizes(task, sizes):

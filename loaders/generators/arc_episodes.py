@@ -13,18 +13,15 @@ draws are our own.
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
 from ._rows import make_counters
 from .arc_grids import SHAPES, Grids
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 PRIMITIVES = (
     "down",
@@ -59,8 +56,6 @@ def rows(*, seed: str, episodes: int, form: str = "systematicity", examples: int
     In the query all three indicators are present. The study examples, in drawn order, are `examples` of each indicator
     alone and of each pair of indicators if `form` is "systematicity", or `examples` of all three if it is "few_shot".
     """
-    import pyarrow as pa
-
     shown: dict[str, list[_Kinds]] = {
         "systematicity": [kinds for size in (1, 2) for kinds in combinations(INDICATORS, size)],
         "few_shot": [INDICATORS],

@@ -11,17 +11,13 @@ colour has no effect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation
 from ...core.errors import BadDefinition
 from ._rows import find_distinct_rows, make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Grids = NDArray[np.uint8]
 
@@ -50,8 +46,6 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     """`per_combination` different grids of each of the 125 combinations. Columns: `grid` and `result` (10 rows of 10
     digits, "/" between the rows and spaces between all; 0 is empty), `shape`, `colour`, `neighbour` (the indicators, as
     text), `active` (how many of the three change the object, 0 to 3)."""
-    import pyarrow as pa
-
     combinations = np.argwhere(np.ones((len(SHAPES), len(COLOURS), len(NEIGHBOURS)), bool))
     given, results, which = [], [], []
     for shape, colour, neighbour in combinations.tolist():
@@ -126,8 +120,6 @@ def _paint_boxes(grids: Grids, boxes: Grids, top: NDArray[np.int64], left: NDArr
 
 def _format_grids(grids: Grids) -> pa.Array:
     """Format grids (n, 10, 10) as digits, with "/" between the rows and spaces between all."""
-    import pyarrow as pa
-
     slashes = np.full((len(grids), _SIDE, 1), ord("/"), np.uint8)
     signs = np.concatenate([grids + np.uint8(ord("0")), slashes], axis=2).reshape(len(grids), -1)[:, :-1]
     spaced = np.stack([signs, np.full_like(signs, ord(" "))], axis=2).reshape(len(grids), -1)[:, :-1]

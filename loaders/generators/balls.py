@@ -8,17 +8,15 @@ on every platform.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import make_counters, stack_blocks
 
 Reals = NDArray[np.float64]
 
@@ -35,24 +33,14 @@ def rows(*, seed: str, regimes: list[dict[str, Any]]) -> pa.Table:
     `x` and `y` (the first ball's position at time 1, without gravity or friction, with an elastic collision), `first`
     and `second` (the materials), `collides` (0 or 1), `regime`.
     """
-    import pyarrow as pa
-
-    blocks = [_draw_states(f"{seed}/{regime.get('regime', '')}", **regime) for regime in regimes]
-    state = np.concatenate([block[0] for block in blocks])
-    materials = np.concatenate([block[1] for block in blocks])
-    position, collides = compute_outcome(state.astype(np.float64))
-    which = np.repeat(np.arange(len(regimes)), [len(block[0]) for block in blocks])
-    return pa.table(
-        {
-            "state": pa.FixedSizeListArray.from_arrays(pa.array(state.ravel()), 12),
-            "x": position[:, 0],
-            "y": position[:, 1],
-            "first": select_words(list(DENSITIES), materials[:, 0]),
-            "second": select_words(list(DENSITIES), materials[:, 1]),
-            "collides": collides.astype(np.int64),
-            "regime": select_words([str(regime["regime"]) for regime in regimes], which),
-        }
-    )
+    blocks = []
+    for regime in regimes:
+        state, materials = _draw_states(f"{seed}/{regime.get('regime', '')}", **regime)
+        position, collides = compute_outcome(state.astype(np.float64))
+        first, second = np.array(list(DENSITIES), object)[materials.T]
+        columns = {"state": state, "x": position[:, 0], "y": position[:, 1], "first": first, "second": second}
+        blocks.append(columns | {"collides": collides.astype(np.int64), "regime": str(regime["regime"])})
+    return stack_blocks(blocks)
 
 
 def _draw_states(

@@ -19,17 +19,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits, draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
+from ..readers._arrow_types import to_tensor_column
 from ._rows import make_counters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Reals = NDArray[np.float64]
 Row = tuple[str, list[tuple[int, int]], int, tuple[int, ...], float, str, int]
@@ -98,8 +96,6 @@ def rows(*, nets: int, variables: int, edges: int, held_out: int, windows: int, 
     `query` (float32, 1 for the target); `scaffold` (float32; 1, 2 .. for the variables of the smallest separating set
     of a pair, nearest to the condition first); `probability` of the target's being 1: its value in a window, exact to
     six decimals for a pair; `set` (window, seen pair or held-out pair), `pair` and `distance` (0 for windows)."""
-    import pyarrow as pa
-
     if not 3 <= variables <= 16 or not 0 < edges <= variables * (variables - 1) // 2:
         raise BadDefinition(f"bayes_nets: variables = {variables} (use 3 to 16), edges = {edges}")
     generated: list[Row] = []
@@ -121,8 +117,7 @@ def rows(*, nets: int, variables: int, edges: int, held_out: int, windows: int, 
         for rank, variable in enumerate(scaffold, 1):
             shown[2, at, variable] = rank
     columns = {
-        name: pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), nets * variables)
-        for name, values in zip(("known", "query", "scaffold"), shown, strict=True)
+        name: to_tensor_column(values) for name, values in zip(("known", "query", "scaffold"), shown, strict=True)
     }
     texts = [
         " ".join([f"target: X{target}", *(f"X{v}={value}" for v, value in known)]) for _, known, target, *_ in generated

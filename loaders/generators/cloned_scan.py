@@ -6,19 +6,14 @@ because it has seen less of it (Schäfer et al. 2024, arXiv 2404.07982).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pyarrow as pa
 
 from .scan import list_commands
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def rows() -> pa.Table:
     """Columns `command`, `actions`, `language` (`original` or `clone`) and `meaning`: the command in the original
     words. 41,820 rows."""
-    import pyarrow as pa
-
     command_actions = list_commands()
     cloned = [" ".join(f"{word}'" for word in command.split()) for command in command_actions]
     return pa.table(

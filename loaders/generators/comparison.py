@@ -7,17 +7,13 @@ as out-of-distribution; two entities are compared only if both are, or neither i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_permutation
 from ...core.errors import BadDefinition
 from ._rows import join_columns, make_counters, make_numbered_words, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEED_MAKES = "the values of its entities"
 
@@ -30,8 +26,6 @@ def rows(*, seed: str, entities: int, attributes: int, values: int, ood_share: f
     Columns: `question` ("a3 e12", or "a3 e12 e90"), `answer` ("v7"; or smaller, equal, larger: how the first entity
     compares with the second), `hops` (1 for a fact, 2 for a comparison), `facts` ("id" or "ood").
     """
-    import pyarrow as pa
-
     value = draw_below(f"{seed}/value", make_counters(attributes * entities), values).reshape(attributes, entities)
     is_ood = np.zeros((attributes, entities), bool)
     for attribute in range(attributes):

@@ -7,23 +7,19 @@ target = second(first(x1, x2), x2, x3), where x2 reaches the target by two paths
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import draw_below
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEED_MAKES = "its two functions"
 
 
 def rows(*, seed: str, tokens: int, structure: Literal["two_hop", "non_tree"]) -> pa.Table:
     """All tokens^3 inputs: columns `x1`, `x2`, `x3`, `bridge` (the first hop's value) and `target`."""
-    import pyarrow as pa
-
     if structure not in ("two_hop", "non_tree"):
         raise BadDefinition(f"coverage: structure = {structure!r}: use two_hop or non_tree")
     x1, x2, x3 = np.indices((tokens,) * 3).reshape(3, -1)

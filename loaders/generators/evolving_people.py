@@ -15,16 +15,13 @@ a change of the sensitive attribute; this model is our own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import UNIT, draw_below, draw_normal_units
 from ...core.errors import BadDefinition
+from ..readers._arrow_types import to_tensor_column
 from ._rows import make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMS = ("observed", "counterfactual")
 
@@ -34,8 +31,6 @@ def rows(*, seed: str, periods: int, people: int, effect: float) -> pa.Table:
 
     Columns: `x` (float32[2]), `attribute` (A), `label` (Y), `person`, `period`, all integers but `x` and `form`.
     """
-    import pyarrow as pa
-
     if periods < 2:
         raise BadDefinition(f"periods = {periods}: use 2 or more")
     count = periods * people
@@ -48,7 +43,7 @@ def rows(*, seed: str, periods: int, people: int, effect: float) -> pa.Table:
     x = np.stack([np.tile(first, 2) + effect * both, np.tile(second, 2)], axis=1).astype(np.float32)
     return pa.table(
         {
-            "x": pa.FixedSizeListArray.from_arrays(pa.array(x.ravel()), 2),
+            "x": to_tensor_column(x),
             "attribute": both,
             "label": np.tile(label, 2),
             "person": np.tile(np.arange(count), 2),

@@ -10,16 +10,12 @@ and sizes are ours.)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import UNIT, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import make_counters, stack_blocks
 
 
 def rows(
@@ -29,11 +25,9 @@ def rows(
 
     weak, strong: the norms of the features. noise: the expected norm of a row's noise, about. Columns: `patches`
     (float32, [2, dimension]), `label` (0 or 1), `features` (`weak` or `strong and weak`) and `regime`."""
-    import pyarrow as pa
-
     if dimension < 3:
         raise BadDefinition(f"feature_noise: dimension = {dimension}: use 3 or more, for two features and noise")
-    patches, labels, strengths, names = [], [], [], []
+    blocks = []
     for regime in regimes:
         name, count = str(regime["name"]), int(regime["rows"])
         label = np.arange(count) % 2
@@ -43,9 +37,6 @@ def rows(
         row = np.zeros((count, 2, dimension))
         row[:, 1] = drawn * (noise / UNIT / np.sqrt(dimension))
         row[:, 0, 0], row[:, 1, 0], row[:, 1, 1] = weak * sign, 0.0, strong * sign * has
-        patches.append(row.astype(np.float32))
-        labels.append(label)
-        strengths += np.where(has, "strong and weak", "weak").tolist()
-        names += [name] * count
-    column = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(patches).ravel()), 2 * dimension)
-    return pa.table({"patches": column, "label": np.concatenate(labels), "features": strengths, "regime": names})
+        features = np.where(has, "strong and weak", "weak").astype(object)
+        blocks.append({"patches": row.astype(np.float32), "label": label, "features": features, "regime": name})
+    return stack_blocks(blocks)

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
 from ._rows import count_candidates, make_counters, make_table, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 COLOURS = ("red", "green", "blue", "yellow", "pink", "orange", "purple", "brown", "grey", "white")

@@ -13,16 +13,13 @@ groups ("Understanding Disparities in Post Hoc Machine Learning Explanation", ar
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import UNIT, draw_normal_units
 from ...core.errors import BadDefinition
-from ._rows import select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 SHIFTS = ("covariate", "concept", "omitted")
 PEOPLE = ("group 0", "group 1")
@@ -34,8 +31,6 @@ def rows(*, seed: str, regimes: Mapping[str, Mapping[str, float]], counts: Mappi
     Columns: `x` (float32[2]); `attribute` (A) and `label` (Y), integers; `people` (the group), `regime` and `sample`,
     text. All regimes have the same u and e, so that they differ in nothing but the shifts.
     """
-    import pyarrow as pa
-
     for name, shifts in regimes.items():
         if stray := sorted(set(shifts) - set(SHIFTS)):
             raise BadDefinition(f"group_shift: regime {name}: {stray[0]!r} is no shift: use {', '.join(SHIFTS)}")
@@ -43,20 +38,14 @@ def rows(*, seed: str, regimes: Mapping[str, Mapping[str, float]], counts: Mappi
     sample = np.repeat(np.arange(len(counts)), [sum(of) for of in counts.values()])
     people = len(attribute)
     u = [draw_normal_units(f"{seed}/{name}", people) / UNIT for name in ("u_1", "u_2", "u_3", "e")]
-    x, labels = [], []
-    for shifts in regimes.values():
+    blocks = []
+    people_of, sample_of = (np.array(names, object) for names in (PEOPLE, list(counts)))
+    for name, shifts in regimes.items():
         covariate, concept, omitted = (shifts.get(name, 0.0) for name in SHIFTS)
         first = u[0] + covariate * attribute
         score = first * first + (1 - concept * attribute) * u[1] + omitted * (u[2] + attribute) + 0.25 * u[3]
-        x.append(np.stack([first, u[1]], axis=1).astype(np.float32))
-        labels.append((score > 1).astype(np.int64))
-    return pa.table(
-        {
-            "x": pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(x).ravel()), 2),
-            "attribute": np.tile(attribute, len(regimes)),
-            "label": np.concatenate(labels),
-            "people": select_words(PEOPLE, np.tile(attribute, len(regimes))),
-            "regime": select_words(list(regimes), np.repeat(np.arange(len(regimes)), people)),
-            "sample": select_words(list(counts), np.tile(sample, len(regimes))),
-        }
-    )
+        x = np.stack([first, u[1]], axis=1).astype(np.float32)
+        columns = {"x": x, "attribute": attribute, "label": (score > 1).astype(np.int64)}
+        columns |= {"people": people_of[attribute], "regime": name, "sample": sample_of[sample]}
+        blocks.append(columns)
+    return stack_blocks(blocks)

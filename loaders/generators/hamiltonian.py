@@ -14,17 +14,14 @@ used, in a fixed order, so that the rows are the same on every platform.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import make_counters, stack_blocks
 
 Reals = NDArray[np.float64]
 
@@ -83,32 +80,17 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     1.2, with 0.8 to 1.2 times the speed of a circular orbit. Columns: `trajectory` (float32[8,4]: q1, q2, p1, p2),
     `later_q1` and `later_q2` (float64), `k`, `system`.
     """
-    import pyarrow as pa
-
-    states, labels, constants = [], [], []
+    blocks = []
     for name, count in counts.items():
         system = name.removesuffix(" again")
         if system not in GRADIENTS:
             raise BadDefinition(f"hamiltonian: no system {name!r}: the systems are {', '.join(sorted(GRADIENTS))}")
         k, q, p = _draw_start(f"{seed}/{name}", system, count)
         path = integrate_trajectory(system, k, q, p, INPUT_OBSERVATIONS + _AHEAD)
-        states.append(path[:, :INPUT_OBSERVATIONS].astype(np.float32))
-        labels.append(path[:, -1, :2])
-        constants.append(k)
-    which = np.repeat(np.arange(len(counts)), list(counts.values()))
-    label = np.concatenate(labels)
-    return pa.table(
-        {
-            "trajectory": pa.FixedSizeListArray.from_arrays(
-                pa.array(np.concatenate(states).ravel()), INPUT_OBSERVATIONS * 4
-            ),
-            "later_q1": label[:, 0],
-            "later_q2": label[:, 1],
-            "k": np.concatenate(constants),
-            "system": select_words([name.removesuffix(" again") for name in counts], which),
-            "regime": select_words(list(counts), which),
-        }
-    )
+        later = {"later_q1": path[:, -1, 0], "later_q2": path[:, -1, 1]}
+        trajectory = path[:, :INPUT_OBSERVATIONS].astype(np.float32)
+        blocks.append({"trajectory": trajectory, **later, "k": k, "system": system, "regime": name})
+    return stack_blocks(blocks)
 
 
 def integrate_trajectory(system: str, k: Reals, q: Reals, p: Reals, observations: int, step: float = STEP) -> Reals:

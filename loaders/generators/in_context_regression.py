@@ -17,17 +17,15 @@ those of `core/draws.py`, which are normal except for their tails.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import UNIT, draw_below, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import make_counters, stack_blocks
 
 Reals = NDArray[np.float64]
 
@@ -42,9 +40,7 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, A
     are 0; the last is the query: x, then 0, 0; or x, then 1, 0, if the target is the noise's deviation. noise: the
     standard deviation of the noise of each y, including the target.
     """
-    import pyarrow as pa
-
-    prompts, targets, lengths, names, shapes, questions = [], [], [], [], [], []
+    blocks = []
     for regime in regimes:
         name, inputs = str(regime["name"]), str(regime["inputs"])
         count, least, most = (int(regime[key]) for key in ("rows", "least", "most"))
@@ -64,23 +60,10 @@ def rows(*, width: int, most_pairs: int, noise: float, regimes: list[dict[str, A
         prompt, target, pairs = _draw_prompts(stream, count, width, most_pairs, deviation, inputs, (least, most), scale)
         prompt[:, -1, width] = asks
         target[asks] = deviation[asks]
-        prompts.append(prompt)
-        targets.append(target)
-        lengths.append(pairs)
-        names += [name] * count
-        shapes += [inputs] * count
-        questions += [f"{'deviation' if of_noise else 'mean'}, {name}" for of_noise in asks]
-    flat = pa.array(np.concatenate(prompts).ravel())
-    return pa.table(
-        {
-            "prompt": pa.FixedSizeListArray.from_arrays(flat, (most_pairs + 1) * (width + 2)),
-            "target": np.concatenate(targets),
-            "pairs": np.concatenate(lengths),
-            "inputs": shapes,
-            "regime": names,
-            "question": questions,
-        }
-    )
+        question = np.where(asks, f"deviation, {name}", f"mean, {name}").astype(object)
+        columns = {"prompt": prompt, "target": target, "pairs": pairs, "inputs": inputs, "regime": name}
+        blocks.append(columns | {"question": question})
+    return stack_blocks(blocks)
 
 
 def _draw_prompts(

@@ -15,17 +15,15 @@ how many at once, and the shift and the scale of each environment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import UNIT, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-from ._rows import make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import make_counters, stack_blocks
 
 SEED_MAKES = "the weights of its model"
 
@@ -45,26 +43,16 @@ def rows(*, seed: str, environments: list[dict[str, Any]]) -> pa.Table:
 
     Columns: `inputs` (float32[8]: X1 .. X8 without Y), `target` (float64), `environment` and `family` (the entry).
     """
-    import pyarrow as pa
-
     matrix = draw_weights(seed)
     families = [str(entry["environment"]) for entry in environments for _ in range(entry.get("draws", 1))]
     environments = [environment for entry in environments for environment in _draw_interventions(seed, entry)]
-    blocks = [
-        _draw_environment(f"{seed}/{environment.get('environment', '')}", matrix, **environment)
-        for environment in environments
-    ]
-    every = np.concatenate(blocks)
-    which = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
-    inputs = np.delete(every, TARGET, axis=1).astype(np.float32)
-    return pa.table(
-        {
-            "inputs": pa.FixedSizeListArray.from_arrays(pa.array(inputs.ravel()), CAUSES + EFFECTS),
-            "target": every[:, TARGET],
-            "environment": select_words([str(environment["environment"]) for environment in environments], which),
-            "family": select_words(families, which),
-        }
-    )
+    blocks = []
+    for environment, family in zip(environments, families, strict=True):
+        name = environment.get("environment", "")
+        values = _draw_environment(f"{seed}/{name}", matrix, **environment)
+        inputs = np.delete(values, TARGET, axis=1).astype(np.float32)
+        blocks.append({"inputs": inputs, "target": values[:, TARGET], "environment": str(name), "family": family})
+    return stack_blocks(blocks)
 
 
 def _draw_interventions(seed: str, entry: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,14 +15,11 @@ large.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import UNIT, draw_normal_units
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 SEED_MAKES = "the weights of its teacher"
 
@@ -30,18 +27,14 @@ SEED_MAKES = "the weights of its teacher"
 def rows(*, dimension: int, noise: float, regimes: list[dict[str, str | int]], seed: str) -> pa.Table:
     """Rows of some regimes, each `{ name, rows, scale }`: `rows` of them, with inputs `scale` times as large. noise:
     its standard deviation. Columns: `x` (float32, `dimension`), `y` (float64) and `regime`."""
-    import pyarrow as pa
-
     weights = draw_normal_units(f"{seed}/teacher", dimension).astype(np.float64)
     weights /= np.sqrt(np.cumsum(weights**2)[-1])  # summed in order, since a BLAS's order depends on the machine
-    inputs, targets, names = [], [], []
+    blocks = []
     for regime in regimes:
         name, count = str(regime["name"]), int(regime["rows"])
         units = draw_normal_units(f"{seed}/{name}/x", count * dimension).reshape(count, dimension)
         x = units * int(regime["scale"]) / UNIT
         drawn = draw_normal_units(f"{seed}/{name}/noise", count) / UNIT
-        inputs.append(x.astype(np.float32))
-        targets.append(np.cumsum(x * weights, axis=1)[:, -1] + noise * drawn)
-        names += [name] * count
-    column = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(inputs).ravel()), dimension)
-    return pa.table({"x": column, "y": np.concatenate(targets), "regime": names})
+        y = np.cumsum(x * weights, axis=1)[:, -1] + noise * drawn
+        blocks.append({"x": x.astype(np.float32), "y": y, "regime": name})
+    return stack_blocks(blocks)

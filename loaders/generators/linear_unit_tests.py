@@ -10,16 +10,13 @@ bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import UNIT, draw_normal_units, draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 SEED_MAKES = "the weights of its environments"
 
@@ -37,23 +34,18 @@ _ENVIRONMENTS = 3
 def rows(*, example: int, scrambled: bool, train_rows: int, test_rows: int, seed: str) -> pa.Table:
     """Columns `inputs` (float32, 10: x, then z, unless scrambled), `target` (float64 for example 1, else 0 or 1) and
     `environment`: E0, E1, E2 with `train_rows` rows each, and `E0 shuffled` .. with `test_rows` each."""
-    import pyarrow as pa
-
     if example not in _EXAMPLES:
         raise BadDefinition(f"linear_unit_tests: example = {example}: use 1, 2 or 3")
     turn = _draw_orthogonal(f"{seed}/scramble", 2 * SIZE) if scrambled else np.eye(2 * SIZE)
-    blocks, targets, names = [], [], []
+    blocks = []
     for environment in range(_ENVIRONMENTS):
         for name, count in ((f"E{environment}", train_rows), (f"E{environment} shuffled", test_rows)):
             x, z, target = _EXAMPLES[example](environment, count, seed, f"{seed}/{name}")
             if name.endswith("shuffled"):
                 z = z[draw_permutation(f"{seed}/{name}/order", np.arange(count, dtype=np.uint64))]
-            blocks.append(_multiply_matrices(np.concatenate([x, z], axis=1), turn).astype(np.float32))
-            targets.append(target)
-            names += [name] * count
-    flat = pa.array(np.concatenate(blocks).ravel())
-    inputs = pa.FixedSizeListArray.from_arrays(flat, 2 * SIZE)
-    return pa.table({"inputs": inputs, "target": np.concatenate(targets), "environment": names})
+            inputs = _multiply_matrices(np.concatenate([x, z], axis=1), turn).astype(np.float32)
+            blocks.append({"inputs": inputs, "target": target, "environment": name})
+    return stack_blocks(blocks)
 
 
 def _draw_normal(stream: str, rows: int, columns: int) -> Matrix:

@@ -8,17 +8,13 @@ two rooms; the path between them is found by breadth-first search. Mazes of one 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
 from ...core.errors import BadDefinition
 from ._rows import count_candidates, find_distinct_rows, make_counters
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Flags = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -31,8 +27,6 @@ def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     """`counts["n"]` different mazes of size n. Columns: `maze` (n rows of n characters, spaces between the rows: `#` a
     wall, `.` open, `S` the start, `G` the goal), `path` (the same layout: `*` on the path, ends included, `_` off it),
     `size` (n), `steps` (the path's length: characters from start to goal)."""
-    import pyarrow as pa
-
     mazes: list[str] = []
     paths: list[str] = []
     steps: list[Ints] = []

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 
 def rows(*, modulus: int) -> pa.Table:
     """All modulus^2 pairs: columns `a`, `b` and `product`, each in [0, modulus)."""
-    import pyarrow as pa
-
     a, b = (grid.ravel() for grid in np.meshgrid(np.arange(modulus), np.arange(modulus), indexing="ij"))
     return pa.table({"a": a, "b": b, "product": a * b % modulus})

@@ -5,21 +5,15 @@ The input is a string of bits; the i-th output bit is the parity of the first i 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import draw_bits
 from ...core.errors import BadDefinition
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 def rows(*, seed: str, counts: dict[str, int]) -> pa.Table:
     """`counts` different strings per length. Columns `bits` and `sums` (text of 0 and 1) and `length`."""
-    import pyarrow as pa
-
     inputs: list[bytes] = []
     sums: list[bytes] = []
     lengths: list[int] = []

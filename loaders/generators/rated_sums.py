@@ -9,17 +9,13 @@ probability as in a two-parameter model, 1 / (1 + exp(-s (a - b))), here replace
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_uniform
 from ...core.errors import BadDefinition
 from ._rows import make_counters, make_numbered_words, select_words, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SHARE_ASKED = 0.9
 """The share of solvers with a response to a row; the others have none."""
@@ -28,8 +24,6 @@ _SHARE_ASKED = 0.9
 def rows(*, seed: str, count: int, systems: int, fewest: int, most: int) -> pa.Table:
     """`count` sums. Columns: `question` ("7 + 3 - 5"), `answer` ("0" to "9"), `terms`, `responses` (a character for
     each of `systems` solvers: 1, 0, or `-` for no response), `difficulty` (the true one)."""
-    import pyarrow as pa
-
     if not 2 <= fewest <= most:
         raise BadDefinition(f"rated_sums: fewest = {fewest}, most = {most}: at least two terms are required")
     drawn = make_counters(2 * count)

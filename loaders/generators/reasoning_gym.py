@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import draw_below
 from ...core.errors import BadData, BadDefinition, MissingGeneratorPackage, get_first_line
 from ._rows import make_table, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 REQUIRES = ("reasoning_gym", "puzzles")
 """The module that this generator imports when it is used, and the extra that installs it."""

@@ -10,10 +10,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+import pyarrow as pa
 
 _ACTS = ("walk", "look", "run", "jump")
 _DIRECTIONS = ("left", "right")
@@ -47,7 +44,5 @@ def list_commands() -> dict[str, str]:
 
 def rows() -> pa.Table:
     """Columns `command` and `actions`, 20,910 rows."""
-    import pyarrow as pa
-
     command_actions = list_commands()
     return pa.table({"command": list(command_actions), "actions": list(command_actions.values())})

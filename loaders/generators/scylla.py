@@ -14,15 +14,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, pairwise, permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import draw_below, draw_bits, draw_permutation
 from ._rows import count_candidates, make_counters, make_table, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEED_MAKES = "which numbers training shows"
 

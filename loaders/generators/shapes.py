@@ -7,16 +7,13 @@ only, so that the pixels are the same on every platform.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_bits
+from ..readers._arrow_types import to_tensor_column
 from ._rows import make_counters, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Ints = NDArray[np.int64]
 
@@ -48,8 +45,6 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     """`per_combination` images of each of the 375 combinations; they differ by noise and by a shift of at most one
     pixel. Columns: `picture` (uint8[24,24,3]), the factors `shape`, `colour`, `size`, `place` (text), and
     `shape_class`, `colour_class`, `size_class` (their ranks in alphabetical order)."""
-    import pyarrow as pa
-
     levels = (len(SHAPES), len(COLOURS), len(SIZES), len(PLACES))
     shape, colour, size, position = np.repeat(np.indices(levels).reshape(4, -1), per_combination, axis=1)
     number = make_counters(len(shape))
@@ -62,7 +57,7 @@ def rows(*, seed: str, per_combination: int) -> pa.Table:
     pixels = np.where(inside[..., None], paint[:, None, None, :] - _NOISE // 2 + pixels, pixels).astype(np.uint8)
     return pa.table(
         {
-            "picture": pa.FixedSizeListArray.from_arrays(pa.array(pixels.ravel()), _SIDE * _SIDE * 3),
+            "picture": to_tensor_column(pixels),
             "shape": select_words(SHAPES, shape),
             "colour": select_words(list(COLOURS), colour),
             "size": select_words(list(SIZES), size),

@@ -8,16 +8,13 @@ fails; one that learns the exception does not. In the concept form the boundary 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import UNIT, draw_normal_units, draw_uniform
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 _FLIPPED = 0.05
 """The share of labels that are flipped at random in all rows: the lowest error of any classifier."""
@@ -31,11 +28,9 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
     """Columns `inputs` (float32, `width`), `label` (0 or 1) and `shift`, with `counts` rows for each size of the shift:
     the shift of the mean in standard deviations (`covariate`), or the angle of the boundary in degrees (`concept`: one
     of 0, 30, 45, 60, 90)."""
-    import pyarrow as pa
-
     if form not in ("covariate", "concept"):
         raise BadDefinition(f"shifted_gaussians: form = {form!r}: use covariate or concept")
-    inputs, labels, shifts = [], [], []
+    blocks = []
     for degree, count in counts.items():
         stream = f"{seed}/{degree}"
         x = (draw_normal_units(f"{stream}/x", count * width) / UNIT).reshape(count, width)
@@ -46,11 +41,9 @@ def rows(*, form: str, width: int, counts: dict[str, int], seed: str) -> pa.Tabl
             cosine, sine = _compute_rotation(degree)
             truth = cosine * x[:, 0] + sine * x[:, 1] > 0
         turned_over = draw_uniform(f"{stream}/flip", np.arange(count, dtype=np.uint64)) < _FLIPPED
-        inputs.append(x.astype(np.float32))
-        labels.append((truth ^ turned_over).astype(np.int64))
-        shifts.append(np.full(count, float(degree)))
-    column = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(inputs).ravel()), width)
-    return pa.table({"inputs": column, "label": np.concatenate(labels), "shift": np.concatenate(shifts)})
+        label = (truth ^ turned_over).astype(np.int64)
+        blocks.append({"inputs": x.astype(np.float32), "label": label, "shift": float(degree)})
+    return stack_blocks(blocks)
 
 
 def _compute_rotation(degrees: str) -> NDArray[np.float64]:

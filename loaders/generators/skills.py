@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ...core.draws import draw_below
 from ._rows import count_candidates, make_counters, make_table, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 

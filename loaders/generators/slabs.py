@@ -8,16 +8,13 @@ shuffled, its accuracy does not change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 MARGIN = 0.1
 """Half the distance between two neighbouring slabs."""
@@ -30,11 +27,9 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
     """Columns `inputs` (float32, `width`: the linear one first), `label` (0 or 1) and `environment`. `counts` has the
     number of rows for each environment: `as drawn`, `linear shuffled`, `slabs shuffled` (a row's slab inputs are all
     from one other row)."""
-    import pyarrow as pa
-
     if slabs not in (3, 5):
         raise BadDefinition(f"slabs: slabs = {slabs}: use 3 or 5")
-    inputs, labels, names = [], [], []
+    blocks = []
     for name, count in counts.items():
         counter = np.arange(count, dtype=np.uint64)
         label = np.arange(count) % 2
@@ -48,11 +43,8 @@ def rows(*, slabs: int, width: int, counts: dict[str, int], seed: str) -> pa.Tab
             table[:, 1:] = table[order, 1:]
         elif name != "as drawn":
             raise BadDefinition(f"slabs: counts: unknown environment {name!r}")
-        inputs.append(table.astype(np.float32))
-        labels.append(label)
-        names += [name] * count
-    column = pa.FixedSizeListArray.from_arrays(pa.array(np.concatenate(inputs).ravel()), width)
-    return pa.table({"inputs": column, "label": np.concatenate(labels), "environment": names})
+        blocks.append({"inputs": table.astype(np.float32), "label": label, "environment": name})
+    return stack_blocks(blocks)
 
 
 def draw_slab_input(label: NDArray[np.int64], slabs: int, stream: str) -> NDArray[np.float64]:

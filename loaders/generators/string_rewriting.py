@@ -10,17 +10,15 @@ The leftmost occurrence of the left side is replaced by the right side; a text w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.draws import draw_below, draw_permutation, draw_uniform
 from ...core.errors import BadDefinition
 from ._rows import count_candidates, make_counters, make_table, take_distinct
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEED_MAKES = "its rules"
 

@@ -9,16 +9,12 @@ fact are dropped, as in the paper.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import draw_below, draw_bits, draw_permutation
 from ...core.errors import BadDefinition
 from ._rows import join_columns, make_counters, make_numbered_words, select_words
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SEED_MAKES = "its facts"
 
@@ -28,8 +24,6 @@ def rows(*, seed: str, entities: int, relations: int, out_degree: int, ood_share
     `facts` ("id", or "ood" for out-of-distribution facts and their compositions), `bridge` (the entity in between; ""
     for a fact), `steps` (bridge and answer, "e4 e9"; the answer for a fact: the chain of thought of Yao et al. 2025,
     arXiv 2502.04667)."""
-    import pyarrow as pa
-
     if not 0 < out_degree <= relations:
         raise BadDefinition(f"two_hop: out_degree = {out_degree}: must be 1 to {relations}, the number of relations")
     facts = entities * out_degree

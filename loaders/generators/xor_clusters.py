@@ -7,15 +7,12 @@ direction; mu_1 and mu_2 are orthogonal and of equal norm. No linear classifier 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pyarrow as pa
 
 from ...core.draws import UNIT, draw_below, draw_normal_units
 from ...core.errors import BadDefinition
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from ._rows import stack_blocks
 
 _CLUSTERS = ("+mu1", "-mu1", "+mu2", "-mu2")
 
@@ -27,8 +24,6 @@ def rows(*, seed: str, count: int, dimension: int, shift: float) -> pa.Table:
     shift * sqrt(dimension), and are orthogonal if `dimension` is even. `shift` must be a multiple of 2^-16, which makes
     every value exact in float32.
     """
-    import pyarrow as pa
-
     steps = shift * UNIT
     if dimension < 2 or dimension % 2 or not 0 < steps < 2**20 or steps != round(steps):
         raise BadDefinition(
@@ -40,11 +35,5 @@ def rows(*, seed: str, count: int, dimension: int, shift: float) -> pa.Table:
     sign = np.where(cluster % 2, -1, 1)
     units = draw_normal_units(f"{seed}/noise", count * dimension).reshape(count, dimension)
     units += round(steps) * sign[:, None] * directions[cluster // 2]
-    flat = pa.array((units / UNIT).astype(np.float32).ravel())
-    return pa.table(
-        {
-            "x": pa.FixedSizeListArray.from_arrays(flat, dimension),
-            "side": (cluster < 2).astype(np.int64),
-            "cluster": pa.array(np.asarray(_CLUSTERS)[cluster].tolist()),
-        }
-    )
+    x, side = (units / UNIT).astype(np.float32), (cluster < 2).astype(np.int64)
+    return stack_blocks([{"x": x, "side": side, "cluster": np.array(_CLUSTERS, object)[cluster]}])

@@ -22,11 +22,6 @@ def list_folders(extra: tuple[Path, ...] = ()) -> list[Path]:
     return paths
 
 
-def list_named_sizes() -> set[tuple[str, int]]:
-    """Return name and size of every file in the folders of `FARSHIFT_MIRRORS`."""
-    return {(path.name, size) for folder in list_folders() for path, size in _list_files(folder)}
-
-
 def find_file(name: str, digest: str, size: int, where: list[Path]) -> tuple[Path | None, list[Path]]:
     """Return the first file with this size and sha256 in the folders (files of the same name first), and the files with
     this name but other content, unless it is the first's name too."""

@@ -9,6 +9,7 @@ reader.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.errors import BadDefinition, UnknownName, get_first_line
 from ...core.plugins import PACKAGE, find_files_by_name, load_module
 from ...splits.schema import Schema
+from ..files.reader_errors import convert_reader_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +44,10 @@ FAMILIES = {
     "wilds": (*("wilds_civilcomments", "wilds_fmow", "wilds_globalwheat", "wilds_poverty", "wilds_py150"),),
 }
 """The readers of each module that has several."""
+
+PUBLISHED = {"instructions", "mail_archive", "perspectives", "preferences"}
+PUBLISHED |= {name for module, names in FAMILIES.items() if module != "image_folder" for name in names}
+"""The readers of one published form of data."""
 
 _MODULE_OF = {name: module for module, names in FAMILIES.items() for name in names}
 
@@ -70,9 +76,12 @@ def read_tables(reader: str, arguments: Mapping[str, Any], schema: Schema, where
     import pyarrow as pa
 
     call = load_reader(reader)
-    takes_schema = "schema" in signature(call).parameters
+    own = {"schema": schema} if "schema" in signature(call).parameters else {}
     try:
-        tables = call(**({"schema": schema} if takes_schema else {}), **arguments)
+        signature(call).bind(**own, **arguments)
     except TypeError as error:
         raise BadDefinition(f"{where}: {get_first_line(error)}") from error
-    yield from [tables] if isinstance(tables, pa.Table) else tables
+    # A reader of one published data set relies on its form, which the digests of its files or of its rows prove.
+    with convert_reader_errors(where, reader) if reader in PUBLISHED else nullcontext():
+        tables = call(**own, **arguments)
+        yield from [tables] if isinstance(tables, pa.Table) else tables

@@ -18,8 +18,7 @@ import pyarrow as pa
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
 from ..acquire.archive_files import ArchiveFiles, is_archive, open_archive
 from ..files.bounded_stream import BoundedStream
-from ..files.hidden import is_hidden
-from ..files.patterns import choose_paths
+from ..files.patterns import choose_paths, is_hidden
 
 Files = Mapping[str, Path | ArchiveFiles]
 """A source's files by name; a folder or archive is given as its members."""

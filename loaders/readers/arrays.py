@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from ...core.errors import BadData, BadDefinition, get_first_line, shorten_list
 from ...splits.schema import Schema
 from ..acquire.archive_files import ArchiveFiles
-from ..files.hidden import is_hidden
-from ..files.patterns import PathPattern
+from ..files.patterns import PathPattern, is_hidden
 from ._arrow_types import to_tensor_column
 from ._cells import repeat_value
 from ._hdf5 import Hdf5Arrays, is_matlab_hdf5, refuse_array_bomb

@@ -30,7 +30,7 @@ from ..part import Part
 from ..split import Split, find_pinned_source, make_assignment_path
 from .files import cache_in_memory
 from .parquet import ParquetFiles, ParquetStore
-from .part import Store, StreamedPart, Verify, check_verify
+from .part import Store, StreamedPart
 from .shards import ShardStore, read_export
 from .sources import ExportFolder, Source, resolve_location
 
@@ -41,7 +41,7 @@ MEMORY = 1 << 28
 """The maximum bytes of rows of an iterator, prefetched or yielded."""
 
 
-def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: Verify = "epoch") -> StreamedPart:
+def stream(name: str, part: str, source: Source, memory: int = MEMORY) -> StreamedPart:
     """Open a part without downloading it: `stream("scan/length", "train", "https://example.org/shards")`.
 
     `source` is a folder that `Part.to_webdataset` wrote (its path, an https address, or
@@ -52,8 +52,7 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
     Of an export, only the byte ranges of the needed rows are read. Parquet files are read once completely to find the
     part's rows; the positions are cached as long as the files are unchanged.
 
-    `verify="epoch"` recomputes the id and check of every row that is read from its content; `"open"` only the first
-    time that this process reads it; `"never"` checks only lengths and types, and reads only the requested columns.
+    The id and check of every row that is read are recomputed from its content.
 
     Raises a `FarshiftError` of one line for an unknown name or part, for files that are not available or lack rows of
     the part, and for a manifest whose rows are not known without its source.
@@ -67,7 +66,6 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
     >>> first["a"].tolist() == next(local.batches(3, seed=0))["a"].tolist()
     True
     """
-    check_verify(verify)
     if memory < 1:
         raise FarshiftError(f"memory must be at least 1 byte, not {memory}")
     refuse_labels(f"a stream of {name}")
@@ -85,14 +83,14 @@ def stream(name: str, part: str, source: Source, memory: int = MEMORY, verify: V
         shards, memory = cache_in_memory(export.shards, memory)
         store = ShardStore.open(export.index, shards, data.schema, label)
         positions = _find_positions(known, export.index["row_id"].to_numpy(), export.name)
-        return StreamedPart.of(known, store, positions, memory, verify)
+        return StreamedPart.of(known, store, positions, memory)
     files, memory = cache_in_memory(location, memory)
     known = _make_known_part(manifest, data, part, None)
     tables = ParquetFiles.open(files, data.schema)
-    index = _locate_rows(known, tables, data.schema, most, memory)
+    index = _locate_rows(known, tables, most, memory)
     sizes, occurrences, numbers = (index[name].to_numpy() for name in ("size", "occurrence", "number"))
     store = ParquetStore(files, sizes, occurrences, tables, numbers)
-    return StreamedPart.of(known, store, np.arange(len(known)), memory, verify)
+    return StreamedPart.of(known, store, np.arange(len(known)), memory)
 
 
 def find_manifest_source(manifest: Manifest) -> DataSource:
@@ -118,7 +116,7 @@ def _check_complete(known: Part, missing: NDArray[np.intp], where: str) -> None:
         )
 
 
-def _locate_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, memory: int) -> pa.Table:
+def _locate_rows(known: Part, files: ParquetFiles, most: int, memory: int) -> pa.Table:
     """Find a part's rows, of a source of `most` rows, in files: their `number`, `occurrence` and mean decoded `size` in
     bytes.
 
@@ -126,7 +124,7 @@ def _locate_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, me
     are absent."""
 
     def find() -> pa.Table:
-        return _scan_for_rows(known, files, schema, most, memory)
+        return _scan_for_rows(known, files, most, memory)
 
     identities = [file.identity for file in files.files]
     if None in identities:
@@ -137,15 +135,14 @@ def _locate_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, me
     return load_or_build_table(path, find)
 
 
-def _scan_for_rows(known: Part, files: ParquetFiles, schema: Schema, most: int, memory: int) -> pa.Table:
+def _scan_for_rows(known: Part, files: ParquetFiles, most: int, memory: int) -> pa.Table:
     import pyarrow as pa
 
-    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), schema, most)
+    matching = RowMatcher(known.row_ids, known.source["check"].to_numpy(), files.schema, most)
     label, remaining = f"finding the rows of {known.split}, {known.name}", len(known)
     sizes = np.zeros(len(known), np.int64)
-    with closing(files.scan([field.name for field in schema.fields], memory)) as scan:
-        for first, batch in scan:
-            table = files.convert(first, batch, schema.fields)
+    with closing(files.scan(memory)) as scan:
+        for first, table in scan:
             rows = matching.match(table, first)
             # A footer has only encoded sizes, which can be far smaller than the rows in memory.
             sizes[rows] = table.nbytes // max(1, table.num_rows) + 1

@@ -42,6 +42,7 @@ class ParquetFiles:
 
     files: tuple[File, ...]
     footers: tuple[pq.FileMetaData, ...]
+    schema: Schema
 
     @classmethod
     def open(cls, files: Sequence[File], schema: Schema) -> ParquetFiles:
@@ -55,7 +56,7 @@ class ParquetFiles:
                 raise FarshiftError(f"{file.name} has no column {', '.join(absent)}: it belongs to another source")
             if len(set(names)) < len(names):
                 raise BadData(f"{file.name} has several columns of one name")
-        return cls(tuple(files), footers)
+        return cls(tuple(files), footers, schema)
 
     @cached_property
     def groups(self) -> list[tuple[int, int]]:
@@ -79,12 +80,17 @@ class ParquetFiles:
         file, group = self.groups[group_index]
         return f"{self.files[file].name}, row group {group}"
 
-    def fetch(self, group_index: int, names: Sequence[str], cancel: Event) -> RangeFile:
-        """Fetch these columns of a row group into memory, as a file."""
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        return [field.name for field in self.schema.fields]
+
+    def fetch(self, group_index: int, cancel: Event) -> RangeFile:
+        """Fetch the columns of a row group into memory, as a file."""
         file, group = self.groups[group_index]
         metadata = self.footers[file].row_group(group)
         chunks = [metadata.column(index) for index in range(metadata.num_columns)]
-        chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in names]
+        chunks = [chunk for chunk in chunks if chunk.path_in_schema.partition(".")[0] in self.names]
         offsets = np.array([chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks], np.int64)
         lengths = np.array([chunk.total_compressed_size for chunk in chunks], np.int64)
         if (offsets < 0).any() or (lengths < 0).any() or (lengths > self.files[file].size - offsets).any():
@@ -92,10 +98,8 @@ class ParquetFiles:
         pieces = coalesce_ranges(np.full(len(chunks), file), offsets, lengths)
         return RangeFile(self.files[file], cancel, [(piece.start, piece.stop) for piece in pieces])
 
-    def decode(
-        self, group_index: int, content: RangeFile, names: Sequence[str]
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield a row group's columns with their stored types, in pieces with the number of the first row. Raises
+    def decode(self, group_index: int, content: RangeFile) -> Iterator[tuple[int, pa.Table]]:
+        """Yield a row group's columns with the fields' types, in pieces with the number of the first row. Raises
         `BadData` if they cannot be decoded."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -105,33 +109,27 @@ class ParquetFiles:
         rows = max(1, min(_ROWS, _DECODED * metadata.num_rows // max(1, metadata.total_byte_size)))
         try:
             opened = pq.ParquetFile(content, metadata=self.footers[file], page_checksum_verification=True)
-            for batch in opened.iter_batches(rows, [group], names, use_threads=False):
-                yield first, batch
+            for batch in opened.iter_batches(rows, [group], self.names, use_threads=False):
+                where = self.describe_location(first)
+                columns = {field.name: _convert_column(batch[field.name], field, where) for field in self.schema.fields}
+                yield first, pa.table(columns)
                 first += batch.num_rows
         except (pa.ArrowException, OSError) as error:
             raise BadData(
                 f"{self.describe_group(group_index)} cannot be decoded, its bytes are damaged: {get_first_line(error)}"
             ) from error
 
-    def scan(self, names: Sequence[str], most: int) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-        """Yield columns of all rows in order, in pieces with the number of the first row. At most `most` bytes are
-        prefetched."""
+    def scan(self, most: int) -> Generator[tuple[int, pa.Table], None, None]:
+        """Yield all rows in order, in pieces with the number of the first row. At most `most` bytes are prefetched."""
 
         def fetch(group_index: int, cancel: Event) -> tuple[int, RangeFile]:
-            return group_index, self.fetch(group_index, names, cancel)
+            return group_index, self.fetch(group_index, cancel)
 
         sizes = (self.footers[file].row_group(group).total_byte_size for file, group in self.groups)
         tasks = ((size, partial(fetch, group_index)) for group_index, size in enumerate(sizes))
         with closing(prefetch_tasks(tasks, most)) as fetched:
             for group_index, content in fetched:
-                yield from self.decode(group_index, content, names)
-
-    def convert(self, first: int, batch: pa.RecordBatch, fields: Sequence[Field]) -> pa.Table:
-        """Convert stored rows to the fields' types."""
-        import pyarrow as pa
-
-        where = self.describe_location(first)
-        return pa.table({field.name: _convert_column(batch[field.name], field, where) for field in fields})
+                yield from self.decode(group_index, content)
 
 
 def _read_footer(file: File) -> pq.FileMetaData:
@@ -188,17 +186,16 @@ class ParquetStore(Store):
     def describe_location(self, row: int) -> str:
         return self.within.describe_location(int(self.number[row]))
 
-    def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
+    def read(self, rows: Numbers, cancel: Event) -> pa.Table:
         import pyarrow as pa
 
         numbers, back = np.unique(self.number[rows], return_inverse=True)
-        names = [field.name for field in fields]
-        pieces = [pa.schema([pa.field(field.name, field.arrow()) for field in fields]).empty_table()]
+        types = {field.name: field.arrow() for field in self.within.schema.fields}
+        pieces = [pa.schema(types).empty_table()]
         for group_index in np.unique(self.within.group_of(numbers)).tolist():
-            content = self.within.fetch(group_index, names, cancel)
-            for first, batch in self.within.decode(group_index, content, names):
-                some = numbers[slice(*np.searchsorted(numbers, [first, first + batch.num_rows]))]
-                pieces.append(self.within.convert(first, batch, fields).take(some - first))
+            for first, table in self.within.decode(group_index, self.within.fetch(group_index, cancel)):
+                some = numbers[slice(*np.searchsorted(numbers, [first, first + table.num_rows]))]
+                pieces.append(table.take(some - first))
         table = pa.concat_tables(pieces).combine_chunks()
         if table.num_rows != len(numbers):
             raise BadData(

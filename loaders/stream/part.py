@@ -14,16 +14,15 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from threading import Event
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, FarshiftError
+from ...core.errors import BadData
 from ...core.progress import report_progress
 from ...splits.rows import compute_numbered_ids, compute_row_digests, get_digest_prefixes
-from ...splits.schema import Field, Schema
-from ..batching.columns import Column, Text, cut_batches
+from ..batching.columns import Column, cut_batches
 from ..batching.order import AsStored, GlobalBatches, Order
 from ..part import Part
 from .files import File, forget_files
@@ -49,14 +48,6 @@ _ROWS = 256
 _AT_ONCE = 1 << 20
 """The bytes of rows hashed at once: their canonical form takes about ten times as much memory."""
 
-Verify = Literal["epoch", "open", "never"]
-"""When row ids and checks are recomputed: whenever a row is read, the first time in a process, or never."""
-
-
-def check_verify(verify: str) -> None:
-    if verify not in get_args(Verify):
-        raise FarshiftError(f"verify must be 'epoch', 'open' or 'never', not {verify!r}")
-
 
 def prefetch_tasks(tasks: Iterator[tuple[int, Callable[[Event], T]]], max_bytes: int) -> Generator[T, None, None]:
     """Yield the results of tasks, each a size in bytes and a function that stops once its event is set, in order, while
@@ -80,34 +71,6 @@ def prefetch_tasks(tasks: Iterator[tuple[int, Callable[[Event], T]]], max_bytes:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def check_rows(
-    table: pa.Table,
-    schema: Schema,
-    row_ids: NDArray[np.uint64],
-    checks: NDArray[np.uint64],
-    occurrences: NDArray[np.int64],
-    locate: Callable[[int], str],
-) -> None:
-    """Check rows against their ids and checks. Raises `BadData`, which names the first difference and its location."""
-    wrong = np.zeros(table.num_rows, bool)
-    step = max(1, _AT_ONCE * table.num_rows // max(1, table.nbytes))
-    for start in range(0, table.num_rows, step):
-        some, rows = table.slice(start, step), slice(start, start + step)
-        try:
-            wrong[rows] = get_digest_prefixes(compute_row_digests(some, schema)) != checks[rows]
-            wrong[rows] |= compute_numbered_ids(some, schema, occurrences[rows]) != row_ids[rows]
-        except BadData as error:
-            raise BadData(
-                f"{error} (near {locate(start)}): the bytes are damaged; the file has to be rebuilt"
-            ) from error
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        raise BadData(
-            f"row {row_ids[first]:016x} differs from the manifest ({locate(first)}; {int(wrong.sum())} of "
-            f"{len(wrong)} rows read with it): the bytes are damaged or of another version; the file has to be rebuilt"
-        )
-
-
 @dataclass(frozen=True)
 class Store(ABC):
     """Rows of a source in `files`, numbered from 0 in the store's order.
@@ -127,40 +90,31 @@ class Store(ABC):
         """Return a row's location for messages: the file, and the offset or row in it."""
 
     @abstractmethod
-    def read(self, rows: Positions, fields: Sequence[Field], cancel: Event) -> pa.Table:
-        """Read fields of rows, in the given order and with the fields' types; the label is the source's own."""
+    def read(self, rows: Positions, cancel: Event) -> pa.Table:
+        """Read all fields of rows, in the given order and with the fields' types; the label is the source's own."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class StreamedPart(Part):
     """A part whose rows are read from `store` whenever they are needed: its source has only `row_id` and `check`.
-    Batches, order, columns and states are those of the local `Part`, except that texts are never codes.
+    Batches, order, columns and states are those of the local `Part`.
 
-    rows: the position of each row in the store. memory: the maximum bytes of rows of an iterator. proven: the rows that
-    this process has verified. verify: when it does.
+    rows: the position of each row in the store. memory: the maximum bytes of rows of an iterator.
     """
 
     store: Store
     rows: Positions
-    proven: NDArray[np.bool_]
     memory: int
-    verify: Verify = "epoch"
 
     @classmethod
-    def of(cls, known: Part, store: Store, rows: Positions, memory: int, verify: Verify = "epoch") -> StreamedPart:
+    def of(cls, known: Part, store: Store, rows: Positions, memory: int) -> StreamedPart:
         """Stream a part of which row ids and checks are known."""
         own = {field.name: getattr(known, field.name) for field in fields(Part)}
-        proven = np.zeros(len(known), bool)
-        return cls(**own, store=store, rows=rows, proven=proven, memory=memory, verify=verify)
+        return cls(**own, store=store, rows=rows, memory=memory)
 
-    @property
-    def coded(self) -> tuple[str, ...]:
-        return ()
-
-    def select(self, positions: NDArray[Any]) -> StreamedPart:
+    def select(self, positions: NDArray[Any]) -> Self:
         """Select the rows at `positions` (indices or a boolean mask), in the given order."""
-        selected: StreamedPart = replace(self, rows=self.rows[positions], proven=self.proven[positions])
-        return Part.select(selected, positions)  # type: ignore[return-value]
+        return replace(super().select(positions), rows=self.rows[positions])
 
     def load(self, columns: Sequence[str], report: bool = False) -> Part:
         """Read the rows into memory: their ids, and the named columns of the source. report: also report progress."""
@@ -170,8 +124,7 @@ class StreamedPart(Part):
         types: dict[str, Any] = {"row_id": pa.uint64(), **{name: self.schema[name].arrow() for name in names}}
         pieces, done = [pa.schema(types).empty_table()], 0
         cut = GlobalBatches(len(self), max(1, min(_ROWS, -(-len(self) // THREADS))))
-        tasks = self._make_tasks(names, AsStored(), cut, cut.steps())
-        with closing(prefetch_tasks(tasks, self.memory)) as blocks:
+        with closing(prefetch_tasks(self._make_tasks(AsStored(), cut, cut.steps()), self.memory)) as blocks:
             for block, _ in blocks:
                 pieces.append(block.source.select(list(types)))
                 done += len(block)
@@ -189,7 +142,7 @@ class StreamedPart(Part):
         names = self.resolve_columns(columns)
         return self.load(names).numpy(names)
 
-    def without_labels(self) -> Part:
+    def without_labels(self) -> Part:  # type: ignore[override]
         """Read the inputs into memory."""
         return self.load([field.name for field in self.schema.of_role("input")]).without_labels()
 
@@ -199,24 +152,22 @@ class StreamedPart(Part):
     def _arrow(self, name: str) -> Any:
         return super()._arrow(name) if name in self.row_metadata else self.load((name,))._arrow(name)
 
-    def _read_batches(
-        self, names: Sequence[str], order: Order, cut: GlobalBatches, steps: range, text: Text
-    ) -> Iterator[Batch]:
+    def _read_batches(self, names: Sequence[str], order: Order, cut: GlobalBatches, steps: range) -> Iterator[Batch]:
         """Yield the batches in order; a few threads read ahead, and end with the iterator. Raises `BadData` for a row
         that differs from the manifest (with its id, file and offset), `Unavailable` for bytes that are not
         available."""
         try:
-            with closing(prefetch_tasks(self._make_tasks(names, order, cut, steps), self.memory)) as blocks:
+            with closing(prefetch_tasks(self._make_tasks(order, cut, steps), self.memory)) as blocks:
                 for block, sizes in blocks:
-                    columns = {name: block.column(name) for name in names}  # codes need all rows of a column
                     bounds = list(accumulate(sizes, initial=0))
+                    columns = {name: block.column(name) for name in names}
                     yield from cut_batches(columns, np.arange(bounds[-1]), bounds, in_order=True)
         except BadData:
             forget_files(self.store.files)
             raise
 
     def _make_tasks(
-        self, names: Sequence[str], order: Order, cut: GlobalBatches, steps: range
+        self, order: Order, cut: GlobalBatches, steps: range
     ) -> Iterator[tuple[int, Callable[[Event], tuple[Part, list[int]]]]]:
         """The read tasks of blocks of batches: the block in memory, and the number of rows of each batch. The first
         ones are small, so that the first batch is available soon."""
@@ -229,35 +180,40 @@ class StreamedPart(Part):
             for start, stop in pairwise(bounds):
                 size = int(ends[stop] - ends[start])
                 if pending and total + size > room:
-                    yield total, partial(self._read_block, pending, names)
+                    yield total, partial(self._read_block, pending)
                     pending, total, room = [], 0, min(most, 2 * room)
                 pending.append(positions[start:stop])
                 total += size
         if pending:
-            yield total, partial(self._read_block, pending, names)
+            yield total, partial(self._read_block, pending)
 
-    def _read_block(self, batches: Sequence[Positions], names: Sequence[str], cancel: Event) -> tuple[Part, list[int]]:
-        """Read rows: their ids, and at least the named columns of the source."""
+    def _read_block(self, batches: Sequence[Positions], cancel: Event) -> tuple[Part, list[int]]:
+        """Read and verify rows: their ids, and all columns of the source. Raises `BadData`, which names the first row
+        that differs and its location."""
         import pyarrow as pa
 
         positions = np.concatenate(batches)
         known, rows = self.select(positions), self.rows[positions]
-        verified = self.verify == "epoch" or (self.verify == "open" and not known.proven.all())
-        needed = [field for field in self.schema.fields if verified or field.name in names]
-        table = self.store.read(rows, needed, cancel) if needed else pa.table({})
-        if verified:
-            checks = known.source["check"].to_numpy()[known.source_indices]
-            check_rows(
-                table,
-                self.schema,
-                known.row_ids,
-                checks,
-                self.store.occurrences[rows],
-                lambda row: self.store.describe_location(int(rows[row])),
+        table, ids = self.store.read(rows, cancel), known.row_ids
+        checks, occurrences = known.source["check"].to_numpy()[known.source_indices], self.store.occurrences[rows]
+        wrong = np.zeros(len(rows), bool)
+        step = max(1, _AT_ONCE * len(rows) // max(1, table.nbytes))
+        for start in range(0, len(rows), step):
+            some, here = table.slice(start, step), slice(start, start + step)
+            try:
+                wrong[here] = get_digest_prefixes(compute_row_digests(some, self.schema)) != checks[here]
+                wrong[here] |= compute_numbered_ids(some, self.schema, occurrences[here]) != ids[here]
+            except BadData as error:
+                where = self.store.describe_location(int(rows[start]))
+                raise BadData(f"{error} (near {where}): the bytes are damaged; the file has to be rebuilt") from error
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise BadData(
+                f"row {ids[first]:016x} differs from the manifest ({self.store.describe_location(int(rows[first]))}; "
+                f"{int(wrong.sum())} of {len(wrong)} rows read with it): the bytes are damaged or of another version; "
+                "the file has to be rebuilt"
             )
-            self.proven[positions] = True
-        read = pa.table({"row_id": known.row_ids, **{field.name: table[field.name] for field in needed}})
-        return known._make_block(read), list(map(len, batches))
+        return known._make_block(table.append_column("row_id", pa.array(ids))), list(map(len, batches))
 
     def _make_block(self, source: pa.Table) -> Part:
         """These rows, of which `source` has columns in memory."""

@@ -183,12 +183,13 @@ class ShardStore(Store):
     def describe_location(self, row: int) -> str:
         return f"{self.files[self.index['shard'][row]].name}, offset {self.index['offset'][row]}"
 
-    def read(self, rows: Numbers, fields: Sequence[Field], cancel: Event) -> pa.Table:
+    def read(self, rows: Numbers, cancel: Event) -> pa.Table:
         import pyarrow.compute as pc
 
+        fields = self.schema.fields
         contents = self._read_members(rows, sorted({name_member_extension(field) for field in fields}), cancel)
         table = decode_samples(contents, fields, lambda row: self.describe_location(int(rows[row])))
-        if self.true_labels is None or self.label not in table.column_names:
+        if self.true_labels is None:
             return table
         labels = pc.coalesce(self.true_labels.take(rows), table[self.label])
         return table.set_column(table.column_names.index(self.label), self.label, labels)

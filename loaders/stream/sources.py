@@ -17,8 +17,7 @@ from urllib.parse import quote, unquote, urlsplit
 from ...core.errors import FarshiftError, Unavailable, get_first_line
 from ...core.files import is_offline
 from ...core.retry import TransientError, call_with_retries, is_retryable, parse_retry_after
-from ..files.hidden import is_hidden
-from ..files.patterns import expand_numbers, find_files, is_pattern, select_paths
+from ..files.patterns import expand_numbers, find_files, is_hidden, is_pattern, select_paths
 from .files import File, FolderFile, HttpFile
 
 T = TypeVar("T")

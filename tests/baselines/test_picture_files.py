@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -155,8 +156,8 @@ def test_what_does_not_fit_the_cache_is_decoded_batch_by_batch(cache, monkeypatc
 
 def test_a_run_leaves_an_entry_for_each_part(tmp_path, cache, monkeypatch):
     picture_split.split(tmp_path, monkeypatch)
-    plain = predictor.Predictor.of
-    monkeypatch.setattr(predictor.Predictor, "of", lambda benchmark, **more: plain(benchmark, 3, **more))
+    small = partial(predictor.Predictor, batch_size=3)
+    monkeypatch.setattr("farshift.baselines.running.sweep.Predictor", small)
     run = run_baseline("mlp", "photos/sketch", seeds=2, budget="quick", steps=2, out=tmp_path / "run")
     parts = set(run.predictions()["part"].to_pylist())
     assert len(entries(cache)) == len(parts | {"train"})

@@ -66,9 +66,9 @@ def test_several_baselines_train_on_features_that_are_made_once(farshift, home, 
     assert known.card.model.extra["pretrained"] == [{"name": "tiny-resnet", "digest": digest_encoder("./tiny-resnet")}]
     stated = [
         _declare_pretraining(ModelCard(pretraining=output), [known]).pretraining
-        for output in (("unknown",), (), ("imagenet",))
+        for output in (["unknown"], [], ["imagenet"])
     ]
-    assert stated == [("unknown",), ("tiny-resnet",), ("imagenet", "tiny-resnet")]
+    assert stated == [["unknown"], ["tiny-resnet"], ["imagenet", "tiny-resnet"]]
 
 
 @pytest.mark.parametrize(

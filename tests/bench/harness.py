@@ -15,16 +15,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from farshift import Answers
-from farshift.benchmarks.harness.predictor import Predictor, TimeLimit
+from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.harness.predictor import Predictor
 from farshift.benchmarks.metrics import find_metric
 from farshift.benchmarks.model import Task
 from farshift.benchmarks.model_inputs.rows import ModelRows
-from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.benchmarks.runs.shards import Job, Shard
+from farshift.benchmarks.runs.run_folder import Job, RunFolder, Shard
 from farshift.benchmarks.scoring.answered_rows import AnsweredRows
 from farshift.benchmarks.statistics.interval import estimate_mean
 
@@ -62,7 +63,9 @@ def columns() -> dict[str, dict[str, object]]:
 def harness(inputs: ModelRows, task: Task) -> float:
     with tempfile.TemporaryDirectory() as folder:
         job = Job(Path(folder) / "seed-0" / "main", 0, task)
-        query = Predictor(task, BATCH, TimeLimit(600))
+        benchmark = replace(find_benchmark("modadd97/xi35"))
+        vars(benchmark)["task"] = task
+        query = Predictor(benchmark, BATCH)
         start = time.perf_counter()
         query.predict_all(OneMillisecond(), "last", inputs, job, "bench")
         return time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""What does it save to tokenise texts once, and to draw texts of like length together?
+"""What does it save to tokenise texts once?
 
 make bench-tokens [ARGS="--texts 50000 --tokenizer FOLDER"]
 
@@ -18,9 +18,7 @@ from typing import Any
 
 import numpy as np
 from farshift.baselines.encoding.token_rows import TokenRows
-from farshift.loaders.batching.order import StoredPermutation
-from farshift.loaders.batching.tokens import BucketedOrder, load_tokenizer, tokenise_texts
-from padding import compute_padding_share
+from farshift.loaders.batching.tokens import load_tokenizer, tokenise_texts
 
 MOST, BATCH = 512, 32
 
@@ -70,7 +68,6 @@ def main() -> None:
         fly = seconds(lambda: [own.ids([given[row] for row in some]) for some in batches])
     locked = TokenRows.of(result)
     filled = locked.shape[0] * locked.shape[1] * 8
-    order = StoredPermutation(rows)
     print(f"{len(given):,} texts, {result.lengths.sum():,} tokens, the longest {result.lengths.max()}")
     print(f"the library alone, all texts in one call   {bare:7.2f} s")
     print(f"one text after the other                   {one_by_one:7.2f} s   {one_by_one / bare:5.2f} x")
@@ -80,14 +77,6 @@ def main() -> None:
     print(f"the same, tokenised whenever they are read {fly:7.2f} s   {fly / epoch:5.1f} x")
     print(f"held by a training: {locked.nbytes / 1e6:.1f} MB ragged, {filled / 1e6:.1f} MB filled up as int64")
     print(f"padding, all rows as wide as the longest   {1 - result.lengths.mean() / result.lengths.max():7.1%}")
-    print(
-        f"padding, batches of {BATCH} by chance            {compute_padding_share(result.lengths, order, BATCH):7.1%}"
-    )
-    for pool in (4, 16, 64):
-        bucketed = BucketedOrder("bench", order, result.lengths, BATCH, pool)
-        print(
-            f"padding, batches of {BATCH} in pools of {pool:<2}        {compute_padding_share(result.lengths, bucketed, BATCH):7.1%}"
-        )
 
 
 if __name__ == "__main__":

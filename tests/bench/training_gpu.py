@@ -9,7 +9,6 @@ python tests/bench/training_gpu.py --tiny      all of it in small, on any machin
 3. The phase diagram of wrong labels: 17 shares of training rows x 17 shares of wrong labels x 4 seeds, full batches.
 4. Every domain algorithm on images of ColoredMNIST's shape: 20 settings x 3 trials x 5,000 steps.
 5. A convolutional network on CIFAR-10 to 94 %, where that data is at hand.
-6. `Part.on_device`: rows a second.
 
 What does not fit its slot is measured over some steps and extrapolated, and the row says so. What cannot be measured here
 is left blank.
@@ -27,7 +26,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import farshift as fs
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -315,16 +313,6 @@ def to_94(bench: Bench) -> None:
     bench.note("CIFAR-10 to 94 %", accuracy=right, seconds=took, steps=steps, reached=right >= 0.94)
 
 
-def feeding(bench: Bench) -> None:
-    """Shuffled batches of a part that lies on the device."""
-    part = fs.load("modadd97/xi35", part="train").on_device(bench.device)
-    rows, start = 0, bench.now()
-    for epoch in range(1 if bench.tiny else 50):
-        for batch in part.batches(512, seed=0, epoch=epoch):
-            rows += len(next(iter(batch.values())))
-    bench.note("Part.on_device", rows_a_second=rows / (bench.now() - start), rows=rows)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="all of it in small")
@@ -351,7 +339,6 @@ PARTS: dict[str, Callable[[Bench], None]] = {
     "phase": phase_diagram,
     "domain": domain_algorithms,
     "cifar": to_94,
-    "feeding": feeding,
 }
 
 

@@ -215,11 +215,6 @@ def test_whole_weights_become_copies_of_named_rows():
     assert np.allclose(answers.scores, by_hand.predict_proba(frame(train)), atol=1e-6)
 
 
-def test_a_column_that_is_no_input_is_named_with_those_that_are():
-    with pytest.raises(ModelError, match=r"selects the column 'wage': the inputs are age, job, shoe\[0\], shoe\[1\]"):
-        fitted(make_pipeline(by_name(numbers=["wage"]), LogisticRegression()), PEOPLE, people())
-
-
 def test_texts_for_an_estimator_of_numbers_are_refused_with_the_way_on():
     with pytest.raises(
         ModelError, match="reads only numbers, and job is text: begin the pipeline with a ColumnTransformer"

@@ -8,7 +8,6 @@ import farshift as fs
 import models
 import numpy as np
 import pytest
-from farshift import FarshiftError
 from farshift.core.errors import BadRun, ModelError
 
 ON = "modadd97/xi35"
@@ -56,6 +55,7 @@ def test_a_bad_answer_is_named_with_part_batch_and_rows(tmp_path, factory, compl
         (lambda batch: [1] * len(batch["command"]), "returned int instead of text"),
         (lambda batch: ["\ud800"] * len(batch["command"]), "not valid Unicode"),
         (lambda batch: "text", r"returned str instead of 512 predictions"),
+        (lambda batch: ["x" * 100_001] * len(batch["command"]), "a text of 100001 characters"),
     ],
 )
 def test_a_bad_text_is_named(answer, complaint):
@@ -86,12 +86,3 @@ def test_logits_with_gradients_are_a_named_error():
     answer = lambda batch: torch.zeros(len(batch["a"]), requires_grad=True)  # noqa: E731
     with pytest.raises(ModelError, match=r"reading the Tensor that predict returned on id_test, batch 0"):
         fs.evaluate(lambda seed: models.Bad(answer), on=ON, seeds=1)
-
-
-def test_names_and_texts_that_no_board_would_take_are_refused_before_the_run():
-    with pytest.raises(FarshiftError, match="1 to 100 printable characters"):
-        fs.evaluate(models.Adder(), on=ON, seeds=1, name="x" * 101)
-    with pytest.raises(ModelError, match="a text of 100001 characters"):
-        fs.evaluate(models.Bad(lambda batch: ["x" * 100_001] * len(batch["command"])), on="scan/length", seeds=1)
-    with pytest.raises(FarshiftError, match="each from 0 to 2147483647"):
-        fs.evaluate(models.Adder(), on=ON, seeds=[2**31])

@@ -97,11 +97,6 @@ def test_a_card_cannot_leave_out_a_part_that_is_scored(tmp_path):
     assert list_predicted_parts(benchmark, {"left_out": "id_val"}) == list(benchmark.predicted_parts)
 
 
-def test_a_limit_is_a_count_and_goes_with_no_rule_that_trains_folds(tmp_path):
-    with pytest.raises(FarshiftError, match="limit must be a whole number, at least 1"):
-        evaluate(External(), ON, limit=0, out=tmp_path / "r")
-
-
 def test_a_limited_run_is_not_compared_with_a_whole_one(tmp_path):
     import farshift as fs
 

@@ -8,12 +8,10 @@ import os
 import signal
 import threading
 import time
-from types import SimpleNamespace
 
 import pytest
 from endpoint_cases import TASK, model, prompt, words
 from farshift import Failed, FarshiftError
-from farshift.benchmarks.adapters import openai_endpoint
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.benchmarks.harness.factory import find_model
 from farshift.core.errors import ModelError, Unavailable, UnknownName
@@ -114,19 +112,6 @@ def test_remarks_add_up_tokens_requests_and_losses(server):
 def test_equal_prompts_are_asked_once(server):
     assert model(server).predict(words("a", "b", "a", "a")) == ["a", "b", "a", "a"]
     assert sorted(server.prompts) == ["Say it.\n\nWord: a", "Say it.\n\nWord: b"]
-
-
-def test_no_more_requests_a_minute_are_sent_than_allowed(server, monkeypatch):
-    """By the client's clock, which stands still here: how long each request waits before it is sent."""
-    waits = []
-
-    async def wait(seconds):
-        waits.append(seconds)
-
-    monkeypatch.setattr(openai_endpoint, "time", SimpleNamespace(monotonic=lambda: 100.0))
-    monkeypatch.setattr(openai_endpoint, "asyncio", SimpleNamespace(**vars(asyncio) | {"sleep": wait}))
-    assert model(server, requests_per_minute="600").predict(words(*"abcd")) == [*"abcd"]
-    assert sorted(waits) == pytest.approx([0.0, 0.1, 0.2, 0.3])
 
 
 def test_a_model_can_be_asked_where_an_event_loop_runs_already(server):

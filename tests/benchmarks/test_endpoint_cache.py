@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from dataclasses import replace
 
 import pytest
 from endpoint_cases import KEY, TASK, model, prompt, words
 from farshift import Failed
-from farshift.benchmarks.adapters.openai_endpoint import Response, cache_response, from_spec, read_cached_response
-from farshift.core.canonical import compute_identity
+from farshift.benchmarks.adapters.openai_endpoint import from_spec
 from farshift.core.errors import ModelError
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from llm_server import llm
 
 
@@ -38,13 +34,6 @@ def test_a_cached_run_needs_neither_endpoint_nor_key(cache, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
     assert model(site, api_key_env="NOT_SET").predict(words("a")) == ["a"]
-
-
-def test_the_cache_can_be_switched_off(server, cache):
-    for _ in range(2):
-        model(server, cache="off").predict(words("a"))
-    assert len(server.requests) == 2
-    assert files(cache) == []
 
 
 CHANGES = [
@@ -78,9 +67,7 @@ def test_another_endpoint_is_asked_itself(server):
         assert model(other).predict(words("a")) == ["other"]
 
 
-@pytest.mark.parametrize(
-    "option", [{"concurrency": "1"}, {"retries": "0"}, {"timeout": "9"}, {"requests_per_minute": "9999"}]
-)
+@pytest.mark.parametrize("option", [{"concurrency": "1"}, {"retries": "0"}, {"timeout": "9"}])
 def test_what_decides_no_response_asks_nothing_again(server, option):
     model(server).predict(words("a"))
     model(server, **option).predict(words("a"))
@@ -121,36 +108,10 @@ def test_no_secret_is_in_the_cache_the_remarks_the_code_or_any_text_of_a_model(s
     assert not [path for path in files(cache) if KEY.encode() in path.read_bytes()]
 
 
-@given(st.integers(0, 10**6), st.sampled_from(["cut", "flip", "empty", "other"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_damaged_file_is_no_response(cache, place, damage):
-    key = compute_identity({"prompt": "a"})
-    cache_response(key, Response("the answer is 5", "stop", 7, 3))
+@pytest.mark.parametrize("content", [b"", b'{"text": "the answ', b"[]", b'{"words": 1}', b"\xff"])
+def test_a_damaged_file_is_no_response(server, cache, content):
+    assert model(server).predict(words("a")) == ["a"]
     [path] = files(cache)
-    content = bytearray(path.read_bytes())
-    if damage == "flip":
-        content[place % len(content)] ^= 1 << (place % 7)
-    elif damage == "other":
-        cache_response(other := compute_identity({"prompt": "b"}), Response("the answer is 6"))
-        content = bytearray(next(file for file in files(cache) if other in file.name).read_bytes())
-        next(file for file in files(cache) if other in file.name).unlink()
-    else:
-        content = content[: place % len(content)] if damage == "cut" else bytearray()
     path.write_bytes(content)
-    assert read_cached_response(key) is None
-
-
-def _keep_many(turn):
-    for number in range(20):
-        cache_response(compute_identity({"prompt": number % 5}), Response(f"from {turn}" * 200))
-
-
-def test_processes_that_keep_the_same_response_leave_one_whole(cache):
-    other = multiprocessing.get_context("spawn").Process(target=_keep_many, args=(1,))
-    other.start()
-    while other.is_alive():
-        _keep_many(0)
-        assert None not in [read_cached_response(compute_identity({"prompt": number})) for number in range(5)]
-    other.join()
-    assert other.exitcode == 0
-    assert len(files(cache)) == 5, "and nothing half written is left"
+    assert model(server).predict(words("a")) == ["a"]
+    assert len(server.requests) == 2

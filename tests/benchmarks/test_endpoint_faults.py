@@ -90,7 +90,7 @@ def test_an_answer_cut_off_is_read_if_it_can_be(server):
 @pytest.mark.parametrize("fault", ["429", "429 200"])
 def test_an_endpoint_that_will_not_take_so_many_requests_stops_the_run(server, fault):
     server.faults_of = {"one": ["always", fault]}
-    with pytest.raises(ModelError, match=r"^openai:tiny at http://.*/v1: status 429.*option.* requests_per_minute"):
+    with pytest.raises(ModelError, match=r"^openai:tiny at http://.*/v1: status 429.*: lower the option concurrency"):
         ask(server, concurrency="1").predict(words("zero", "one", "two"))
 
 

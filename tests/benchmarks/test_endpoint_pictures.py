@@ -6,6 +6,8 @@ from __future__ import annotations
 import base64
 import io
 import re
+import sys
+from contextlib import closing
 
 import farshift as fs
 import numpy as np
@@ -124,9 +126,7 @@ def test_a_command_gets_a_prompt_in_pieces(tmp_path):
         "    good = kinds == ['image/jpeg', '\\nWhich way?']\n"
         "    print(json.dumps({'id': row['id'], 'prediction': int(good)}))\n"
     )
-    import sys
-
-    with command(f"{sys.executable} -S {program}", {})(0, TASK, "cpu", prompt()) as requested:
+    with closing(command(f"{sys.executable} -S {program}", {})(0, TASK, "cpu", prompt())) as requested:
         assert requested.predict({"image": column(picture())}) == [1]
 
 

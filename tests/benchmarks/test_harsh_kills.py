@@ -15,7 +15,6 @@ from farshift import FarshiftError
 from farshift.benchmarks.runs import run_folder
 from farshift.benchmarks.runs import run_folder as merging
 from farshift.benchmarks.runs.run_folder import RunFolder
-from farshift.benchmarks.runs.shards import discard_folder
 from farshift.benchmarks.runs.status import list_statuses
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.core.errors import BadRun, ModelError
@@ -205,24 +204,6 @@ def test_answers_that_were_kept_are_never_thrown_away_for_another_plan(tmp_path)
         fs.evaluate(Gone, on=ON, seeds=1, out=tmp_path / "r", name="m")
 
 
-def test_a_folder_is_gone_at_once_or_not_at_all(tmp_path, monkeypatch):
-    for name in ("shards/seed-0/a/1.arrow", "shards/seed-0/a/trained"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("")
-
-    def killed(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("shutil.os.unlink", killed)
-        patch.setattr("shutil.os.rmdir", killed)
-        discard_folder(tmp_path / "shards")
-    assert not (tmp_path / "shards").exists()
-    (tmp_path / "shards").mkdir()
-    discard_folder(tmp_path / "shards")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_a_kill_left_beside_a_finished_run_is_cleared_away_and_misleads_nobody(tmp_path):
     out = tmp_path / "r"
     run = fs.evaluate(models.Adder(), on=ON, seeds=1, out=out)
@@ -249,7 +230,7 @@ def test_a_process_that_comes_after_the_others_have_finished_is_given_the_run(tm
     monkeypatch.setattr(run_folder, "_STALE_SECONDS", 0.2)
     with RunFolder.begin(tmp_path / "r", plan, World(1, 2, "host:1::")) as late:
         assert late.missing() == []
-        assert late.wait_for_finish().digest == run.digest
+        assert late.finish(World(1, 2, "host:1::")).digest == run.digest
     with (
         pytest.raises(BadRun, match="has a finished run"),
         RunFolder.begin(tmp_path / "r", plan | {"seeds": [0, 1]}, World(1, 2, "host:1::")),
@@ -273,7 +254,7 @@ def test_probabilities_that_some_batches_lack_are_left_out_whatever_the_shards(t
 
     runs = {}
     for rows in (1, 10**6):
-        monkeypatch.setattr("farshift.benchmarks.runs.shards.FLUSH_ROWS", rows)
+        monkeypatch.setattr("farshift.benchmarks.runs.run_folder.FLUSH_ROWS", rows)
         runs[rows] = fs.evaluate(Sometimes(), on=ON, seeds=1, out=tmp_path / str(rows), name="m")
     contents = {(run.path / "predictions.parquet").read_bytes() for run in runs.values()}
     assert len(contents) == 1, "whatever the shards"

@@ -11,20 +11,16 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.listing import describe_benchmark
 from farshift.benchmarks.settings import MAX_CANDIDATES, to_card_values
-from farshift.core.errors import BadDefinition, BadRun, ModelError
+from farshift.core.errors import BadRun, ModelError
 from own import changed
 
 ON = "modadd97/xi35"
 
 ALIKE = [
-    ("…", " 26"),
     ("a", "A"),
     (".", ".."),
-    ("main", "seed-0"),
     ("e\u0301", "é"),
-    ("x" * 99 + "1", "x" * 99 + "2"),
     ("✓" * 99 + "1", "✓" * 99 + "2"),
-    ("con", "con."),
 ]
 """Names that a file system, or a careless escape, may take for the same, or for something else altogether."""
 
@@ -110,23 +106,6 @@ def test_values_are_stated_so_that_other_values_are_stated_otherwise():
     assert output == [to_card_values({"value": value})["value"] for value in values], "the same again"
 
 
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"a": 3}, "setting 'a': give its values by name"),
-        ({"a": {1: 2}}, "setting 'a': give its values by name"),
-        (["a"], "settings: give at most 1000, by name"),
-        ({3: {}}, "setting 3: its name must be 1 to 100 printable characters"),
-        ({"a\nb": {}}, r"setting 'a\\nb': its name must be"),
-        ({"a": {"seed": 3}}, "'seed' is set by the harness and cannot be in a setting"),
-        ({str(number): {} for number in range(1001)}, "give at most 1000"),
-    ],
-)
-def test_settings_that_are_none_are_refused(settings, complaint):
-    with pytest.raises(FarshiftError, match=complaint):
-        fs.evaluate(models.Adder, on=ON, seeds=1, settings=settings)
-
-
 def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
     run = fs.evaluate(
         models.Adder(), on=ON, seeds=np.arange(2), batch_size=np.int64(700), steps=np.int32(7), out=tmp_path / "r"
@@ -138,20 +117,28 @@ def test_whole_numbers_of_numpy_are_whole_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ({"seeds": [1.5]}, "seeds: give 1 to 100"),
-        ({"seeds": "12"}, "seeds: give 1 to 100"),
-        ({"seeds": 1.0}, "seeds: give 1 to 100"),
-        ({"seeds": 10**12}, "seeds: give 1 to 100"),
-        ({"seeds": -1}, "seeds: give 1 to 100"),
+        *[({"seeds": seeds}, "seeds: give 1 to 100") for seeds in ([1.5], [], [2**31], "12", 1.0, 10**12, -1)],
         ({"batch_size": 64.5}, "batch_size must be a whole number, at least 1, not 64.5"),
         ({"batch_size": 0}, "batch_size must be a whole number, at least 1, not 0"),
         ({"steps": -1}, "steps must be a whole number, at least 1, not -1"),
         ({"steps": "9"}, "steps must be a whole number, at least 1, not '9'"),
+        ({"limit": 0}, "limit must be a whole number, at least 1, not 0"),
+        ({"settings": {"a": 3}}, "setting 'a': give its values by name"),
+        ({"settings": {"a": {1: 2}}}, "setting 'a': give its values by name"),
+        ({"settings": ["a"]}, "settings: give at most 1000, by name"),
+        ({"settings": {3: {}}}, "setting 3: its name must be 1 to 100 printable characters"),
+        ({"settings": {"a\nb": {}}}, r"setting 'a\\nb': its name must be"),
+        ({"settings": {"a": {"seed": 3}}}, "'seed' is set by the harness and cannot be in a setting"),
+        ({"settings": {str(number): {} for number in range(1001)}}, "give at most 1000"),
+        ({"name": "x" * 101}, "1 to 100 printable characters"),
+        ({"on": "scan/lenght"}, "did you mean scan/length"),
+        ({"budget": "huge"}, "use full or quick"),
+        ({"device": "gpu"}, "device 'gpu': use cpu, cuda"),
     ],
 )
-def test_numbers_that_count_nothing_are_refused(options, complaint):
+def test_options_that_mean_nothing_are_refused(options, complaint):
     with pytest.raises(FarshiftError, match=complaint):
-        fs.evaluate(models.Adder(), **({"on": ON, "seeds": 1} | options))
+        fs.evaluate(models.Adder, **({"on": ON, "seeds": 1} | options))
 
 
 def spent(remarks: Any, after: Any = None) -> dict[str, Any]:
@@ -270,48 +257,29 @@ def holdout(part: str, to: str, share: float) -> dict:
     return {"part": part, "to": to, "share": share}
 
 
-def test_a_share_that_rounds_to_no_row_is_refused_before_anything_is_trained():
-    tiny = changed(ON, {"holdouts": [holdout("train", "id_val", 1e-6)]})
-    with pytest.raises(BadDefinition, match="the part id_val has no rows"):
-        fs.evaluate(models.Adder(), on=tiny, seeds=1)
+def crafted(*families: str) -> dict:
+    return {"protocol": {"selection": ["last", "crafted_shift"], "crafted": {"families": families, "folds": 2}}}
 
 
-def test_a_share_that_leaves_no_row_is_refused():
-    full = changed(ON, {"holdouts": [holdout("train", "id_val", 1 - 1e-9)]})
-    with pytest.raises(BadDefinition, match="the part train has no rows"):
-        full.check()
-
-
-def test_two_hold_outs_for_one_part_are_refused_since_the_second_ones_rows_would_be_lost():
-    with pytest.raises(ValueError, match="holdouts: only one per new part"):
-        changed(ON, {"holdouts": [holdout("train", "id_val", 0.1), holdout("id_test", "id_val", 0.1)]})
-
-
-def test_a_hold_out_for_a_part_that_the_split_has_is_refused_since_the_published_rows_would_be_lost():
-    shadowing = changed(ON, {"holdouts": [holdout("train", "id_test", 0.1)]})
-    with pytest.raises(BadDefinition, match="holdouts: the split has rows of id_test already"):
-        shadowing.check()
-
-
-@pytest.mark.parametrize("classes", [0, 1, -3])
-def test_a_classification_has_two_classes_or_more(classes):
-    with pytest.raises(ValueError, match="classes"):
-        changed(ON, {"task": {"classes": classes}})
-
-
-def test_augmentations_of_what_is_no_image_are_refused_before_anything_is_trained():
-    crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": ["blur", "noise"], "folds": 2}}
-    with pytest.raises(
-        BadDefinition, match="crafted_shift': the input 'a' is not an image, and augmentations require images"
-    ):
-        fs.evaluate(models.Adder(), on=changed(ON, {"protocol": crafted}), seeds=1)
-
-
-def test_an_augmentation_that_does_not_exist_is_named_before_anything_is_trained():
-    families = ["blurr", "noise"]  # codespell:ignore blurr
-    crafted = {"selection": ["last", "crafted_shift"], "crafted": {"families": families, "folds": 2}}
-    with pytest.raises(fs.FarshiftError, match="no augmentation named 'blurr': did you mean blur"):
-        changed("optdigits/writers", {"protocol": crafted}).check()
+@pytest.mark.parametrize(
+    ("on", "change", "complaint"),
+    [
+        (ON, {"holdouts": [holdout("train", "id_val", 1e-6)]}, "the part id_val has no rows"),
+        (ON, {"holdouts": [holdout("train", "id_val", 1 - 1e-9)]}, "the part train has no rows"),
+        (ON, {"holdouts": [holdout("train", "id_test", 0.1)]}, "holdouts: the split has rows of id_test already"),
+        (ON, {"holdouts": [holdout(part, "id_val", 0.1) for part in ("train", "id_test")]}, "only one per new part"),
+        *[(ON, {"task": {"classes": classes}}, "classes") for classes in (0, 1, -3)],
+        (ON, {"task": {"inputs": ["a", "b", "sum"]}}, "'sum' has the role label, so it cannot be an input"),
+        (ON, {"task": {"inputs": ["a", "row_id"]}}, "no field named 'row_id'"),
+        (ON, {"task": {"label": "a"}}, "label 'a' is not the split's, 'sum'"),
+        (ON, {"views": {"extra": {"part": "id_test", "rows": "corrupted"}}}, "the view 'extra' has no rows"),
+        (ON, crafted("blur", "noise"), "the input 'a' is not an image, and augmentations require images"),
+        ("optdigits/writers", crafted("blurr", "noise"), "'blurr': did you mean blur"),  # codespell:ignore blurr
+    ],
+)
+def test_a_definition_that_shows_labels_or_scores_nothing_is_refused_before_anything_is_trained(on, change, complaint):
+    with pytest.raises((FarshiftError, ValueError), match=complaint):
+        fs.evaluate(lambda batch: None, on=changed(on, change), seeds=1)
 
 
 def test_a_benchmark_says_how_its_prompt_is_read():

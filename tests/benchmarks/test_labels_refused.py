@@ -56,7 +56,6 @@ def test_labels_that_were_opened_before_the_run_are_refused_in_it(tmp_path):
     [
         lambda: fs.load(ON, part="train"),  # the rows of the ID test are among the published training rows
         lambda: find_source("modadd97").table(),
-        lambda: find_source("modadd97").table(),
         lambda: fs.load("modadd97/xi20", part="train"),  # another split of the same rows
         lambda: fs.stream(ON, "train", "/nowhere"),
     ],

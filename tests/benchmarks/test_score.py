@@ -15,7 +15,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.baselines.running.results import find_recorded_run, list_results
 from farshift.benchmarks.benchmark import SCORER
-from farshift.benchmarks.runs.card import RunCard
+from farshift.benchmarks.runs.run import RunCard
 from farshift.benchmarks.scoring.answered_rows import get_cluster_names
 from farshift.benchmarks.scoring.record import Score
 from farshift.benchmarks.statistics.clusters import Clustering
@@ -83,7 +83,7 @@ def test_a_run_of_another_version_is_neither_scored_nor_compared(monkeypatch):
             use()
 
 
-def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tmp_path, monkeypatch):
+def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one(tmp_path, monkeypatch):
     bench = fs.benchmark(ON)
     monkeypatch.setattr("farshift.benchmarks.benchmark.SCORER", 2)
     old = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
@@ -101,8 +101,6 @@ def test_a_run_made_under_an_earlier_scorer_is_scored_by_this_one_and_goes_on(tm
     new = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "new")
     assert fs.score(new).json() == result.json()
     assert fs.compare(old, new).id.value == 0
-    again = fs.evaluate(models.Adder, on=ON, seeds=2, out=tmp_path / "run")
-    assert again.digest == old.digest
 
 
 @pytest.mark.parametrize(

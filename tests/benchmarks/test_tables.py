@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from io import StringIO
 
@@ -11,12 +13,15 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.statistics.interval import NotAvailable
 from farshift.benchmarks.tables import render_table
+from farshift.benchmarks.tables.latex import escape_latex
 from farshift.benchmarks.tables.markdown import escape_markdown as markdown_escaped
 from farshift.core.errors import UnknownName
 from hypothesis import given
 from hypothesis import strategies as st
+from latex_reader import printed, read_tables
 from records import many, record
 
+WORST = ["worst group", "worst-group score"]
 HEAD = ["benchmark", "kind", "metric", "model", "seeds", "selection", "ID", "OOD", "gap"]
 NASTY = "a & b % $ # _ { } ~ ^ \\ | * `x` <é> --- [1] 模型"
 
@@ -54,7 +59,7 @@ def test_each_record_is_a_row_in_its_order():
 def test_the_worst_group_has_its_columns_where_there_is_one():
     records = [record("lstm", groups={"17": 0.3, "a|b": 0.2, "18": 0.9}), record("mlp")]
     head, first, second = markdown_rows(records)
-    assert head == [*HEAD, "worst group", "worst-group score"]
+    assert head == [*HEAD, *WORST]
     assert first[-2:] == ["a|b (of 3)", percent(records[0].worst_group.estimate)]
     assert second[-2:] == ["", ""]
 
@@ -155,3 +160,74 @@ def test_a_new_format_is_one_new_file(tmp_path, monkeypatch):
     (folder / "names.py").write_text("def render(records):\n    return ' '.join(r.model for r in records)\n")
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     assert render_table(many(2), "names") == "lstm transformer"
+
+
+def latex(records, **settings):
+    (table,) = read_tables(render_table(records, "latex", **settings))
+    return table
+
+
+def test_latex_has_a_block_a_benchmark_with_the_cells_of_markdown():
+    records = [
+        record("lstm", groups={"17": 0.3, "a|b": 0.2}),
+        record("knn", seeds=3),
+        record("knn", "vowel/women", metric="rmse@1", better="lower", bounds=None, ood=0.98),
+        replace(record("lstm", budget="quick"), gap=NotAvailable("not defined")),
+    ]
+    table = latex(records)
+    assert (table.tabular.shape, table.tabular.heads) == ("llrrrlr", [*HEAD[3:5], *HEAD[6:], *WORST])
+    titles = [
+        "scan/length, exact_match (%)",
+        "vowel/women, rmse, lower is better",
+        "scan/length (quick), exact_match (%)",
+    ]
+    assert list(table.tabular.blocks) == titles
+    cells = [[cell.text for cell in row] for row in table.tabular.rows]
+    head, *rows = markdown_rows(records)
+    wanted = [[row[head.index(name)] for name in table.tabular.heads] for row in rows]
+    assert cells == [[text or ("--" if at in (2, 3, 4, 6) else "") for at, text in enumerate(row)] for row in wanted]
+    assert table.note.text == render_table(records, "markdown").split("\n\n")[1].strip().replace("\\", "")
+
+
+def test_latex_has_the_leaders_in_bold_and_says_why():
+    records = [record("a", ood=0.5), record("b", ood=0.49), record("c", ood=0.2)]
+    table = latex(records, leaders=[True, True, False])
+    assert [[cell.bold for cell in row] for row in table.tabular.rows] == [
+        [""] * 3 + [percent(item.ood) if item.model != "c" else "", ""] for item in records
+    ]
+    assert "do not differ significantly from it (max-t over all pairs, paired rows, 5 %)" in table.note.text
+    assert "Bold" not in latex(records).note.text
+
+
+def test_latex_has_a_caption_and_a_label_to_refer_to():
+    usual = latex(many(2))
+    assert (usual.caption, usual.label) == ("Scores on scan/length.", "tab:scan-length")
+    requested = latex(many(2), caption=NASTY, label="tab:my_results")
+    assert (requested.caption, requested.label) == (NASTY, "tab:my_results")
+    with pytest.raises(FarshiftError, match="invalid LaTeX label"):
+        render_table(many(1), "latex", label="a{b}")
+    with pytest.raises(FarshiftError, match="the format csv has no caption: omit --caption"):
+        render_table(many(1), "csv", caption="x")
+
+
+def test_any_name_stays_in_its_cell_of_latex():
+    records = [record(NASTY), record("plain_name"), record("[x] two\nlines"), record("*y", "*x/y")]
+    assert [row[0].text for row in latex(records).tabular.rows] == [NASTY, "plain_name", "[x] two lines", "*y"]
+
+
+@given(plain)
+def test_latex_prints_any_text_as_it_was(text):
+    # Braces around it keep what begins and ends it from what stands beside it.
+    assert printed(f"{{{escape_latex(text)}}}").text == text
+    assert "--" not in escape_latex(text)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX on this machine")
+def test_latex_itself_takes_the_tables(tmp_path):
+    records = [*many(4, groups={"a|b": 0.1, "b": 0.3}), *many(2, "a_b/c"), record("a & b % $ # _ { } ~ ^", seeds=1)]
+    table = render_table(records, "latex")
+    body = "\n".join([r"\documentclass{article}", r"\usepackage{booktabs}", r"\begin{document}", table])
+    (tmp_path / "a.tex").write_text(body + "\n\\end{document}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "a.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]

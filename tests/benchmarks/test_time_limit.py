@@ -7,7 +7,7 @@ import time
 
 import farshift as fs
 import pytest
-from farshift.benchmarks.harness.predictor import PredictTimeout, TimeLimit
+from farshift.benchmarks.harness.predictor import PredictTimeout, limit_time
 from farshift.core.errors import ModelError
 
 HANGS = """
@@ -72,15 +72,13 @@ def test_a_slow_fit_is_no_hanging_predict():
 
 
 def test_the_limit_is_for_each_batch_anew_and_leaves_no_alarm_behind():
-    limit = TimeLimit(1)
     before = signal.getsignal(signal.SIGALRM)
-    with limit.watching():
-        for _ in range(3):
-            with limit:
-                time.sleep(0.4)
-        with pytest.raises(PredictTimeout), limit:
-            time.sleep(3600)
-        time.sleep(1.1)
+    for _ in range(3):
+        with limit_time(1):
+            time.sleep(0.4)
+    with pytest.raises(PredictTimeout), limit_time(1):
+        time.sleep(3600)
+    time.sleep(1.1)
     assert signal.getsignal(signal.SIGALRM) is before
 
 

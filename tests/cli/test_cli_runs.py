@@ -99,7 +99,7 @@ def test_latex_tables_are_bold_by_the_runs_own_tie_groups_and_take_a_caption_and
     done = command("plot", *three, "--table", "latex", "--caption", "50 % & more", "--label", "tab:mine")
     (table,) = read_tables(done.stdout)
     assert (table.caption, table.label) == ("50 % & more", "tab:mine")
-    assert [row[2].bold != "" for row in table.tabulars[0].rows] == [True, True, False]
+    assert [row[3].bold != "" for row in table.tabular.rows] == [True, True, False]
     assert "paired rows, 5 %" in table.note.text
     refused = command("plot", *three, "--out", tmp_path / "a.png", "--label", "x")
     assert "--label applies to tables" in one_line_error(refused)

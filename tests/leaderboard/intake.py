@@ -124,7 +124,7 @@ def taking_in(board: Board, scored_by: Any = None, team: str = "us", **settings:
     settings: `[server]` of its settings.toml."""
     if settings:
         (Path(board.path) / "settings.toml").write_text(tomli_w.dumps({"server": settings}))
-    state = open_state(board.path)
+    state = open_state(board)
     worker = Worker(board, state.queue, score=scored_by or score_in_process)
     intake = Intake(board, state, create_token(board.ledger.store, team)[0], worker=worker)
     app = FastAPI()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from farshift.leaderboard.ledger import Ledger
+from farshift.leaderboard.ledger.book import Ledger
 from farshift.leaderboard.ledger.keys import create_key
 from farshift.leaderboard.ledger.store import Store
 
@@ -15,7 +15,7 @@ def ledger_in(folder: Path, url: str | None = None) -> Ledger:
     store = Store.in_file(folder / "ledger.sqlite") if url is None else Store(url)
     store.create_tables()
     ledger = Ledger(store, key, key.public)
-    if not store.records():
+    if not ledger.read_unchecked():
         ledger.append([("opened", {"name": "a test", "key": key.public})])
     return ledger
 

@@ -46,7 +46,7 @@ def serve(board: str, port: int) -> None:
     from fastapi import FastAPI
 
     app = FastAPI()
-    app.state.intake = open_state(board)
+    app.state.intake = open_state(Board(board))
     app.include_router(submissions.router, prefix="/api/v1")
     add_error_handlers(app)
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="critical")

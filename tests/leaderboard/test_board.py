@@ -14,7 +14,7 @@ import pytest
 from farshift import FarshiftError
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.book import Ledger
-from farshift.leaderboard.operations.manage import remove_entry, withdraw_entry
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.storage.board_files import (
     compute_digests,
@@ -60,20 +60,6 @@ def test_a_submission_is_scored_from_its_predictions(runs, packed, board):
     assert verified(board) == (3, [])
 
 
-def test_handing_in_the_same_file_again_changes_nothing(packed, board):
-    file = packed(0, 1, 2, team="us", name="ours")
-    first, _ = submit_runs(board, file)
-    before = board.ledger.records()
-    assert submit_runs(board, file) == (first, False)
-    assert board.ledger.records() == before
-
-
-def test_a_run_enters_a_board_once(packed, board):
-    submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
-    with pytest.raises(FarshiftError, match="on this board: pack the others without it"):
-        submit_runs(board, packed(0, note="another card"))
-
-
 def test_a_file_that_another_hands_in_between_two_looks_at_the_ledger_is_no_one_elses(packed, board, monkeypatch):
     file, read, looks = packed(0, team="us"), Ledger.records, 0
 
@@ -113,7 +99,7 @@ import json, os, signal, sys
 os.environ |= json.loads(sys.argv[4])
 import farshift.leaderboard.board as board
 import farshift.leaderboard.operations.submit as submitting
-from farshift.leaderboard.ledger import Ledger
+from farshift.leaderboard.ledger.book import Ledger
 def killed(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 place = sys.argv[3]
@@ -141,8 +127,8 @@ def test_a_submit_that_is_killed_leaves_all_or_nothing(packed, board, place, pyt
 def test_an_entry_that_goes_is_listed_apart_with_the_reason_and_still_verified(packed, board):
     entries, _ = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
     withdraw_entry(board, entries[0], "trained on\n the test rows ")
-    remove_entry(board, entries[1], "not the model it names")
-    remove_entry(board, entries[0], "and so said the board")
+    withdraw_entry(board, entries[1], "not the model it names", by_board=True)
+    withdraw_entry(board, entries[0], "and so said the board", by_board=True)
     assert [row.entry for row in board.standings()] == [entries[2]]
     apart = {item.entry: (item.left.kind, item.left.reason) for item in board.removed_entries()}
     assert apart == {
@@ -160,14 +146,14 @@ def test_an_entry_goes_once_and_only_with_a_reason(packed, board):
         with pytest.raises(FarshiftError, match="the reason must have 1 to 1000 printable characters"):
             withdraw_entry(board, entry, reason)
     with pytest.raises(FarshiftError, match="no entry named '0123456789abcdef'"):
-        remove_entry(board, "0123456789abcdef", "why not")
+        withdraw_entry(board, "0123456789abcdef", "why not", by_board=True)
     withdraw_entry(board, entry, "a bug")
     with pytest.raises(FarshiftError, match=r"was already withdrawn \(a bug\)"):
         withdraw_entry(board, entry, "again")
-    remove_entry(board, entry, "for good")
-    for leave in (withdraw_entry, remove_entry):
+    withdraw_entry(board, entry, "for good", by_board=True)
+    for by_board in (False, True):
         with pytest.raises(FarshiftError, match=r"was already removed \(for good\)"):
-            leave(board, entry, "again")
+            withdraw_entry(board, entry, "again", by_board)
 
 
 def test_attempts_are_counted_by_team_and_table_also_those_that_went(packed, board):
@@ -203,12 +189,6 @@ def test_a_board_of_another_format_is_refused(tmp_path):
     (tmp_path / "board.toml").write_text('format = 1\nname = "old"\n')
     with pytest.raises(FarshiftError, match="board.toml: format 1 is not 2"):
         Board(tmp_path)
-
-
-def test_a_board_without_its_ledger_is_told_in_a_line(board):
-    (board.path / "ledger.sqlite").unlink()
-    with pytest.raises(FarshiftError, match=r"the ledger in .*ledger\.sqlite is missing: restore it"):
-        Board(board.path)
 
 
 def test_what_others_see_of_a_board_holds_no_secret(board):
@@ -263,19 +243,10 @@ def test_answers_to_a_sealed_window_are_no_entries_and_are_held_back_until_it_cl
     board.ledger.append([("scored", {"window": "one", "team": "us"})])
     assert board.standings() == []
     assert find_sealed_answers(board.ledger.records()) == set(files)
-    board.ledger.append([("window_closed", {"window": "other"})])
+    board.ledger.append([("seed_revealed", {"window": "other"})])
     assert find_sealed_answers(board.ledger.records()) == set(files)
-    board.ledger.append([("window_closed", {"window": "one"})])
+    board.ledger.append([("seed_revealed", {"window": "one"})])
     assert find_sealed_answers(board.ledger.records()) == set()
-
-
-def test_a_board_may_keep_its_ledger_in_postgresql(packed, tmp_path, server):
-    board = Board.init(tmp_path / "board", "on a server", server.database())
-    entries, _ = submit_runs(board, packed(0, 1, 2, team="us", name="ours"))
-    again = Board(board.path)
-    assert [row.entry for row in again.standings()] == entries
-    assert verified(again) == (3, [])
-    assert not (board.path / "ledger.sqlite").exists()
 
 
 def test_a_database_s_password_is_kept_private(tmp_path, server, monkeypatch):

@@ -15,7 +15,7 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import verify_at
-from farshift.leaderboard.operations.manage import remove_entry, withdraw_entry
+from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.submission.pack import pack_runs
@@ -79,15 +79,15 @@ class Machine(RuleBasedStateMachine):
             self.scored |= dict.fromkeys(entries, self.scorer)
 
     @precondition(lambda self: self.scored)
-    @rule(data=st.data(), leave=st.sampled_from([withdraw_entry, remove_entry]))
-    def leave(self, data, leave) -> None:
+    @rule(data=st.data(), by_board=st.booleans())
+    def leave(self, data, by_board) -> None:
         entry = data.draw(st.sampled_from(sorted(self.scored)))
-        kind = {withdraw_entry: "withdrawn", remove_entry: "removed"}[leave]
+        kind = "removed" if by_board else "withdrawn"
         if self.left.get(entry) in (kind, "removed"):
             with pytest.raises(FarshiftError, match="already"):
-                leave(self.board, entry, "again")
+                withdraw_entry(self.board, entry, "again", by_board)
             return
-        leave(self.board, entry, f"it was {kind}")
+        withdraw_entry(self.board, entry, f"it was {kind}", by_board)
         self.left[entry] = kind
 
     @precondition(lambda self: self.scorer < SCORER + 2)

@@ -237,7 +237,7 @@ SIGNED = {
     ),
     "a submission without runs": (
         lambda board: board.ledger.append([("submitted", {"submission": "x"})]),
-        "(submitted) has missing or invalid fields (submission)",
+        "(submitted) has missing or invalid fields (entries)",
     ),
     "an entry a second time": (
         lambda board: board.ledger.append([("submitted", submitted(board))]),

@@ -12,17 +12,13 @@ import pytest
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.benchmarks.statistics.interval import estimate_paired_difference
-from farshift.leaderboard.entries import Removal, RescoreRecord
+from farshift.leaderboard.board import Board
+from farshift.leaderboard.entries import Removal, ScoreRecord
 from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import submit_runs
-from farshift.leaderboard.publish.compare import (
-    compare_entries,
-    list_pairs,
-    make_compare_page,
-    make_pair_path,
-)
+from farshift.leaderboard.publish.compare import compare_entries, list_pairs, make_compare_page, make_pair_path
 from farshift.leaderboard.publish.entries import make_team_slug
-from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_state, format_record
+from farshift.leaderboard.publish.ledger import LONGEST, SIZE, describe_record, describe_window
 from farshift.leaderboard.publish.site import Site
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
@@ -54,13 +50,11 @@ def hostile(text: str) -> Site:
     """A board on which everything that others may write is this text."""
     built = [entry(f"{text}{k}", 0.3 + 0.1 * k, team=text, groups={text: 0.4, "other": 0.3}) for k in range(3)]
     (first, rows), *others = built
-    declared = {name: [text] for name in ("training_data", "pretraining")} | {
-        "links": [f"https://x/{text}", f"javascript:{text}"]
-    }
-    declared |= {name: text for name in ("budget", "protocol", "contact")}
-    card = {"kind": text, "code": text, "device": text, "finished": text, "seconds": 1.0, "environment": {text: text}}
-    card["pretrained"] = text
-    rows = replace(rows, card=card | {"declared": declared})
+    declared = {name: [text] for name in ("training_data", "pretraining")}
+    declared |= {"links": [f"https://x/{text}", f"javascript:{text}"]}
+    declared |= dict.fromkeys(("budget", "protocol", "contact"), text)
+    card = dict.fromkeys(("kind", "code", "device", "finished", "pretrained"), text)
+    rows = replace(rows, card={**card, "seconds": 1.0, "environment": {text: text}, "declared": declared})
     gone = replace(others[0][0], entry="f" * 16, left=Removal("removed", text, "2026"))
     window = {
         "terms": dict.fromkeys(("window", "benchmark", "split", "closes", "cipher", "reveals"), text),
@@ -85,32 +79,22 @@ def hostile(text: str) -> Site:
 @pytest.mark.attack("visitor", "scripts, links and invisible characters in names and notes of others, on every page")
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12].encode("unicode_escape").decode())
 def test_text_of_strangers_is_written_out_on_every_page(text):
-    site = hostile(text)
-    looked = 0
-    for path, page in site.pages.items():
-        if not path.endswith(".html") or page.template == "compare.html":
-            continue  # a comparison needs a board's submissions
-        looked += 1
-        content = page.render()
+    pages = {path: page for path, page in hostile(text).pages.items() if path.endswith(".html")}
+    # a comparison needs a board's submissions
+    contents = {path: page.render() for path, page in pages.items() if page.template != "compare.html"}
+    assert len(contents) >= 10
+    for path, content in contents.items():
         read = Read(content)
         assert read.wrong == [], path
         assert all(".." in item or item.startswith("static/") for item in read.loaded), path
         assert not any(link.startswith("javascript:") for link in read.links), path
         assert not set("\u202e\u202c\u200b\x1b") & set(content.decode()), path
         assert len(content) < 4_000_000, path
-    assert looked >= 10
-
-
-def test_every_link_of_every_page_leads_to_a_page_or_to_a_file_of_the_board(walked):
-    board, site = walked
-    assert list_defects(site, lambda path: (board.path / path).is_file()) == []
 
 
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory, runs):
     """A small real board: three entries of two tables, one withdrawn; and its site."""
-    from farshift.leaderboard.board import Board
-
     board = Board.init(tmp_path_factory.mktemp("walked") / "board", "A board")
     file = tmp_path_factory.mktemp("packed") / "one.zip"
     submit_runs(board, pack_runs(runs, file, team="us"))
@@ -119,13 +103,22 @@ def walked(tmp_path_factory, runs):
     return board, Site(take_snapshot(board), board)
 
 
-def test_what_left_the_tables_is_listed_with_its_record_and_reason_on_the_ledgers_page_and_its_benchmarks(walked):
-    _, site = walked
-    (gone,) = site.snapshot.apart
-    (record,) = [item for item in site.records if item.kind == "withdrawn"]
-    ledger = Read(site.pages["ledger.html"].render())
-    assert "its team" in ledger.text and "a bug" in ledger.text
-    assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(ledger.links)
+def test_every_link_of_every_page_leads_to_a_page_or_to_a_file_of_the_board(walked):
+    board, site = walked
+    assert list_defects(site, lambda path: (board.path / path).is_file()) == []
+
+
+def test_the_ledger_shows_its_head_every_record_and_what_left_the_tables(walked):
+    board, site = walked
+    records = board.records()
+    head = Read(site.pages["ledger.html"].render())
+    for shown in (records[-1].hash, records[-1].signature, board.card["key"], "its team", "a bug"):
+        assert shown in head.text
+    (gone,), (record,) = site.snapshot.apart, [item for item in records if item.kind == "withdrawn"]
+    assert {f"ledger/0.html#record-{record.seq}", f"entries/{gone.entry}.html"} <= set(head.links)
+    page = Read(site.pages["ledger/0.html"].render()).text
+    assert all(record.hash in page for record in records)
+    assert "a bug" in page
     accepted = replace(entry("taken out", 0.9)[0], left=Removal("removed", "rows of the test", "2026-02-03T00:00:00Z"))
     page = Site(snapshot([entry("one", 0.5)], apart=[accepted])).pages["benchmarks/scan/length.html"]
     assert "(removed: rows of the test)" in Read(page.render()).text
@@ -147,59 +140,31 @@ def test_ledger_pages_are_of_fixed_ranges_so_that_a_full_one_never_changes():
     assert f"record-{SIZE - 1}" in Read(later["ledger/0.html"]).ids
 
 
-def test_the_ledger_shows_its_head_and_every_record_with_its_json(walked):
-    board, site = walked
-    records = board.records()
-    head = Read(site.pages["ledger.html"].render()).text
-    assert records[-1].hash in head and records[-1].signature in head
-    assert board.card["key"] in head
-    page = Read(site.pages["ledger/0.html"].render()).text
-    for record in records:
-        assert record.hash in page
-    assert "a bug" in page
-
-
 def test_a_long_record_is_cut_and_says_so():
-    record = replace(snapshot([]).head, body={"note": "y" * 50_000})
-    line = format_record(record, {})
-    assert line.cut and len(line.json) == LONGEST
+    line = describe_record(replace(snapshot([]).head, body={"note": "y" * 50_000}), {})
+    assert line["cut"] and len(line["json"]) == LONGEST
 
 
-def test_a_team_without_a_key_and_one_with_have_pages_and_nobody_has_none():
+def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
     assert make_team_slug("name:") == ""
     assert make_team_slug("name:us") == f"name-{sha256(b'us').hexdigest()[:16]}"
     key = "ab" * 32
     assert make_team_slug(f"key:{key}") == sha256(bytes.fromhex(key)).hexdigest()[:16]
+    text = Read(walked[1].pages[f"teams/{make_team_slug('name:us')}.html"].render()).text
+    for shown in ("no key", "2 in tables, 1 withdrawn or removed", "a bug", "modadd97/xi35: 2"):
+        assert shown in text
 
 
-def test_a_team_s_page_has_its_entries_attempts_and_those_that_left(walked):
-    _, site = walked
-    text = Read(site.pages[f"teams/{make_team_slug('name:us')}.html"].render()).text
-    assert "no key" in text
-    assert "2 in tables, 1 withdrawn or removed" in text
-    assert "a bug" in text
-    assert "modadd97/xi35: 2" in text
-
-
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [([], "Committed"), (["opened"], "Open for answers until B"), (["opened", "closed"], "due by C")],
-)
-def test_a_window_stands_where_its_records_say_and_no_clock_is_read(steps, said):
-    class Window:
-        opened = {} if "opened" in steps else None
-        closed = {} if "closed" in steps else None
-
-    item = {"terms": {"closes": "B", "reveals": "C"}, "seed": None}
-    assert said in describe_state(item, Window())
-    assert describe_state(item | {"seed": "ab"}, Window()) == "Revealed"
+def test_a_window_stands_where_its_records_say_and_no_clock_is_read():
+    terms = {"window": "w", "closes": "B", "reveals": "C"}
+    for seed, state in ((None, "Open for answers until B"), ("ab", "Revealed")):
+        assert describe_window({"terms": terms, "seed": seed}, None)["state"] == state
 
 
 def test_a_benchmark_s_page_names_the_split_and_its_identity(walked):
-    _, site = walked
     manifest = find_benchmark("modadd97/xi35").manifest
-    read = Read(site.pages["benchmarks/modadd97/xi35.html"].render().decode())
-    assert manifest.full_name in read.text and manifest.identity in read.text
+    text = Read(walked[1].pages["benchmarks/modadd97/xi35.html"].render()).text
+    assert manifest.full_name in text and manifest.identity in text
 
 
 def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_path, python):
@@ -217,32 +182,25 @@ def test_the_command_that_recomputes_an_entry_runs_as_it_is_printed(walked, tmp_
 def test_an_entry_s_page_shows_its_card_its_groups_in_each_seed_and_its_earlier_scores():
     values = {"id": 0.5, "ood": 0.25}
     (standing, rows), other = entry("one", 0.4, groups={"left": 0.2, "right <b>": 0.6}), entry("two", 0.5)
-    rescored = RescoreRecord(
+    rescored = ScoreRecord(
         entry=standing.entry, entry_identity="a" * 64, scorer=4, files={}, replaces=3, before=values, after=values
     )
     card = {
         "parameters": 1234,
         "environment": {"python": "3.12"},
         "declared": {"training_data": [], "pretraining": ["c4"]},
+        "pretrained": "ImageNet-1k",
     }
-    shown = snapshot([(replace(standing, scores=(rescored,)), replace(rows, card=card)), other])
-    read = Read(Site(shown).pages[f"entries/{standing.entry}.html"].render())
-    assert "1,234" in read.text and "python 3.12" in read.text
-    assert "Declared training data none" in read.text and "Declared pretraining c4" in read.text
+    site = Site(snapshot([(replace(standing, scores=(rescored,)), replace(rows, card=card)), other]))
+    read = Read(site.pages[f"entries/{standing.entry}.html"].render())
+    for shown in ("1,234", "python 3.12", "Declared training data none", "Declared pretraining c4"):
+        assert shown in read.text
     assert any(row[0] == "3 to 4" and row[1] == "25.00" for row in read.cells)
-    each_seed = {row[0]: row[-1].split() for row in read.cells if row[0] in ("left", "right <b>")}
-    assert {name: len(values) for name, values in each_seed.items()} == dict.fromkeys(
-        each_seed, len(standing.score.seeds)
-    )
-    assert set(each_seed) == {"left", "right <b>"}
-
-
-def test_what_an_entrys_network_was_trained_on_stands_beside_it_in_its_table_and_on_its_page():
-    (standing, rows), other = entry("one", 0.4), entry("two", 0.5)
-    site = Site(snapshot([(standing, replace(rows, card={"pretrained": "ImageNet-1k"})), other]))
-    read = Read(site.pages["benchmarks/scan/length.html"].render())
-    assert read.text.count("pretrained on ImageNet-1k") == 1
-    assert "Pretrained on ImageNet-1k" in Read(site.pages[f"entries/{standing.entry}.html"].render()).text
+    each_seed = {row[0]: len(row[-1].split()) for row in read.cells if row[0] in ("left", "right <b>")}
+    assert each_seed == dict.fromkeys(("left", "right <b>"), len(standing.score.seeds))
+    assert "Pretrained on ImageNet-1k" in read.text
+    table = Read(site.pages["benchmarks/scan/length.html"].render()).text
+    assert table.count("pretrained on ImageNet-1k") == 1
 
 
 def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which_rows():
@@ -250,62 +208,60 @@ def test_a_comparison_tells_both_intervals_where_the_entries_differ_and_on_which
     view = snapshot(built).views[0]
     rows = {standing.entry: result for standing, result in built}
     count = built[0][1].ood.rows
-    group = (np.arange(count) % 3).astype(np.int64)
-    groups = {"group": np.array(["a", "b", "c"])[group]}
+    group = np.arange(count) % 3
     parts = {
         "id": SimpleNamespace(row_ids=np.arange(count, dtype=np.uint64), row_metadata={}),
-        "ood": SimpleNamespace(row_ids=np.arange(count, dtype=np.uint64) + 10**6, row_metadata=groups),
+        "ood": SimpleNamespace(
+            row_ids=np.arange(count, dtype=np.uint64) + 10**6, row_metadata={"group": np.array(["a", "b", "c"])[group]}
+        ),
     }
-    left, right = (next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
-    result = compare_entries(view, (left, right), rows, parts)
-    (pair,) = result.pairs
-    assert pair["max_t"] == view.pairs.apart(left.standing.entry, right.standing.entry)
-    x, y = rows[left.standing.entry].ood, rows[right.standing.entry].ood
-    assert pair["t"]["ood"] == estimate_paired_difference(x, y).to_dict()
-    assert pair["p"] < 0.01
-    first = result.groups[0]
+    pair = tuple(next(row for row in view.rows if row.standing.score.model == name) for name in ("good", "worse"))
+    names = [row.standing.entry for row in pair]
+    result = compare_entries(view, pair, rows, parts)
+    assert result["max_t"] == view.pairs.apart(*names)
+    x, y = (rows[name].ood for name in names)
+    assert result["t"]["ood"] == estimate_paired_difference(x, y).to_dict()
+    assert result["p"] < 0.01
+    first = result["groups"][0]
     inside = group == "abc".index(first["group"])
     assert first["values"] == pytest.approx([item.scores[:, inside].mean() for item in (x, y)], abs=1e-6)
     assert first["difference"]["low"] < first["difference"]["value"] < first["difference"]["high"]
     item, other = x.scores.mean(axis=0) > 0.5, y.scores.mean(axis=0) > 0.5
-    counts = {sort["words"]: sort["count"] for sort in result.rows}
-    assert counts["all are correct"] == int((item & other).sum())
-    assert counts["only good is correct"] == int((item & ~other).sum())
-    assert sum(counts.values()) == count
-    alone = next(sort for sort in result.rows if sort["words"] == "only good is correct")
-    assert all((item & ~other)[id - 10**6] for id in alone["rows"])
-    assert compare_entries(view, (left, right), rows, None).lacking
-    assert compare_entries(view, (left, right), {}, parts).lacking
+    counts = {sort["words"]: sort["count"] for sort in result["rows"]}
+    assert counts == {
+        "both are correct": int((item & other).sum()),
+        "neither is correct": int((~item & ~other).sum()),
+        "only good is correct": int((item & ~other).sum()),
+        "only worse is correct": int((other & ~item).sum()),
+    }
+    alone = next(sort for sort in result["rows"] if sort["words"] == "only good is correct")
+    assert alone["rows"] and all((item & ~other)[id - 10**6] for id in alone["rows"])
+    assert compare_entries(view, pair, rows, None)["lacking"]
+    assert compare_entries(view, pair, {}, parts)["lacking"]
 
 
 def test_pairs_that_have_a_page_are_those_of_the_first_entries_and_of_the_baseline():
     built = [entry(f"model {k}", 0.2 + 0.02 * k) for k in range(20)]
-    view = snapshot(built, baseline="model 0").views[0]
-    pairs = list_pairs(view)
+    pairs = list_pairs(snapshot(built, baseline="model 0").views[0])
     names = {(left.standing.score.model, right.standing.score.model) for left, right in pairs}
     assert ("model 19", "model 18") in names and ("model 10", "model 0") in names
     assert ("model 9", "model 0") not in names
     assert len(pairs) == 3 + 10
 
 
-def test_a_comparison_of_up_to_five_entries_of_one_table_is_made_and_others_are_refused(walked):
+def test_a_comparison_of_two_entries_of_one_table_is_made_and_others_are_refused(walked):
     _, site = walked
     view = next(view for view in site.snapshot.views if len(view.rows) == 2)
     left, right = view.rows
-    page = make_compare_page(
-        site.snapshot, site.view, [right.standing.entry, left.standing.entry], "api/v1/compare", site.frame
-    )
-    read = Read(page.render())
+    names = [right.standing.entry, left.standing.entry]
+    page = make_compare_page(site.snapshot, site.view, names, "api/v1/compare", site.frame).render()
+    read = Read(page)
     assert "Row by row" in read.text and "../../static/style.css" in read.loaded
     assert Read(site.pages[make_pair_path(left, right)].render()).text == read.text
-    assert any(name == "a" for name in _terms(page.render().decode())), "generated rows are shown"
-    for wrong in ([left.standing.entry], ["nobody", left.standing.entry], [f"{k:016x}" for k in range(6)]):
+    assert "<dt>a</dt>" in page.decode(), "generated rows are shown"
+    for wrong in (names[:1], ["nobody", names[0]], [*names, "0" * 16]):
         with pytest.raises(FarshiftError):
-            make_compare_page(site.snapshot, site.view, wrong)
-
-
-def _terms(page: str) -> list[str]:
-    return [part.split("</dt>")[0] for part in page.split("<dt>")[1:]]
+            make_compare_page(site.snapshot, site.view, wrong, "x.html")
 
 
 def test_the_submit_page_names_a_benchmark_of_the_board_and_says_how_without_a_server(walked):

@@ -15,7 +15,8 @@ from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.submission.pack import pack_runs
 from farshift.leaderboard.tables.snapshot import take_snapshot
-from farshift.leaderboard.validation.card import iterate_value_problems
+from farshift.leaderboard.validation.card import check_run_values
+from farshift.leaderboard.validation.problem import Problems
 from typer.testing import CliRunner
 
 ON = "modadd97/xi35"
@@ -110,7 +111,7 @@ def test_it_is_ranked_with_one_seed_and_compared(exact, board, tmp_path):
 def test_a_card_that_contradicts_itself_is_refused(exact, stated, seeds):
     card = exact.card.to_dict()
     card["model"]["deterministic"], card["budget"]["seeds"] = stated, seeds
-    assert [key for key, _ in iterate_value_problems(card)] == ["model.deterministic"]
+    assert not check_run_values(card, "run.toml", Problems())
 
 
 def test_the_command_line_declares_it_too(tmp_path, monkeypatch):

@@ -58,9 +58,9 @@ def test_csv_has_every_number_as_recorded_and_runs_no_formula(board):
 def test_latex_has_rank_sets_and_says_what_its_plus_minus_and_its_bold_type_are(board):
     (content,) = make_export_files(board, "latex").values()
     (table,) = read_tables(content.decode())
-    (tabular,) = table.tabulars
+    tabular = table.tabular
     assert tabular.heads == ["rank", "ties", "model", "ID", "OOD", "gap", "best"]
-    assert tabular.groups == [("exact_match (%)", 4, 6)]
+    assert list(tabular.blocks) == ["exact_match (%)"]
     texts = [[cell.text for cell in row] for row in tabular.rows]
     assert [row[:3] for row in texts[:2]] == [["1", "a", "strong"], ["2--3", "b", "once"]]
     assert texts[3][2] == "weak & 50%"
@@ -75,7 +75,7 @@ def test_latex_has_bold_type_for_all_of_the_first_tie_group_and_takes_a_caption_
     options = {"caption": "All & more.", "label": "tab:all"}
     tables = read_tables(make_export_files(snapshot(built), "latex", options)["standings.tex"].decode())
     first = next(table for table in tables if "scan/length" in table.caption)
-    assert [row[4].bold != "" for row in first.tabulars[0].rows] == [True, True, False]
+    assert [row[4].bold != "" for row in first.tabular.rows] == [True, True, False]
     assert {table.caption for table in tables} == {"All & more. scan/length.", "All & more. vowel/women."}
     assert all(table.label.startswith("tab:all:") for table in tables)
     (alone,) = read_tables(make_export_files(snapshot(built[:2]), "latex", options)["standings.tex"].decode())

@@ -63,10 +63,8 @@ VALUES = st.recursive(
 def test_any_tables_are_a_card_or_named_problems(card):
     problems = Problems()
     result = parse_submission_card({"format": 2} | card, "submission.toml", problems)
-    if not problems:
-        assert result.runs
-        assert result.model.record().keys() <= set(result.model.__dataclass_fields__)
-    assert all(item.name in ("card-key", "card-value", "format-unknown") for item in problems.items)
+    assert (result is None) == bool(problems)
+    assert all(item.name in ("card-value", "format-unknown") for item in problems.items)
 
 
 @FEW
@@ -75,7 +73,7 @@ def test_any_bytes_are_toml_tables_or_refused_by_name(text):
     try:
         assert isinstance(read_card(text), dict)
     except FileRejected as refused:
-        assert {name for name, _, _ in refused.findings} <= {"toml-invalid", "toml-nesting", "toml-value"}
+        assert {name for name, _, _ in refused.findings} == {"toml-invalid"}
 
 
 @FEW
@@ -117,5 +115,5 @@ def test_2_500_mutated_submissions_in_processes_under_limits(tmp_path):
     assert result.failures == {}, report(result)
     assert result.outcomes.total() == 2_500
     assert result.outcomes["accepted"] > 100
-    assert len(result.outcomes) > 35
+    assert len(result.outcomes) > 25
     assert result.peak_mib < 1024

@@ -11,7 +11,7 @@ from dataclasses import replace
 import farshift as fs
 import pyarrow.parquet as pq
 import pytest
-from farshift.benchmarks.runs.card import RunCard
+from farshift.benchmarks.runs.run import RunCard
 from farshift.core.plugins import PACKAGE
 from farshift.leaderboard.operations.submit import submit_runs
 from farshift.leaderboard.publish.entries import SOURCE
@@ -46,7 +46,7 @@ def test_a_naive_baseline_never_leads_and_comes_last():
     card = read_card(site, "length")
     assert "lstm" in card and "most-frequent" not in card
     assert "No clear lead: 2 of 3 models are tied for first, 1 of them constant or undertrained." in card
-    assert [row.model for row in make_home_rows(site.snapshot)] == ["lstm", "gru", "most-frequent"]
+    assert [row["model"] for row in make_home_rows(site.snapshot)] == ["lstm", "gru", "most-frequent"]
 
 
 def test_another_teams_model_of_a_baselines_name_may_lead():
@@ -77,7 +77,7 @@ def test_the_interval_of_a_mean_stays_within_the_scale():
             standing, rows = make_entry(model, value, on, "domain")
             ends = {name: replace(getattr(standing.score, name), low=0.5, high=1.0) for name in ("id", "ood")}
             built.append((replace(standing, score=replace(standing.score, **ends)), rows))
-    means = [row.cells["domain"].means for row in make_home_rows(snapshot(built))]
+    means = [row["cells"]["domain"]["means"] for row in make_home_rows(snapshot(built))]
     assert [mean["ood"].high for mean in means] == [1.0, 1.0]
     assert all(mean["ood"].low < mean["ood"].value < 1.0 for mean in means)
 

@@ -49,19 +49,17 @@ def test_arguments_go_before_what_the_card_says(runs, tmp_path):
         'name = "a name"\nteam = "theirs"\nnote = "a note"\n[model]\nparameters = 3\npretraining = ["C4"]\n'
     )
     result = validate_submission(pack_runs(runs[:1], tmp_path / "s.zip", team="ours", card=tmp_path / "card.toml"))
-    assert (result.name, result.team, result.note) == ("a name", "ours", "a note")
-    assert result.model == ModelCard(("unknown",), ("C4",), 3)
+    assert (result.card.name, result.card.team, result.card.note) == ("a name", "ours", "a note")
+    assert result.card.model == ModelCard(pretraining=["C4"], parameters=3)
 
 
 def test_a_wrong_card_is_named_by_its_file_and_nothing_is_written(runs, tmp_path):
     (tmp_path / "card.toml").write_text('title = "x"\n[model]\nlinks = "https://example.org"\n')
     with pytest.raises(BadSubmission, match="^pack: 2 problems: ") as refusal:
         pack_runs(runs[:1], tmp_path / "s.zip", card=tmp_path / "card.toml")
-    assert [(item.file, item.column) for item in refusal.value.problems] == [
-        (str(tmp_path / "card.toml"), "title"),
-        (str(tmp_path / "card.toml"), "model.links"),
-    ]
-    with pytest.raises(BadSubmission, match="team: must be a string of at most 100"):
+    where = {(item.file, item.column) for item in refusal.value.problems}
+    assert where == {(str(tmp_path / "card.toml"), key) for key in ("title", "model.links")}
+    with pytest.raises(BadSubmission, match="column team: String should have at most 100"):
         pack_runs(runs[:1], tmp_path / "s.zip", team="x" * 101)
     assert not (tmp_path / "s.zip").exists()
 
@@ -112,4 +110,4 @@ def test_every_problem_that_the_validator_names_has_a_remedy():
     sources = [*(package / "validation").glob("*.py"), package / "submission" / "validate.py"]
     named = [re.findall(r'(?:problems\.add|because|hold)\(\s*"([a-z]+-[a-z-]+)"', file.read_text()) for file in sources]
     assert {name for names in named for name in names} <= set(REMEDIES)
-    assert sum(map(len, named)) > 40
+    assert sum(map(len, named)) > 30

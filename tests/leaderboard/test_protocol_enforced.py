@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import farshift as fs
 import models
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.runs.card import BudgetTable, RunCard
+from farshift.benchmarks.runs.run import RunCard
 from farshift.leaderboard.submission.validate import ValidRun
 from farshift.leaderboard.tables.entry_rows import compute_entry_rows
 from farshift.leaderboard.tables.row_scores import deserialise_rows, serialise_rows
@@ -36,7 +34,7 @@ def run(tmp_path_factory) -> fs.Run:
 
 def valid(run: fs.Run, **changed) -> ValidRun:
     """The run as a board reads it, with some tables of its card changed."""
-    card: RunCard = replace(run.card, **changed)
+    card: RunCard = run.card.model_copy(update=changed)
     return ValidRun(card, find_benchmark(ON), run.predictions())
 
 
@@ -51,7 +49,7 @@ def test_an_honest_run_has_nothing_against_it_and_its_rows_say_so_when_read_back
 @pytest.mark.attack("entrant", "training on data that the protocol does not allow")
 def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
     odd = compute_entry_rows(
-        valid(run, spent=replace(run.card.spent, touched=("ood_val", "unlabelled"))), ModelCard()
+        valid(run, spent=run.card.spent.model_copy(update={"touched": ("ood_val", "unlabelled")})), ModelCard()
     ).odd
     assert odd == tuple(
         f"its training used {name}, which the protocol does not permit" for name in ("ood_val", "unlabelled")
@@ -60,8 +58,7 @@ def test_training_that_touched_what_the_protocol_does_not_open_is_named(run):
 
 @pytest.mark.attack("entrant", "training with more steps than the board's budget allows")
 def test_a_run_of_more_steps_than_its_table_says_is_named(run):
-    budget = run.card.budget
-    short = BudgetTable(budget.name, budget.seeds, 7, budget.device)
+    short = run.card.budget.model_copy(update={"steps": 7})
     assert compute_entry_rows(valid(run, budget=short), ModelCard()).odd == (
         "a seed used 20 steps, and its table is of 7",
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from farshift.leaderboard.entries import Removal
-from farshift.leaderboard.publish.display import BAR, Scale, compute_rank_bar, make_strip_scale
+from farshift.leaderboard.publish.page import BAR, Scale, compute_rank_bar, make_strip_scale
 from farshift.leaderboard.publish.site import Site, write_site
 from made_tables import entry, snapshot
 from page_reader import Read, list_defects

@@ -272,7 +272,7 @@ def test_a_cpp_exception_of_any_kind_is_unreadable_parquet(monkeypatch):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_not_the_submissions_fault(monkeypatch):
     content = pa.py_buffer(parquet(table(pa.array([1, 2, 3]))))
-    expected = {"what": "predictions", "wanted": CLASSES.record()}
+    expected = {"what": "predictions", "wanted": vars(CLASSES)}
     for request, source in (({"what": "card"}, pa.py_buffer(b"a = 1")), (expected, content)):
         with open("/dev/full", "wb", buffering=0) as full:  # noqa: PTH123
             assert answer_request(request, source, full) == {"failed": "No space left on device"}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError, load
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.loaders.freezing.freeze import freeze
-from hub_rows import send_clients_to
-from hub_server import REPOSITORY, serving
 from own_benchmark import write_benchmark
 
 datasets = pytest.importorskip("datasets")
@@ -87,34 +84,3 @@ def test_numbers_that_mean_no_or_another_class_are_refused(home, names, classes,
     with pytest.raises(FarshiftError, match=complaint):
         frozen(home)
     assert not (home / "loaders" / "sources" / "news.toml").exists()
-
-
-def make_card(*configurations: object) -> dict:
-    """The head of a README.md, with the names of the classes in each configuration."""
-    features = [[{"name": "label", "dtype": {"class_label": {"names": names}}}] for names in configurations]
-    return {"dataset_info": [{"config_name": str(number), "features": own} for number, own in enumerate(features)]}
-
-
-@pytest.mark.parametrize(
-    ("card", "names"),
-    [
-        (make_card({str(number): name for number, name in enumerate(NAMES)}), NAMES),
-        ({"dataset_info": make_card(dict(enumerate(NAMES)))["dataset_info"][0]}, NAMES),
-        (make_card(dict(enumerate(NAMES)), dict(enumerate(NAMES[::-1]))), []),
-        (make_card({"0": "world", "2": "sports"}), []),
-        (make_card(None), []),
-        ({"dataset_info": "none"}, []),
-        ({"language": "en"}, []),
-        (None, []),
-    ],
-)
-def test_names_of_classes_that_only_a_card_of_the_hub_has_come_too(home, tmp_path, monkeypatch, card, names):
-    write(home / "one.parquet")
-    table = pq.read_table(home / "one.parquet").replace_schema_metadata()
-    pq.write_table(table, home / "bare.parquet")
-    with serving() as hub:
-        send_clients_to(hub, monkeypatch, tmp_path / "hf")
-        hub.card = card
-        hub.commit({"data/bare.parquet": (home / "bare.parquet").read_bytes()})
-        draft = DRAFT.replace('files = ["*.parquet"]', f'hub = "{REPOSITORY}", files = ["data/bare.parquet"]')
-        assert frozen(home, draft).definition.label_names == names

@@ -145,29 +145,3 @@ def test_what_is_no_picture_is_refused():
         corrupt(made_up(32)[None], "fog", 1, np.zeros(2, np.uint64))
     with pytest.raises(UnknownName, match="'smog'"):
         corrupt(made_up(32)[None], "smog", 1, ids)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("frost", "zoom_blur")])
-def test_tiny_imagenet_has_constants_of_its_own(name):
-    picture, ids = made_up(64)[None], np.array([11], np.uint64)
-    by_size, cifar, tiny, large = (
-        corrupt(picture, name, 5, ids, constants) for constants in ("", "cifar", "tiny-imagenet", "imagenet")
-    )
-    assert (by_size == cifar).all(), "64 pixels and less get those of CIFAR-10-C, as ever"
-    assert (tiny != cifar).any()
-    if name not in ("contrast", "brightness", "saturate"):  # here Tiny ImageNet-C has those of ImageNet-C
-        assert (tiny != large).any()
-
-
-def test_frost_for_tiny_imagenet_is_a_photograph_of_three_tenths():
-    full = np.arange(20 * 30 * 3, dtype=np.int64).reshape(20, 30, 3) * 7 % 251
-    small = weather._shrink_photograph(full.astype(np.uint8), 3, 10)
-    assert small.shape == (6, 9, 3)
-    # What OpenCV 4.14 gives.
-    assert small[0, 0].tolist() == [132, 139, 146] and small[5, 8].tolist() == [113, 120, 127]
-    assert small.sum() == 20399
-
-
-def test_constants_that_nobody_has_are_refused():
-    with pytest.raises(UnknownName, match="no set of constants named 'tiny'"):
-        corrupt(made_up(32)[None], "fog", 1, np.array([1], np.uint64), "tiny")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
-import lzma
 import subprocess
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -17,11 +14,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encoded_files import picture, tarred, zipped
 from farshift import FarshiftError
 from farshift.loaders.acquire.own_data import Data
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 from own_source import pin_source
 from support import for_each, one_line_error, run_in_process
 
@@ -126,76 +120,3 @@ def test_a_column_of_any_type_is_read_or_refused_in_any_role(kind):
                 Path(folder, "a.parquet").write_bytes(content)
                 data = Data(files=["a.parquet"], inputs=["x"], labels=["y"], meta=["site"], options=options)
                 assert pin_source(data, "mine", Path(folder), Path(folder)).definition.rows == ROWS
-
-
-PICTURES = {
-    f"photos/{site}/{kind}/{number}.png": picture(ord(site) * 100 + len(kind) * 10 + number, "PNG", 4)
-    for site in "ABCD"
-    for kind in ("cat", "horse")
-    for number in range(3)
-}
-FOLDERS = "/photos/{site}/{y}/{file}"
-
-
-def of_pictures(archive: str) -> str:
-    return f'images = "{archive}{FOLDERS}", inputs = ["image"]'
-
-
-def archived(pack: Callable[..., Path], *how: str) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        return pack(Path(folder, "it"), PICTURES, *how).read_bytes()
-
-
-CSV = "\n".join([",".join(COLUMNS), *map(",".join, zip(*COLUMNS.values(), strict=True))]).encode()
-UNDAMAGED = {
-    "a.csv": CSV,
-    "a.jsonl": jsonl(),
-    "a.json": b"[" + jsonl().replace(b"\n", b",")[:-1] + b"]",
-    "a.parquet": parquet(COLUMNS),
-    "a.csv.gz": gzip.compress(CSV),
-    "a.csv.xz": lzma.compress(CSV),
-    "a.zip": archived(zipped),
-    "a.tar.gz": archived(tarred, "gz"),
-}
-
-
-@st.composite
-def damaged(draw: st.DrawFn) -> tuple[str, bytes]:
-    """A file of which some bytes are others, missing or repeated; or that has none of its own."""
-    name = draw(st.sampled_from(sorted(UNDAMAGED)))
-    content = bytearray(UNDAMAGED[name])
-    if draw(st.integers(0, 9)) == 0:
-        return name, draw(st.binary(max_size=200))
-    for _ in range(draw(st.integers(1, 3))):
-        at = draw(st.integers(0, max(0, len(content) - 1)))
-        match draw(st.sampled_from(["change", "cut", "insert", "repeat"])):
-            case "change":
-                content[at : at + 1] = draw(st.binary(min_size=1, max_size=2))
-            case "cut":
-                del content[at : at + draw(st.sampled_from([1, 8, len(content)]))]
-            case "insert":
-                pieces = [
-                    b'"',
-                    b"\\ud800",
-                    b"[" * 2000,
-                    b"9" * 5000,
-                    b"1e999",
-                    b"NaN",
-                    b"\0",
-                    b"\xff",
-                    b",,\n",
-                    b"null",
-                ]
-                content[at:at] = draw(st.sampled_from(pieces))
-            case "repeat":
-                content[at:at] = content[at : at + 64]
-    return name, bytes(content)
-
-
-@settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-@given(damaged())
-def test_no_damage_ends_in_a_traceback(file):
-    name, content = file
-    data = of_pictures(name) if name in ("a.zip", "a.tar.gz") else table(name)
-    if (done := built(data, content, name)).returncode:
-        one_line_error(done)

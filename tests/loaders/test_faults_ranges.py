@@ -7,7 +7,6 @@ from threading import Event, Timer
 
 import numpy as np
 import pytest
-from farshift import FarshiftError
 from farshift.core import retry
 from farshift.core.draws import draw_bits
 from farshift.core.errors import BadData, Unavailable
@@ -28,8 +27,6 @@ from hub_faults import (
     patience,
 )
 from hub_server import Hub, serving
-from hypothesis import given
-from hypothesis import strategies as st
 
 CONTENT = draw_bits("tests/ranges", np.arange(25_000, dtype=np.uint64)).tobytes()  # 200,000 bytes
 
@@ -126,31 +123,3 @@ def test_a_reader_that_is_closed_does_not_wait_for_the_server(hub, file, monkeyp
     Timer(0.05, halt.set).start()
     with pytest.raises(Cancelled):
         file.read(0, 100, halt)
-
-
-one_fault = st.one_of(
-    st.builds(Cut, st.integers(0, 5_000), st.booleans()),
-    st.builds(WrongLength, st.integers(-5_000, 5_000)),
-    st.builds(Refuse, st.sampled_from([404, 429, 500, 503]), st.just("0")),
-    st.builds(OtherRange, st.integers(1, 5_000)),
-    st.just(IgnoreRange()),
-)
-
-
-@given(
-    bounds=st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)),
-    faults=st.lists(one_fault, max_size=8),
-)
-def test_whatever_faults_come_one_after_another_no_wrong_byte_is_given(hub, bounds, faults):
-    hub.faults.clear()
-    hub.commit({"rows.tar": CONTENT[:10_000]})
-    file = HttpFile.open(hub.plain("rows.tar"))
-    plan(hub, *faults)
-    start, stop = sorted(bounds)
-    for _ in faults:
-        try:
-            assert file.read(start, stop, Event()) == CONTENT[start:stop]
-        except FarshiftError:
-            continue
-    hub.faults.clear()
-    assert file.read(start, stop, Event()) == CONTENT[start:stop]

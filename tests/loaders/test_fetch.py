@@ -17,9 +17,12 @@ from farshift.core.canonical import compute_identity
 from farshift.core.errors import BadDefinition, Unavailable, UnknownName
 from farshift.core.progress import report_to
 from farshift.loaders.acquire.fetch import FilePin, fetch_file, fetch_unpinned_file
+from farshift.loaders.acquire.own_data import Data
+from farshift.loaders.acquire.source import DownloadSize, compute_download_size, find_source
 from farshift.loaders.acquire.trees import fetch_tree
 from farshift.splits.manifest import TreePin, UnpinnedFile
 from hub_server import REPOSITORY, serving
+from own_source import pin_source
 from servers import web
 from support import Heard
 
@@ -42,14 +45,6 @@ def test_a_file_is_downloaded_once_and_then_comes_from_the_cache(cache):
         assert fetch_file(pin(https(site))) == first
         assert len(site.requests) == 1
     assert heard.done[-1] == len(BODY), "progress was told"
-
-
-def test_a_download_left_over_by_a_killed_process_goes_on(cache):
-    with web(**{"data.bin": BODY}) as site:
-        expected = pin(https(site))
-        leave(cache, expected, BODY[:5000])
-        assert fetch_file(expected).read_bytes() == BODY
-        assert site.requests == [("/data.bin", "bytes=5000-")]
 
 
 def partial_file(cache: Path, wanted: FilePin) -> Path:
@@ -176,17 +171,12 @@ def fetch_through_hub_client(pins: list[FilePin], endpoint: str, home: Path) -> 
     return done.stdout.strip().splitlines(), done.stderr
 
 
-@pytest.mark.parametrize(("kind", "prefix"), [("dataset", "/datasets/"), ("model", "/")])
-def test_a_file_of_the_hub_comes_through_the_real_client(cache, tmp_path, kind, prefix):
+def test_a_file_of_a_model_on_the_hub_comes_through_the_real_client(cache, tmp_path):
     with serving() as hub:
         there = {"sort": "hub", "repo": REPOSITORY, "revision": hub.commit({"data.bin": BODY}), "file": "data.bin"}
-        there["type"] = kind
-        pins = [pin(there | changes) for changes in ({"file": "absent.bin"}, {"revision": "f" * 40}, {})]
-        (absent, unknown, path), _ = fetch_through_hub_client(pins, hub.url, tmp_path / "hf")
-        assert absent.startswith("Unavailable")
-        assert unknown.startswith("Unavailable")
+        (path,), _ = fetch_through_hub_client([pin(there | {"type": "model"})], hub.url, tmp_path / "hf")
         assert Path(path).read_bytes() == BODY
-        assert any(request.path.startswith(f"{prefix}{REPOSITORY}/resolve/") for request in hub.requests)
+        assert any(request.path.startswith(f"/{REPOSITORY}/resolve/") for request in hub.requests)
 
 
 def test_without_a_network_a_file_of_a_hub_is_refused_in_one_line(cache, tmp_path):
@@ -245,3 +235,15 @@ def test_two_processes_pulling_the_same_file_download_it_once(cache):
         assert len(paths) == 1
         assert Path(paths.pop()).read_bytes() == BODY * 32
         assert len(site.requests) == 1
+
+
+def test_files_with_an_address_are_downloads_and_one_s_own_are_none(cache, tmp_path):
+    (tmp_path / "rows.csv").write_text("x,y\n" + "".join(f"{row},{row % 2}\n" for row in range(20)))
+    pin_source(Data(files=["rows.csv"], inputs=["x"], labels=["y"]), "mine", tmp_path, tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FARSHIFT_PATH", str(tmp_path))
+        patch.setenv("FARSHIFT_CACHE", str(tmp_path / "empty"))
+        assert compute_download_size("mine") == DownloadSize()
+    pins = find_source("wine_quality").definition.distributions[0].files
+    assert compute_download_size("wine_quality") == DownloadSize(sum(pin.bytes for pin in pins))
+    assert "a folder of" in compute_download_size("spoken_digits").unknown[0]

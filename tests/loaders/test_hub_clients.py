@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 import hub_client
 import numpy as np
 import pytest
 from farshift import load
-from farshift.loaders.acquire.source import find_source
 from farshift.loaders.part import Part
 from hub_server import Hub, serving
 
@@ -112,74 +110,9 @@ def test_the_webdataset_library_streams_the_shards_over_http_and_from_the_hub(sh
         assert output[how] == rows(shop.parts["modadd97"]), how
 
 
-MOVED = """
-from datasets import load_dataset
-answers["moved"] = answer = []
-for revision in (arguments["older"], "moving"):
-    answer.append(load_dataset(REPO, revision=revision, data_files="train.jsonl", split="train")["n"][:])
-"""
-
-
 @pytest.fixture(scope="module")
 def client_output(shop: Shop) -> dict:
     """What the clients read, all in one process, for they take seconds to be imported."""
-    older = shop.hub.commit({"train.jsonl": b'{"n": 1}\n'}, branch="moving")
-    shop.hub.commit({"train.jsonl": b'{"n": 2}\n{"n": 3}\n'}, branch="moving")
-    code = ["answers = {}", PARQUET, SHARDS, WEBDATASET, MOVED, "print(json.dumps(answers))"]
-    arguments = {"names": list(PUBLISHED), "addresses": addresses(shop), "older": older}
+    code = ["answers = {}", PARQUET, SHARDS, WEBDATASET, "print(json.dumps(answers))"]
+    arguments = {"names": list(PUBLISHED), "addresses": addresses(shop)}
     return hub_client.run(shop.hub, shop.home, "\n".join(code), **arguments)
-
-
-def test_a_pinned_commit_stays_what_it_was_when_its_branch_moves(client_output):
-    assert client_output["moved"] == [[1], [2, 3]]
-
-
-SOURCE = """
-name = "scan_from_hub"
-version = 1
-rows = {rows}
-digest = "{digest}"
-title = "SCAN from a Hub"
-licence = "BSD"
-citation = "Lake and Baroni 2018, arXiv 1711.00350"
-fields = [{{ name = "command", type = "string", role = "input" }}, {{ name = "actions", type = "string", role = "label" }}]
-
-[[distributions]]
-name = "tasks.txt"
-reader = "table"
-options = {{ format = "lines", pattern = "^IN: (?P<command>.+) OUT: (?P<actions>.+)$" }}
-
-[[distributions.files]]
-name = "tasks.txt"
-sha256 = "{sha256}"
-bytes = {bytes}
-mirrors = [{{ sort = "hub", repo = "farshift/rows", revision = "{commit}", file = "tasks.txt" }}]
-"""
-
-
-def test_a_source_is_built_from_files_on_the_hub_to_the_published_digest(shop, tmp_path, monkeypatch):
-    scan = find_source("scan")
-    lines = [
-        f"IN: {row['command']} OUT: {row['actions']}\n"
-        for row in scan.table().select(["command", "actions"]).to_pylist()
-    ]
-    content = "".join(lines).encode()
-    commit = shop.hub.commit({"tasks.txt": content}, branch="tasks")
-    shop.hub.commit({"tasks.txt": content[:-1]}, branch="tasks")
-    pins = {"rows": scan.definition.rows, "digest": scan.definition.digest, "commit": commit}
-    pins |= {"sha256": sha256(content).hexdigest(), "bytes": len(content)}
-    path = tmp_path / "loaders" / "sources" / "scan_from_hub.toml"
-    path.parent.mkdir(parents=True)
-    path.write_text(SOURCE.format(**pins))
-    monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
-    output = hub_client.run(
-        shop.hub,
-        shop.home,
-        """
-from farshift.loaders.acquire.source import find_source
-table = find_source("scan_from_hub").table()
-print(json.dumps([table.num_rows, [f"{row:016x}" for row in table["row_id"].to_pylist()[:100]]]))
-""",
-    )
-    assert output == [scan.definition.rows, [f"{row:016x}" for row in scan.table()["row_id"].to_pylist()[:100]]]
-    assert any(request.path.endswith(f"/resolve/{commit}/tasks.txt") for request in shop.hub.requests)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from farshift.core.errors import BadData, BadDefinition
+from farshift.core.errors import BadData
 from farshift.loaders.acquire.piecewise import build_in_pieces
 from farshift.loaders.acquire.source import add_row_ids
 from farshift.loaders.readers import _table_files, read_tables
@@ -91,29 +91,7 @@ def test_the_stored_file_is_one_record_batch(tmp_path, files):
     assert (np.diff(table["row_id"].to_numpy().astype(object)) > 0).all()
 
 
-def test_a_file_that_is_no_parquet_or_lacks_a_column_is_named(tmp_path, files):
-    with pytest.raises(BadData, match=r"rows\.parquet has no column 'topic' \(it has text, raw"):
-        read_table(files, columns={"label": "topic"})
-    files["rows.parquet"].write_bytes(b"PAR1 no more")
-    with pytest.raises(BadData, match=r"rows\.parquet: not a readable Parquet file"):
-        read_table(files, columns=COLUMNS)
-
-
-def test_missing_values_and_types_that_do_not_fit_are_refused(tmp_path):
-    path = tmp_path / "holes.parquet"
-    pq.write_table(pa.table({"text": ["a", None]}), path)
-    schema = Schema((Field("text", "string", "input"),))
-    with pytest.raises(BadData, match=r"holes.parquet, row 2: text is missing: set `if_missing`"):
-        build({"files": {"holes.parquet": path}, "columns": {"text": "text"}}, schema, tmp_path / "out")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["holes.parquet"], "nothing half-done is left"
-
-
 def test_files_without_rows_are_one_error(tmp_path):
     pq.ParquetWriter(tmp_path / "none.parquet", pa.schema({"a": pa.int64()})).close()
     with pytest.raises(BadData, match=r"none.parquet has no rows"):
         read_table({"none.parquet": tmp_path / "none.parquet"}, columns={"a": "a"})
-
-
-def test_options_that_a_reader_does_not_know_are_one_error(tmp_path):
-    with pytest.raises(BadDefinition, match="no option named 'column': did you mean columns"):
-        build({"files": {}, "column": {}}, SCHEMA, tmp_path / "a.arrow")

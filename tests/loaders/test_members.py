@@ -15,8 +15,7 @@ from encoded_files import folder, tarred, zipped
 from farshift.core import limits
 from farshift.core.errors import BadData
 from farshift.core.progress import report_to
-from farshift.loaders.acquire import archive_files as room
-from farshift.loaders.acquire.archive_files import ArchiveFiles, FolderFiles, open_archive
+from farshift.loaders.acquire.archive_files import open_archive
 from farshift.loaders.acquire.trees import list_tree_hashes
 
 FILES = {
@@ -182,15 +181,6 @@ def test_an_archive_that_is_cut_off_or_none_is_one_error(tmp_path, kind):
             list(locked.walk())
 
 
-def test_a_member_of_a_zip_whose_bytes_changed_is_named(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("b", bytes(range(200)))
-    content = (tmp_path / "a.zip").read_bytes()
-    (tmp_path / "a.zip").write_bytes(content.replace(bytes(range(100, 110)), bytes(10)))
-    with pytest.raises(BadData, match=r"a\.zip: b cannot be read: Bad CRC-32"):
-        open_archive(tmp_path / "a.zip").read("b")
-
-
 def test_a_zip_with_a_password_says_so(tmp_path):
     path = zipped(tmp_path / "a.zip", {"a": b"secret"})
     content = bytearray(path.read_bytes())
@@ -255,27 +245,3 @@ def test_files_that_may_be_run_have_another_hash_and_a_zip_may_have_lost_who(tmp
     git(every, "init", "-q")
     git(every, "add", "-A")
     assert git(every, "write-tree") in list_tree_hashes(open_archive(zipped(tmp_path / "lost.zip", files)))[0]
-
-
-def test_a_subfolders_hash_is_the_one_that_git_gives_it(tmp_path):
-    repository = folder(tmp_path / "repository", TREES["plain"])
-    git(repository, "init", "-q")
-    git(repository, "add", "-A")
-    below = git(repository, "rev-parse", f"{git(repository, 'write-tree')}:b")
-    assert list_tree_hashes(FolderFiles(repository).subdir("b"))[0][0] == below
-
-
-def test_members_are_a_context_that_closes_the_archive(tmp_path):
-    with open_archive(zipped(tmp_path / "a.zip", FILES)) as locked:
-        assert isinstance(locked, ArchiveFiles)
-    with pytest.raises(BadData, match="README cannot be read"):
-        locked.read("README")
-
-
-def test_a_tar_of_many_small_files_is_walked_once_and_forwards(tmp_path, monkeypatch):
-    path = tarred(tmp_path / "a.tar.gz", {f"{number:04}": b"x" for number in range(300)}, "gz")
-    locked = open_archive(path)
-    read, real = [], room._open_decompressed
-    monkeypatch.setattr(room, "_open_decompressed", lambda path: read.append(path) or real(path))
-    assert len(list(locked.walk())) == 300
-    assert len(read) == 1

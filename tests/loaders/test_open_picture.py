@@ -16,7 +16,7 @@ from farshift.core.errors import BadData
 from farshift.loaders.batching.encoded import BadImage
 from farshift.loaders.batching.images import decode_images
 from farshift.loaders.batching.input_format import parse_image_format
-from farshift.loaders.decoders._upright import is_plain, open_rgb
+from farshift.loaders.decoders.pillow import is_plain, open_rgb
 from farshift.loaders.readers.image_folder import image_folder
 from PIL import Image, ImageOps
 

@@ -23,6 +23,7 @@ from farshift.loaders.freezing.freeze import freeze, read_drafts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from own_source import pin_source
+from pydantic import ValidationError
 
 ROWS = [(f"text {number}", number % 3, f"site{number // 15}") for number in range(60)]
 FIELDS = {"inputs": ["text"], "labels": ["stars"], "meta": ["site"]}
@@ -287,6 +288,28 @@ def test_sounds_and_texts_that_a_table_names_are_rows(home):
     assert {row[0] for row in read_rows(read)} == {f"note {number}" for number in range(20)}
 
 
+def test_audio_in_folders_keeps_its_bytes_and_what_its_paths_say(home):
+    names = [f"{site}/{word}/{n}.wav" for site in ("ann", "bob") for word in ("no", "yes") for n in range(6)]
+    clips = {name: sound(300 + number) for number, name in enumerate(names)}
+    folder(home / "clips", clips)
+    listed = {"audio": "clips/{site}/{stars}/{file}", "inputs": ["audio"]}
+    source = pin(home, **listed)
+    assert source.schema["audio"].type == "audio"
+    assert {*read_rows(source)} == {(clips[name], int("yes" in name), name[:3]) for name in names}
+    for changes, complaint in (
+        ({"inputs": ["file"]}, r'no field for the audio clip itself: add it by inputs = \["audio"\]'),
+        ({"audio": "clips/{site}/*/{file}"}, r"has no part \{stars\} \(it has \{site\}, \{file\}\)"),
+        ({"classes": ["audio"]}, "classes: 'audio' is not a field of a part"),
+        ({"images": "clips/{file}"}, "give `files`, or one of `images`, `audio` and `texts`"),
+        ({"hub": "owner/name"}, "`audio` is for local files"),
+    ):
+        with pytest.raises((FarshiftError, ValidationError), match=complaint):
+            pin(home, "other", **{**listed, **changes})
+    (home / "clips/bob/no/3.wav").write_bytes(picture())
+    with pytest.raises(FarshiftError, match="bob/no/3.wav"):
+        pin(home, "other", **listed)
+
+
 @pytest.mark.parametrize(
     ("paths", "pattern", "complaint"),
     [
@@ -306,13 +329,6 @@ def test_files_that_cannot_be_read_are_named(home, paths, pattern, complaint):
     with pytest.raises(FarshiftError, match=complaint) as caught:
         pin(home, **LISTED, images=pattern)
     assert "\n" not in str(caught.value)
-
-
-def test_the_field_of_a_named_file_has_to_be_an_input(home):
-    folder(home / "photos", PICTURES)
-    write_list(home, PICTURES)
-    with pytest.raises(FarshiftError, match=r'no field for the image itself: add it by inputs = \["image"\]'):
-        pin(home, files=["labels.csv"], inputs=["file"], images="photos/{file}")
 
 
 def test_a_listed_source_is_read_again_from_a_copy_in_another_place(home, monkeypatch):

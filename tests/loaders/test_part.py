@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from farshift import FarshiftError, load
 from farshift.core.errors import UnknownName
-from farshift.loaders.split import open_split
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,10 +78,6 @@ def test_what_does_not_exist_is_refused_with_what_does():
         next(load("scan/length").batches(0))
 
 
-def test_a_split_names_its_parts():
-    assert open_split("prefix_sums/32_to_64").parts == ("train", "id_test", "ood_test")
-
-
 def test_a_slice_of_a_part_is_its_rows():
     part = load("modadd97/xi35", "id_test")
     assert part[:3] == [part[0], part[1], part[2]]
@@ -118,3 +113,12 @@ def test_the_name_of_rows_held_out_leads_to_the_benchmark():
     assert repr(benchmark("scan/length").load("id_test")).startswith(
         "Part(scan/length@1, id_test, held out of train: 1,699 rows"
     )
+
+
+def test_batches_are_the_caller_s_own():
+    part = load("modadd97/xi35").select(np.arange(20))
+    first, second = list(part.batches(10))
+    before = second["sum"].tolist()
+    first["a"][:], first["sum"][:] = -1, -1
+    assert second["sum"].tolist() == before
+    assert (next(part.batches(10))["a"] >= 0).all()

@@ -140,12 +140,6 @@ def pinned(home, **data) -> list[str]:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_draft_reads_the_file_that_is_called_as_its_pattern(tmp_path):
-    folder(tmp_path, {"export[1].csv": CSV, "export1.csv": CSV[:40]})
-    assert pinned(tmp_path, files=["export[1].csv"], inputs=["x"]) == ["export[1].csv"]
-
-
-@pytest.mark.usefixtures("cache")
 def test_a_draft_names_its_files_by_numbers_and_by_folders(tmp_path):
     head, body = CSV.split(b"\n", 1)
     folder(tmp_path, {f"in/{number}/s-{number:02}.csv": head + b"\n" + body for number in range(3)})

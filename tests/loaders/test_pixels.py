@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -23,20 +16,6 @@ from farshift.loaders.decoders import Decoder, load_decoder
 from support import Heard
 
 FILES = [picture(number, side=20) for number in range(40)]
-
-SLOW = """
-import time
-from pathlib import Path
-from farshift.loaders.decoders.pillow import decode as by_pillow
-
-def version():
-    return "slow 1"
-
-def decode(content, side):
-    Path(LOG).touch()
-    time.sleep(SECONDS)
-    return by_pillow(content, side)
-"""
 
 
 def never(*_: object) -> None:
@@ -109,34 +88,6 @@ def test_read_on_the_fly_a_broken_picture_is_named_by_its_place_among_all():
     result = pixels.EncodedPixels(broken, 8, load_decoder(), "key")
     with pytest.raises(BadImage, match="image 20 of 21 cannot be decoded"):
         result.take(np.array([3, 20]))
-
-
-def test_a_build_that_is_killed_leaves_nothing_half(cache, tmp_path, monkeypatch):
-    home, log = tmp_path / "home", tmp_path / "log"
-    position = home / "loaders" / "decoders" / "slow.py"
-    position.parent.mkdir(parents=True)
-    position.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "600"))
-    monkeypatch.setenv("FARSHIFT_PATH", str(home))
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from test_pixels import FILES\n"
-        "from farshift.loaders.batching.pixels import open_pixels\n"
-        "open_pixels(FILES, 8, 'slow')\n"
-    )
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1])])
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, str(Path(__file__).parent)], env=os.environ | {"PYTHONPATH": path}
-    )
-    while child.poll() is None and not log.exists():
-        time.sleep(0.01)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    assert log.exists()
-    assert not [path for path in (cache / "images").glob("*.npy")]
-    position.write_text(SLOW.replace("LOG", repr(str(log))).replace("SECONDS", "0"))
-    result = pixels.open_pixels(FILES, 8, "slow")
-    np.testing.assert_array_equal(result.take(np.arange(40)), decode_images(FILES, 8))
-    assert sorted(path.suffix for path in (cache / "images").iterdir()) == [".lock", ".npy", ".ok"]
 
 
 def test_a_decoder_that_there_is_not_is_refused():

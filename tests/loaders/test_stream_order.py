@@ -68,7 +68,7 @@ def test_a_stream_gives_what_the_local_part_gives(form, streamed):
     share = {"seed": 5, "epoch": 2, "rank": 1, "world": 4, "worker": 1, "workers": 2, "start": 3}
     assert same(there.batches(512, **share), here.batches(512, **share))
     some = ["row_id", here.label]
-    assert same(replace(there, verify="never").batches(512, columns=some), here.batches(512, columns=some))
+    assert same(there.batches(512, columns=some), here.batches(512, columns=some))
     here_too = there.select(np.arange(40, 10, -1))
     assert here_too.arrow().equals(here.select(np.arange(40, 10, -1)).arrow())
     assert here_too[3] == here.select(np.arange(40, 10, -1))[3]
@@ -151,13 +151,10 @@ def test_wrong_arguments_are_refused_at_once(places, streamed):
     part = streamed[name, "shards"]
     for arguments, message in [
         ({"columns": ["c"]}, "no column named 'c'"),
-        ({"text": "utf8"}, "text must be"),
         ({"rank": 2, "world": 2}, "rank must be in"),
     ]:
         with pytest.raises(FarshiftError, match=message):
             part.batches(32, **arguments)
-    with pytest.raises(FarshiftError, match="verify must be 'epoch', 'open' or 'never', not 'always'"):
-        stream(name, "train", folder, verify="always")
     with pytest.raises(UnknownName, match="no part of modadd97/xi35@1 named 'ood'"):
         stream(name, "ood", folder)
     with pytest.raises(FarshiftError, match="memory must be at least 1 byte, not 0"):

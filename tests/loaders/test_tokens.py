@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from bench.padding import compute_padding_share
 from farshift import FarshiftError
 from farshift.core.progress import report_to
 from farshift.loaders.batching import tokens as cached
-from farshift.loaders.batching.order import AsStored, GlobalBatches, StoredPermutation
 from farshift.loaders.batching.tokens import (
-    BucketedOrder,
     Tokens,
     load_tokenizer,
     tokenise_texts,
 )
-from farshift.loaders.cache.entries import clear_cache, list_entries
-from filelock import FileLock
+from farshift.loaders.cache.entries import list_entries
 from support import Heard
 
 library = pytest.importorskip("tokenizers")
@@ -144,45 +137,6 @@ def test_a_tokenizer_is_read_from_its_folder_and_what_becomes_of_it_changes_noth
             load_tokenizer(given)
 
 
-def test_an_entry_that_was_changed_is_made_again(cache: Path) -> None:
-    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    (path,) = cache.glob("tokens/*.arrow")
-    path.write_bytes(path.read_bytes()[:50])
-    again = Counting()
-    assert rows(tokenise_texts(TEXTS, again)) == plain()
-    assert again.asked == TEXTS
-
-
-def test_a_build_that_ends_early_leaves_nothing(cache: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        tokenise_texts(TEXTS, Counting(last=16))
-    assert not list_entries("tokens")
-    assert rows(tokenise_texts(TEXTS, Counting())) == plain()
-
-
-def _tokenise(root: str, told: Any) -> None:
-    os.environ["FARSHIFT_CACHE"], cached._AT_ONCE = root, 8
-    counting = Counting()
-    result = tokenise_texts(TEXTS, counting)
-    told.put((len(counting.asked), rows(result) == plain()))
-
-
-def test_of_several_processes_one_tokenises_and_the_others_wait(cache: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    output: Any = context.Queue()
-    tokenise_texts(TEXTS, load_tokenizer(tokenizer()))
-    (entry,) = list_entries("tokens")
-    clear_cache(["tokens"])
-    workers = [context.Process(target=_tokenise, args=(str(cache), output)) for _ in range(2)]
-    with FileLock(f"{entry.path}.lock"):
-        for worker in workers:
-            worker.start()
-    result = sorted(output.get(timeout=300) for _ in workers)
-    for worker in workers:
-        worker.join()
-    assert result == [(0, True), (40, True)]
-
-
 def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,56 +146,3 @@ def test_where_the_cache_cannot_be_written_texts_are_tokenised_into_memory(
         assert rows(tokenise_texts(TEXTS, load_tokenizer(tokenizer()))) == plain()
     assert len(output.lines) == 1
     assert output.lines[0].startswith("40 texts are tokenised into memory: ")
-
-
-LENGTHS = np.random.default_rng(0).integers(1, 60, 1000)
-SHUFFLED = StoredPermutation(np.random.default_rng(1).permutation(1000))
-
-
-def test_buckets_are_the_same_rows_dealt_out_by_length() -> None:
-    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
-    result = order.at(np.arange(1000))
-    assert sorted(result.tolist()) == list(range(1000))
-    for start in range(0, 1000, 128):
-        assert set(result[start : start + 128]) == set(SHUFFLED.sequence[start : start + 128])
-    last = result[992:]
-    assert set(last) == set(SHUFFLED.sequence[992:])  # by chance, whatever their lengths
-    assert compute_padding_share(LENGTHS, order, 16) < compute_padding_share(LENGTHS, SHUFFLED, 16) / 3
-    in_full = [LENGTHS[result[start : start + 16]] for start in range(0, 992, 16)]
-    assert all(np.array_equal(np.sort(item), item) for item in in_full)
-    first = [item.max() for item in in_full[:8]]
-    assert first != sorted(first)
-
-
-def test_any_turns_of_a_bucketed_epoch_can_be_asked_alone() -> None:
-    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
-    full = order.at(np.arange(1000))
-    turns = np.array([999, 3, 500, 0, 128])
-    np.testing.assert_array_equal(order.at(turns), full[turns])
-    alone = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=1).at(np.arange(16))
-    assert set(alone) == set(SHUFFLED.sequence[:16])
-    assert not np.array_equal(BucketedOrder("other", SHUFFLED, LENGTHS, 16, pool=8).at(np.arange(1000)), full)
-
-
-@pytest.mark.parametrize("world", [1, 2, 8])
-def test_global_batches_are_the_same_for_every_world(world: int) -> None:
-    order = BucketedOrder("name", SHUFFLED, LENGTHS, 16, pool=8)
-    alone = order.at(np.arange(1000))
-    shares = []
-    for rank in range(world):
-        cut = GlobalBatches(1000, 16, rank, world)
-        result = list(cut.positions(order, cut.steps()))
-        shares.append([part[a:b] for part, bounds in result for a, b in pairwise(bounds)])
-    for number, pieces in enumerate(zip(*shares, strict=True)):
-        np.testing.assert_array_equal(np.concatenate(pieces), alone[16 * number : 16 * number + 16])
-
-
-def test_padding_is_the_share_of_places_that_hold_no_token() -> None:
-    assert compute_padding_share(np.array([1, 3, 2, 2, 5]), AsStored(), 2) == 1 - 13 / (6 + 4 + 5)
-    assert compute_padding_share(np.zeros(0, np.int64), AsStored(), 2) == 0
-
-
-@pytest.mark.parametrize("own", [{"batch_size": 0}, {"pool": 0}])
-def test_numbers_that_make_no_batches_are_refused(own: dict[str, int]) -> None:
-    with pytest.raises(FarshiftError, match="must be at least 1"):
-        BucketedOrder("name", SHUFFLED, LENGTHS, **({"batch_size": 16, "pool": 8} | own))

@@ -1,4 +1,4 @@
-"""A part as a PyTorch stream and on a device: real workers, real ranks, real kills; every row once, in the one order."""
+"""A part as a PyTorch stream: real workers, real ranks, real kills; every row once, in the one order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import torch
 from farshift import FarshiftError, load
 from farshift.core.errors import UnknownName
 from farshift.loaders.part import Part
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils.data import DataLoader
 
@@ -50,16 +50,6 @@ def test_a_loader_gives_the_epoch_in_order_for_any_number_of_workers(workers, dr
     stream = part().torch(32, drop_last=drop_last)
     assert ids(loader(stream, workers)) == truth(drop_last=drop_last)
     assert len(stream) == len(loader(stream, workers)) == (10 if drop_last else 11)
-
-
-def test_batches_are_tensors_of_the_parts_values():
-    for name in ("modadd97/xi35", "prefix_sums/32_to_64"):
-        full = load(name, part="train").select(np.arange(100))
-        for tensors, arrays in zip(full.torch(32, seed=4), full.batches(32, seed=4), strict=True):
-            assert set(tensors) == set(arrays)
-            assert all(
-                np.array_equal(tensors[key].numpy(), arrays[key]) for key in arrays if arrays[key].dtype != object
-            )
 
 
 def test_texts_are_lists():
@@ -201,8 +191,6 @@ def test_states_of_other_streams_are_refused():
 def test_wrong_arguments_are_refused_before_a_worker_starts(monkeypatch):
     with pytest.raises(UnknownName, match="no column named 'c'"):
         part().torch(32, columns=["c"])
-    with pytest.raises(FarshiftError, match="text must be"):
-        part().torch(32, text="utf8")
     with pytest.raises(FarshiftError, match="rank and world go together"):
         part().torch(32, rank=1)
     monkeypatch.setenv("WORLD_SIZE", "3")
@@ -246,33 +234,6 @@ def test_two_real_ranks_save_and_one_process_resumes(tmp_path):
     shares = [item + other for item, other in zip(first, second, strict=True)]
     assert [len(item) for item in first] == [16] * 7
     assert shares + ids(resumed) == truth()
-
-
-@given(st.integers(0, 200), st.integers(1, 20), st.sampled_from([1, 2, 3]), st.one_of(st.none(), st.integers(0, 9)))
-@settings(max_examples=20)
-def test_batches_on_a_device_are_those_of_the_part_bit_for_bit(rows, each, world, seed):
-    here = load("modadd97/xi35", part="train").select(np.arange(rows))
-    there = here.on_device("cpu")
-    numbers = {"seed": seed, "epoch": 3, "rank": world - 1, "world": world, "start": 1}
-    for tensors, arrays in zip(
-        there.batches(each * world, **numbers), here.batches(each * world, **numbers), strict=True
-    ):
-        assert list(tensors) == list(arrays)
-        for key, values in arrays.items():
-            assert tensors[key].numpy().dtype == values.dtype
-            assert tensors[key].numpy().tobytes() == values.tobytes()
-
-
-def test_writing_into_a_batch_changes_nothing_on_the_device():
-    there = part().on_device("cpu", columns=["a"])
-    next(there.batches(64))["a"][:] = -1
-    assert (next(there.batches(64))["a"] >= 0).all()
-
-
-def test_texts_are_not_put_on_a_device():
-    with pytest.raises(FarshiftError, match="column 'command' of scan/length@1 has texts or files"):
-        load("scan/length").on_device("cpu")
-    assert set(load("scan/length").on_device("cpu", ["row_id"]).columns) == {"row_id"}
 
 
 @pytest.mark.parametrize("name", ["modadd97/xi35", "prefix_sums/32_to_64", "scan/length"])

@@ -132,17 +132,3 @@ def test_a_copy_without_a_file_says_how_many_there_are(repository):
         Unavailable, match=r"PACS has 7 files, but PACS has 8.*a folder that FARSHIFT_MIRRORS names .git tree"
     ):
         fetch_tree(pin(repository), (folder,))
-
-
-def test_random_bytes_in_folders_of_the_right_names_are_not_pacs(command, tmp_path, cache, monkeypatch):
-    names = ("dog", "elephant", "giraffe", "guitar", "horse", "house", "person")
-    for number in range(480):
-        domain = ("art_painting", "cartoon", "photo", "sketch")[number % 4]
-        path = tmp_path / "data" / domain / names[number % 7] / f"{number}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(number.to_bytes(4, "big") * 50)
-    monkeypatch.setenv("FARSHIFT_OFFLINE", "1")
-    done = command("splits", "pull", "pacs/photo", "--data", tmp_path / "data")
-    assert done.returncode == 2
-    assert "has 480 files, but PACS has 9,991" in " ".join(done.stderr.split())
-    assert not list((cache / "sources").glob("pacs*.arrow"))

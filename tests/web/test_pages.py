@@ -32,18 +32,10 @@ def test_the_table_is_filtered_and_searched_and_the_view_is_in_the_address(opene
         assert _models(page) == ["my-model"]
         page.click("button[type=reset]")
         assert len(_models(page)) == 6
-        page.select_option("select[name=extra]", "declared")
-        assert _models(page) == ["transformer"]
-        page.select_option("select[name=extra]", "")
-        page.select_option("select[name=pretraining]", "unknown")
-        assert _models(page) == ["syntactic-attention"]
-        page.select_option("select[name=pretraining]", "")
-        page.select_option("select[name=size]", "more")
-        assert _models(page) == ["my-model"]
 
 
 def test_a_kind_that_is_chosen_hides_the_others(opened):
-    with opened("index.html?kind=length&field=text") as page:
+    with opened("index.html?kind=length&budget=full") as page:
         assert page.locator("table.home thead th:visible").all_inner_texts()[1:] == ["length"]
         page.select_option("select[name=kind]", "")
         assert page.locator("table.home thead th:visible").count() == 6

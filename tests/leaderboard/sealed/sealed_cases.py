@@ -13,7 +13,7 @@ from farshift.leaderboard.board import Board
 from farshift.leaderboard.ledger.keys import SigningKey, create_key
 from farshift.leaderboard.sealed.seal import seal_benchmark
 from farshift.leaderboard.sealed.submit import pack_answers, predict_draw
-from farshift.leaderboard.sealed.window import Window, WindowPaths
+from farshift.leaderboard.sealed.window import Window, get_window_path
 from farshift.loaders.acquire.source import add_row_ids, read_source
 from farshift.loaders.freezing.freeze import freeze
 
@@ -170,7 +170,7 @@ def kinds(board: Board) -> list[str]:
 
 
 def draw_folder(board: Board, window: Window) -> Path:
-    return (board.path / WindowPaths(window.name).card).parent
+    return (board.path / get_window_path(window.name, "card")).parent
 
 
 def chance(text: str, name: str) -> float:

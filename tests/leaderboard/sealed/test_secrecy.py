@@ -119,18 +119,6 @@ def test_a_row_id_is_a_hash_of_the_inputs_alone_also_where_an_input_has_two_labe
     assert np.array_equal(ids, given.inputs["row_id"].to_numpy())
 
 
-def test_ids_carry_no_order_by_label_or_part(benchmark_draw):
-    rows, sides = benchmark_draw.rows, benchmark_draw.sides
-    position = np.argsort(np.argsort(rows.row_ids)) / len(rows)
-    for which in (rows.true_labels() == 1, sides["ood"]):
-        assert abs(position[which].mean() - position[~which].mean()) < 4 * np.sqrt(1 / 12 * 4 / len(rows))
-
-
-@pytest.fixture(scope="module")
-def benchmark_draw(coins):
-    return draw_sealed_rows(find_benchmark(ON), SEED)
-
-
 @pytest.mark.attack("entrant", "search for the seed of a draw in records, pages, exports and logs")
 def test_the_seed_is_in_one_private_file_and_nowhere_else(opened, handed, clock, tmp_path):
     submit_answers(opened, WINDOW, handed.answers["ann"], clock=clock)

@@ -46,7 +46,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def site(board: Board) -> Iterator[Running]:
     result = running(board.path)
-    state = open_state(board.path)
+    state = open_state(board)
     worker = Worker(board, state.queue, score=score_here)  # by the clock of these tests
     with working(Intake(board, state, worker=worker)):
         yield result

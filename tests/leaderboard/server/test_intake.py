@@ -112,7 +112,7 @@ def test_only_a_valid_token_hands_in(intake, file):
     revoked, built = create_token(store, "us")
     revoke_token(store, built.id)
     old, built = create_token(store, "us", expires="1d")
-    with store.committing() as connection:
+    with store.writing() as connection:
         connection.exec_driver_sql(f"UPDATE tokens SET expires = 1 WHERE id = '{built.id}'")
     cases = [
         ("", 401, "a token of your team is required"),
@@ -235,7 +235,7 @@ def test_what_a_killed_server_left_is_swept_away_and_nothing_else(intake, monkey
     intake.state.files.complete_path(stored).unlink()
     for _ in range(3):
         intake.work()
-        with intake.board.ledger.store.committing() as connection:
+        with intake.board.ledger.store.writing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
     assert intake.state.queue.find(stored).reason.startswith("3 attempts failed: its file is missing on")
 
@@ -248,7 +248,7 @@ def test_a_mistake_of_ours_is_in_the_log_of_the_server_and_only_its_name_is_told
     id = intake.post(file.read_bytes()).json()["id"]
     for _ in range(3):
         intake.work()
-        with intake.board.ledger.store.committing() as connection:
+        with intake.board.ledger.store.writing() as connection:
             connection.exec_driver_sql("UPDATE jobs SET due = 0")
     result = intake.get(id).json()
     assert result["state"] == "failed"

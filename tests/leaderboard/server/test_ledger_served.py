@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 
-import pytest
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations.export import export_board
 from farshift.leaderboard.operations.locations import open_board_view, verify_at
@@ -23,15 +22,6 @@ def test_a_server_verifies_and_is_read_as_a_static_export_is(site, filled, tmp_p
     assert (result.differences, result.not_recomputed, result.verified) == ([], [], 3)
     with open_board_view(site.url) as view:
         assert take_snapshot(view).record() == take_snapshot(board).record()
-
-
-@pytest.mark.parametrize("copy", ["folder", "url"])
-def test_a_copy_of_a_board_is_served_to_be_read(own, serve, site, tmp_path, copy):
-    export_board(own, tmp_path / "public")
-    served = serve(tmp_path / "public" if copy == "folder" else site.url)
-    assert served.json("standings") == site.json("standings")
-    assert served.json("")["read_only"]
-    assert served.get("").content == site.get("").content
 
 
 def test_an_entry_that_another_process_makes_is_seen_at_once(filled, packed, serve, tmp_path):

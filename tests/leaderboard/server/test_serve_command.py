@@ -15,7 +15,6 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from support import one_line_error
 
 PATIENCE = 180
 COMMAND = [sys.executable, "-m", "farshift", "board", "serve"]
@@ -116,16 +115,6 @@ def test_a_request_is_one_line_of_the_log_without_secrets(own, command):
     assert len([line for line in log.splitlines() if "GET /api/v1/entries 200" in line]) == 1
     assert "\x1b" not in log
     assert not any(line.startswith("here") for line in log.splitlines())
-
-
-def test_what_cannot_be_served_is_said_in_one_line(tmp_path):
-    def refused(*arguments: object) -> str:
-        done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE)
-        return one_line_error(done)
-
-    with socket.create_server(("127.0.0.1", 0)) as accepted:
-        port = accepted.getsockname()[1]
-        assert "choose another" in refused(tmp_path, "--port", port, "--workers", 0)
 
 
 def connect(served: Served) -> socket.socket:

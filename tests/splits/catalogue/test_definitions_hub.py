@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import tomllib
 
 import farshift as fs
@@ -42,6 +43,19 @@ def science(path, number):
     }
 
 
+def winogrande(path, number):
+    options = {"option1": "trophy", "option2": "case", "answer": str(1 + number % 2)}
+    return {"sentence": f"The {number} is too big: _.", "rating_quantile": number / 400} | options
+
+
+def lichess(path, number):
+    moves = {"answer_san": f"Qh{1 + number % 8}#", "answer_uci": f"d1h{1 + number % 8}"}
+    return {"fen": f"position {number}", "pgn": "1. e4 e5", "rating_quantile": number / 400} | moves
+
+
+RATED = (science, winogrande, lichess)
+"""Rows of Easy2Hard-Bench, of which the easier half is cut off."""
+
 SETS = {
     "omega_transformative/official": (omega, {"train": 30, "ood_test": 20}, {}),
     "omega_explorative/official": (omega, {"train": 12, "id_test": 8, "ood_test": 8}, {}),
@@ -50,6 +64,8 @@ SETS = {
     "colo_a2_s2t/official": (cows, {"train": 18, "ood_test": 12}, {}),
     "colo_b_light/official": (cows, {"train": 18, "ood_test": 12}, {}),
     "easy2hard_arc/easier_half": (science, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+    "easy2hard_winogrande/easier_half": (winogrande, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
+    "easy2hard_lichess/easier_half": (lichess, {"train": 191, "id_test": 10, "ood_test": 199}, {"id_test": 10}),
 }
 
 
@@ -64,7 +80,7 @@ def small(place, monkeypatch, tmp_path):
         for pin in source["distributions"][0]["files"]:
             (mirror,) = pin["mirrors"]
             path = mirror["file"].replace("*", "00000-of-00001")
-            count = 400 if make is science else (6 if "train" in path else 4) * (3 if make is cows else 1)
+            count = 400 if make in RATED else (6 if "train" in path else 4) * (3 if make is cows else 1)
             buffer = io.BytesIO()
             pq.write_table(pa.Table.from_pylist([make(path, number) for number in range(count)]), buffer)
             files[path] = buffer.getvalue()
@@ -101,6 +117,12 @@ def test_boxes_are_corners_and_options_are_lettered(small):
     assert rows["question 302"] == ("A. text A\nB. text B\nC. text C", 2)
 
 
+def test_the_option_that_fills_a_blank_is_counted_from_zero_and_a_move_is_in_algebraic_notation(small):
+    part = small("easy2hard_winogrande/easier_half").part("ood_test").numpy(["sentence", "answer"])
+    assert dict(zip(part["sentence"], part["answer"], strict=True))["The 301 is too big: _."] == 1
+    assert set(values(small("easy2hard_lichess/easier_half"), "ood_test", "answer")) == {f"Qh{n}#" for n in range(1, 9)}
+
+
 def test_detections_of_ones_own_are_scored_on_cows(small, place, tmp_path):
     """Of the test's twelve pictures four have no cow, four have one and four have two; 101 recalls are read off."""
     split = small("colo_a1_t2s/official")
@@ -128,6 +150,26 @@ def test_detections_of_ones_own_are_scored_on_cows(small, place, tmp_path):
     assert score(all_boxes) == pytest.approx(1.0)
     assert score(first_box) == pytest.approx(67 / 101), "two cows of three: recalls 0, .01 .. .66"
     assert score(wide_boxes) == pytest.approx(0.1)
+
+
+def test_boolq_is_tested_on_questions_that_were_changed_and_have_an_answer(place, tmp_path):
+    """The layout of its files; the first record of the contrast sets says what their keys mean."""
+    rows = {"question": ["is it", "was it"], "answer": [True, False], "passage": ["It is.", "It was not."]}
+    pq.write_table(pa.table(rows), tmp_path / "train.parquet")
+    changed = [{"perturbed_q": "isn't it", "answer": "FALSE"}, {"perturbed_q": "left blank", "answer": ""}]
+    record = {"title": "It", "paragraph": "It is.", "question": "is it so", "answer": "TRUE"}
+    first = {"paragraph": "Paragraph", "perturbed_questions": [{"perturbed_q": "Perturbed Q", "answer": "New Answer"}]}
+    content = {"data": [first, record | {"perturbed_questions": changed}]}
+    (tmp_path / "boolq_perturbed.json").write_text(json.dumps(content), "utf-8")
+
+    split, parts = pulled(twin("boolq_contrast/contrast", place), tmp_path)
+    assert parts == {"train": 2, "id_test": 1, "ood_test": 1}
+    found = {part: (values(split, part, "question"), values(split, part, "answer")) for part in parts}
+    assert found == {
+        "train": (["is it", "was it"], [0, 1]),
+        "id_test": (["is it so"], [1]),
+        "ood_test": (["isn't it"], [0]),
+    }
 
 
 def test_lists_of_structs_are_read_as_structs_of_lists_and_a_row_without_a_field_is_named(tmp_path):
