@@ -45,7 +45,7 @@ FAMILIES = {
 }
 """The readers of each module that has several."""
 
-PUBLISHED = {"instructions", "mail_archive", "perspectives", "preferences"}
+PUBLISHED = {"boolq", "instructions", "mail_archive", "perspectives", "preferences"}
 PUBLISHED |= {name for module, names in FAMILIES.items() if module != "image_folder" for name in names}
 """The readers of one published form of data."""
 
