@@ -14,11 +14,10 @@ from farshift.core.errors import BadData
 from farshift.loaders.acquire.archive_files import FolderFiles, open_archive
 from farshift.loaders.acquire.source import find_source
 from farshift.loaders.readers import load_reader, read_tables
-from farshift.loaders.readers.mail_archive import find_arrival_month
 from farshift.loaders.readers.mathematics import extract_boxed
 from farshift.loaders.readers.parses import normalise_term, parse_funql
-from farshift.loaders.readers.preferences import split_dialogues
 from farshift.loaders.readers.questions import PLANES, encode_planes
+from farshift.loaders.readers.texts import find_arrival_month, split_dialogues
 from farshift.splits.schema import Field, Schema
 from twins import gz, laid, picture, tar, zipped
 

@@ -12,7 +12,7 @@ from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadData, MissingExtra, Unavailable
 from farshift.leaderboard.publish.examples import explain_refusal
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.freezing.verify import verify_manifest
+from farshift.loaders.freezing.verify import verify_each
 from farshift.loaders.generators import reasoning_gym
 from farshift.loaders.listing import has_local_rows
 from farshift.splits.catalogue import find_manifest
@@ -73,7 +73,7 @@ def test_without_the_package_splits_are_unavailable_not_wrong(monkeypatch, cache
     monkeypatch.setitem(sys.modules, "reasoning_gym", None)
     manifest = find_manifest("reasoning_gym/maze")
     assert not has_local_rows(manifest)
-    result = verify_manifest(manifest)
+    (result,) = verify_each([manifest])
     assert (result.state, "farshift[puzzles]" in result.why) == ("unavailable", True)
 
 
