@@ -372,6 +372,22 @@ def test_files_in_another_form_are_refused_in_one_line(tmp_path, reader, files, 
     assert complaint in str(told.value) and "\n" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    ("files", "options", "complaint"),
+    [
+        ({"a": "EU NNP O\nsaid O\n"}, {}, "a: 'said O' has 2 columns, but the line before it 3"),
+        (
+            {"a": "K O\nt O\n", "b": "K O\n\nt O\n"},
+            {"retagged": {"a": {"t": "b"}}},
+            "the sentences of b do not have as",
+        ),
+    ],
+)
+def test_tagged_words_that_do_not_fit_are_refused(tmp_path, files, options, complaint):
+    with pytest.raises(BadData, match=complaint):
+        read(tmp_path, "conll", files, **NER, **options)
+
+
 def test_json_that_is_none_is_refused_with_its_line(tmp_path):
     with pytest.raises(BadData, match=r"test: line 1 cannot be read as JSON"):
         read(tmp_path, "gsm8k", GSM | {"test": "{", "s": ""}, parts={"test": "test"}, solutions="s")
