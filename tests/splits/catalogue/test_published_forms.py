@@ -330,6 +330,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, list]]] = 
         {"words": "terms", "label": "positive", "levels": ["-1", "1"], "origin": {"part": {"books": "b", "dvd": "d"}}},
         {"terms": ["t0 t0 t7", "t4", "", "t3"], "positive": [1, 0, 0, 1], "part": ["b"] * 3 + ["d"]},
     ),
+    "a board has its moves and its reachable positions": (
+        "rush_hour", {"boards.txt": f"07 {'o' * 12}AAoooo{'x' + 'o' * 17} 5\n"}, {},
+        {"board": ["oooooo\noooooo\nAAoooo\nxooooo\noooooo\noooooo"], "moves": [7], "positions": [5]},
+    ),
     "an output's bar separates no outputs": (
         "instructions", {"task1_x.json": INSTANCE}, {"each": 1, "train": []},
         {"answer": ["a b | c"], "task": ["task1_x"], "category": ["C"]},
