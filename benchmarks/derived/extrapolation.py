@@ -33,7 +33,7 @@ from ..statistics.variance_estimate import (
     make_balanced_halves,
 )
 
-Kept: TypeAlias = "NDArray[np.bool_] | slice"
+Selection: TypeAlias = "NDArray[np.bool_] | slice"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tally:
     level_rows: NDArray[np.int64]
     level_sums: NDArray[np.float64]
 
-    def curve(self, seeds: Kept = slice(None), groups: Kept = slice(None)) -> Curve:
+    def curve(self, seeds: Selection = slice(None), groups: Selection = slice(None)) -> Curve:
         """Return the curve of some seeds and some groups of rows, by masks of shape (seeds,) and (groups,)."""
         sums, level_sums = self.sums[seeds][:, :, groups], self.level_sums[seeds][:, groups]
         rows, level_rows = self.rows[:, groups].sum(axis=1), int(self.level_rows[groups].sum())
