@@ -1,7 +1,5 @@
 """What an algorithm cannot do, it refuses in words that say what to change, before anything is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

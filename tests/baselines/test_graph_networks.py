@@ -1,7 +1,5 @@
 """Graphs as texts become node ids and edges; GIN and GCN are what their equations say, for each replica."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Convolution, batch normalisation and pooling with a replica axis are those of torch.nn; image networks learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

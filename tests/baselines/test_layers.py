@@ -1,7 +1,5 @@
 """Layers with a replica axis are those of torch.nn: affine maps, ghost batches, recurrent layers and memories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lottery tickets: what is pruned, what is rewound, and that a pruned weight stays 0."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from farshift.baselines.algorithms.lottery_ticket import choose_largest, list_matrices

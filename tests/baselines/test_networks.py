@@ -1,7 +1,5 @@
 """Networks that read and write sequences: they learn tiny tasks, decode as they were taught, and stand side by side."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """The network over patches, against its formula."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from farshift.baselines.encoding.encoding import Sizes

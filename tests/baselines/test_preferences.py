@@ -1,7 +1,5 @@
 """Reward models of pairs: swapping the replies swaps the scores, and votes flip the pairs that were labelled wrongly."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from farshift.baselines.algorithms.preference_strength import compute_strength

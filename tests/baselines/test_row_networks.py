@@ -1,7 +1,5 @@
 """Networks of rows, sets and prompts are what their equations say, for each replica."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Algorithms for wrong and uneven labels, by their definitions row by row, for replicas with settings of their own."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

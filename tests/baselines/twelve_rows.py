@@ -1,7 +1,5 @@
 """Small replica stacks whose every step can be computed by hand: a perceptron on twelve rows, in float64, by plain optimiser step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
