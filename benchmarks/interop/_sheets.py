@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ...core.canonical import to_canonical_json
 from ...core.errors import BadDefinition, FarshiftError, shorten_list
-from ..benchmark import Benchmark, load_benchmarks
-from ..canary import make_canary
+from ..benchmark import Benchmark, load_benchmarks, make_canary
 from ..model_inputs.load import load_model_inputs
 from ..prompting.grading import Grader
 from ..prompting.prompt import Prompt

@@ -19,8 +19,7 @@ import numpy as np
 import tomli_w
 from numpy.typing import NDArray
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.canary import make_canary
+from ...benchmarks.benchmark import Benchmark, find_benchmark, make_canary
 from ...benchmarks.definition import View
 from ...core.canonical import compute_identity
 from ...core.documents import read_toml

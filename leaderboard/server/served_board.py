@@ -20,7 +20,7 @@ from ...core.clock import Stopwatch
 from ...core.errors import FarshiftError, Unavailable
 from ...core.files import compute_file_sha256
 from ..board import Board
-from ..client.board import make_board_entry
+from ..client import make_board_entry
 from ..entries import Entry, read_valid_entries
 from ..ledger import Record
 from ..operations.export import make_public_card

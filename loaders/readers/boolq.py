@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...core.documents import read_json
-from ._layout import refuse_malformed
+from ..files.reader_errors import convert_reader_errors
 
 _ANSWERS = {"FALSE": 0, "TRUE": 1}
 
@@ -23,7 +23,7 @@ def read(files: Mapping[str, Path], *, contrast: str) -> Iterator[pa.Table]:
     left out.
     """
     for name, path in files.items():
-        with refuse_malformed(f"{name}: not BoolQ's layout"):
+        with convert_reader_errors(name, "boolq"):
             if name == contrast:
                 yield _read_contrast_sets(path)
             else:

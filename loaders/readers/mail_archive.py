@@ -14,8 +14,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...core.documents import parse_json
-from ...core.errors import BadData, BadDefinition
-from ._layout import get_only_file
 
 # The header lines with the date of arrival, most reliable first: the sender's own date may be wrong.
 _WITNESSES = tuple(
@@ -40,10 +38,10 @@ def read(
     collections with hardness 1; the others have 0. Bodies are cut at `longest` characters. Of mails that differ only in
     case and white space, the first is kept, in the order of collections and file names.
     """
-    name, path = get_only_file("mail_archive", files)
+    (path,) = files.values()
     columns: dict[str, list[str | int]] = {"mail": [], "spam": [], "collection": [], "hardness": [], "month": []}
     seen: set[str] = set()
-    for collection, text in _read_mails(name, path, folder):
+    for collection, text in _read_mails(path, folder):
         header, _, body = text.partition("\n\n")
         subject = _SUBJECT.search(header)
         title = " ".join(subject[1].split()) if subject else ""
@@ -57,26 +55,18 @@ def read(
         columns["collection"].append(collection)
         columns["hardness"].append(int(collection in hard))
         columns["month"].append(find_arrival_month(header, years[0], years[-1]))
-    if absent := sorted({*spam, *hard} - set(columns["collection"])):
-        raise BadDefinition(f"{name} has no mails of {', '.join(map(str, absent))}")
     return pa.table(columns)
 
 
-def _read_mails(name: str, path: Path, folder: str) -> list[tuple[str, str]]:
+def _read_mails(path: Path, folder: str) -> list[tuple[str, str]]:
     """Read collection and text of every mail of the archive, sorted by collection and file name."""
     mails: dict[str, tuple[str, str]] = {}
-    try:
-        with tarfile.open(path) as archive:
-            for member in archive:
-                if not (member.name.startswith(f"{folder}/") and member.name.endswith(".json")):
-                    continue
-                collection = member.name.removeprefix(f"{folder}/").rpartition("/")[0]
-                file = archive.extractfile(member)
-                if collection and file is not None:
-                    text = parse_json(file.read())["text"]
-                    mails[member.name] = (collection, text.replace("\r\n", "\n"))
-    except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
-        raise BadData(f"{name}: not a readable archive of mails: {error}") from error
+    with tarfile.open(path) as archive:
+        for member in archive:
+            collection = member.name.removeprefix(f"{folder}/").rpartition("/")[0]
+            if member.name.startswith(f"{folder}/") and member.name.endswith(".json") and collection:
+                text = parse_json(archive.extractfile(member).read())["text"]  # type: ignore[union-attr]
+                mails[member.name] = (collection, text.replace("\r\n", "\n"))
     return [mails[key] for key in sorted(mails)]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from ...core.documents import read_json
-from ._layout import refuse_malformed
 
 _STANCES = {"UNDERMINE": 0, "SUPPORT": 1}
 
@@ -22,10 +21,10 @@ def read(files: dict[str, Path], *, claims: str, pool: str, parts: str) -> pa.Ta
 
     Fields: `claim`, `perspective`, `supports` (0 undermines, 1 supports) and `origin` (the published part).
     """
-    with refuse_malformed(f"{claims}, {pool} and {parts} are not in PERSPECTRUM's format"):
-        texts = {perspective["pId"]: perspective["text"] for perspective in read_json(files[pool])}
-        part_of = read_json(files[parts])
-        rows = [
+    texts = {perspective["pId"]: perspective["text"] for perspective in read_json(files[pool])}
+    part_of = read_json(files[parts])
+    return pa.Table.from_pylist(
+        [
             {
                 "claim": claim["text"],
                 "perspective": texts[number],
@@ -36,4 +35,4 @@ def read(files: dict[str, Path], *, claims: str, pool: str, parts: str) -> pa.Ta
             for cluster in claim["perspectives"]
             for number in cluster["pids"]
         ]
-        return pa.Table.from_pylist(rows)
+    )

@@ -14,7 +14,6 @@ import pyarrow as pa
 from ...core.documents import parse_json
 from ...core.draws import draw_below
 from ...core.errors import BadData
-from ._layout import refuse_malformed
 
 _TURN = "\n\nAssistant:"
 
@@ -28,17 +27,14 @@ def read(files: dict[str, Path], *, constants: Mapping[str, dict[str, str]], see
     and those of `constants`, which are the same in all rows of a file.
     """
     for name in sorted(constants):
-        with refuse_malformed(f"{name}: not gzipped JSON lines of chosen and rejected dialogues"):
-            # Lines of bytes: a text may have other ends of lines within, such as U+2028.
-            lines = [line.decode() for line in gzip.decompress(files[name].read_bytes()).splitlines()]
+        # Lines of bytes: a text may have other ends of lines within, such as U+2028.
+        lines = gzip.decompress(files[name].read_bytes()).splitlines()
         number = np.arange(len(lines), dtype=np.uint64)
         chosen = draw_below(f"{seed}/{name}", number, 2).astype(np.int64)
         columns: dict[str, list[Any]] = {"prompt": [], "first": [], "second": []}
         for index, line in enumerate(lines):
             where = f"{name}: line {index + 1}"
             pair = parse_json(line, dict, where)
-            if not all(isinstance(pair.get(key), str) for key in ("chosen", "rejected")):
-                raise BadData(f"{where}: chosen and rejected must be texts")
             prompt, *replies = split_dialogues(pair["chosen"], pair["rejected"], where)
             columns["prompt"].append(prompt)
             columns["first"].append(replies[chosen[index]])

@@ -68,11 +68,11 @@ if sys.argv[1] == "build":
     manifest, _ = freeze(folder / "long.toml", out)
     said = manifest.identity
 else:
-    from farshift.loaders.freezing.verify import verify_manifest
+    from farshift.loaders.freezing.verify import verify_each
     from farshift.splits.manifest import read_manifest
     from farshift.core.plugins import add_plugin_folder
     with add_plugin_folder(folder / sys.argv[3]):
-        verdict = verify_manifest(read_manifest(out / "bench" / "long" / "v1" / "split.toml"))
+        (verdict,) = verify_each([read_manifest(out / "bench" / "long" / "v1" / "split.toml")])
     said = verdict.state
 took, cpu = time.perf_counter() - start, processor() - cpu
 stop.set(); watcher.join()

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from farshift import FarshiftError
-from farshift.benchmarks.benchmark import find_benchmark
-from farshift.benchmarks.canary import make_canary, make_guid
+from farshift.benchmarks.benchmark import find_benchmark, make_canary, make_guid
 from farshift.benchmarks.interop import Log, LogSample, combine_logs, export_benchmark
 from farshift.benchmarks.interop._sheets import make_export
 from farshift.benchmarks.interop.lm_eval import _format_yaml

@@ -194,6 +194,10 @@ def scored_with(table: pa.Table, share: float, classes: int = 97) -> pa.Table:
     return table.append_column("scores", pa.FixedSizeListArray.from_arrays(flat, classes))
 
 
+def as_list(table: pa.Table) -> pa.Table:
+    return column(table, "scores", table["scores"].cast(pa.list_(pa.float32())))
+
+
 def within(card: dict, part: str, **values) -> dict:
     """A run's card with other values in one of its tables; without those that are `...`."""
     return card | {part: {key: value for key, value in (card[part] | values).items() if value is not ...}}
@@ -247,13 +251,7 @@ def test_a_wrong_cell_is_refused_with_what_and_where(look, good, name, value, pr
         (lambda table: scored_with(table, float("nan")), "value-scores", "rows are not probabilities"),
         (lambda table: scored_with(table, -1 / 97), "value-scores", "rows are not probabilities"),
         (lambda table: scored_with(table, 0.5, 2), "parquet-type", "expected a fixed-size list of 97 floats"),
-        (
-            lambda table: column(
-                scored_with(table, 1 / 97), "scores", scored_with(table, 1 / 97)["scores"].cast("list<item: float>")
-            ),
-            "parquet-type",
-            "is list<",
-        ),
+        (lambda table: as_list(scored_with(table, 1 / 97)), "parquet-type", "is list<"),
         (lambda table: table.drop(["seed"]), "parquet-column", "is missing"),
         (lambda table: table.append_column("seed", table["seed"]), "parquet-column", "occurs twice"),
         (lambda table: table.append_column("label", table["seed"]), "parquet-column", "is not a column of a pred"),

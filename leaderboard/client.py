@@ -7,30 +7,28 @@ themselves are not checked: `farshift board verify` recomputes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...benchmarks.scoring.record import format_estimate
-from ...benchmarks.statistics.interval import read_interval
-from ...core.documents import parse_json
-from ...core.errors import BadData, FarshiftError, UnknownName
-from ...core.listings import Listing, render_table, to_data_frame
-from ...core.text import format_count
-from ..board_view import BoardView
-from ..entries import ScoredEntry, read_valid_entries
-from ..ledger import Record
-from ..operations.locations import open_board_view, submit_at
-from ..sealed.results import list_window_results
-from ..storage.http import fetch, is_url
-from ..storage.readers import UrlReader
-from ..tables.snapshot import take_snapshot
-from ..teams import make_display_names
+from ..benchmarks.scoring.record import format_estimate
+from ..benchmarks.statistics.interval import read_interval
+from ..core.documents import parse_json
+from ..core.errors import BadData, FarshiftError, UnknownName
+from ..core.listings import Listing, render_table, to_data_frame
+from ..core.text import format_count
+from .entries import ScoredEntry, read_valid_entries
+from .ledger import Record
+from .operations.locations import open_board_view, submit_at
+from .sealed.results import list_window_results
+from .storage.http import fetch, is_url
+from .storage.readers import UrlReader
+from .tables.snapshot import take_snapshot
+from .teams import make_display_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +49,8 @@ class Board:
 
     def __init__(self, location: Path | str, token: str = "") -> None:
         self.location, self.token = str(location), token
-        self._server = find_server(self.location) if is_url(self.location) else None
+        self._url = find_server(self.location) if is_url(self.location) else ""
+        self._records: list[Record] = []
 
     def __repr__(self) -> str:
         return f"Board({self.location!r})"
@@ -59,26 +58,28 @@ class Board:
     @property
     def name(self) -> str:
         """The board's title."""
-        if self._server is not None:
-            return str(self._server.start()["name"])
-        with self._viewed() as view:
+        if self._url:
+            return str(self._get("")["name"])
+        with open_board_view(self.location) as view:
             return view.name
 
     def standings(self, benchmark: str = "") -> Standings:
         """Return the tables: `record()` is plain JSON, `to_pandas()` a data frame with a row per entry. For a folder or
         an export they are computed locally; a server returns its own."""
-        if self._server is not None:
-            return self._server.standings(benchmark)
-        with self._viewed() as view:
+        if self._url:
+            answer = self._get("standings")
+            tables = [table for table in answer["tables"] if benchmark in ("", table["benchmark"])]
+            return Standings(answer | {"tables": tables})
+        with open_board_view(self.location) as view:
             return Standings(take_snapshot(view, benchmark).record())
 
     def entries(self, benchmark: str = "", kind: str = "", team: str = "", model: str = "") -> Listing[BoardEntry]:
         """Return the entries in the ledger's order, including withdrawn and removed ones."""
         filters = {"benchmark": benchmark, "kind": kind, "model": model}
-        if self._server is not None:
-            entries = [read_board_entry(entry, self.location) for entry in self._server.entries()]
+        if self._url:
+            entries = [read_board_entry(entry, self.location) for entry in self._get("entries")["entries"]]
         else:
-            with self._viewed() as view:
+            with open_board_view(self.location) as view:
                 order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
                 every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
             teams = make_display_names(every)
@@ -99,9 +100,10 @@ class Board:
 
     def windows(self) -> list[dict[str, Any]]:
         """Return the sealed windows with their states, as plain JSON."""
-        if self._server is not None:
-            return self._server.windows()
-        with self._viewed() as view:
+        if self._url:
+            windows: list[dict[str, Any]] = self._get("windows")["windows"]
+            return windows
+        with open_board_view(self.location) as view:
             return list_window_results(view)
 
     def submit(self, file: Path | str) -> list[str]:
@@ -109,10 +111,37 @@ class Board:
         `BadSubmission` with a list of problems if it does not validate."""
         return submit_at(self.location, Path(file), self.token)[0]
 
-    @contextmanager
-    def _viewed(self) -> Iterator[BoardView]:
-        with open_board_view(self.location) as view:
-            yield view
+    def _get(self, path: str) -> dict[str, Any]:
+        """A server's response, after checking that the record to which it refers is in the server's ledger and the
+        ledger extends the one that this user saw before."""
+        answer = fetch(f"{self._url}/api/v1/{path}", MOST_BYTES)
+        if answer.status != 200:
+            raise FarshiftError(f"{answer.url} answered {answer.status}: {answer.error}")
+        content, head = answer.json(), answer.json().get("head")
+        if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):
+            raise BadData(f"{self._url}: a response does not name the ledger record that it refers to")
+        seq = head["seq"]
+        if seq >= len(self._records):
+            with TemporaryDirectory(prefix="farshift-board-") as folder:
+                self._records = UrlReader(self._url, Path(folder)).records()
+        if not 0 <= seq < len(self._records) or self._records[seq].hash != head["hash"]:
+            raise FarshiftError(f"{self._url}: a response refers to record {seq}, which is not in the server's ledger")
+        return content
+
+
+MOST_BYTES = 1 << 28
+"""Maximum number of bytes of a response."""
+
+
+def find_server(url: str) -> str:
+    """Return the address of the server at a URL; empty if there is no server, only a static export."""
+    url = url.rstrip("/")
+    try:
+        answer = parse_json(fetch(f"{url}/api/v1/", MOST_BYTES).content, dict)
+    except ValueError:
+        return ""
+    key = answer.get("key")
+    return url if isinstance(key, str) and len(key) == 64 else ""
 
 
 class BoardEntry(BaseModel):
@@ -191,10 +220,6 @@ def make_listing(entries: Iterable[BoardEntry]) -> Listing[BoardEntry]:
     )
 
 
-MOST_BYTES = 1 << 28
-"""Maximum number of bytes of a response."""
-
-
 @dataclass(frozen=True, repr=False)
 class Standings:
     """A board's tables."""
@@ -229,62 +254,3 @@ class Standings:
         return to_data_frame(
             [{name: table[name] for name in placed} | row for table in self.answer["tables"] for row in table["rows"]]
         )
-
-
-@dataclass
-class Server:
-    """A server at an address, whose responses are checked against its ledger. Raises `FarshiftError` if the ledger does
-    not extend the one that this user saw before, or a response refers to a record that is not in it."""
-
-    url: str
-    _records: list[Record] = field(default_factory=list, repr=False)
-
-    def start(self) -> dict[str, Any]:
-        return self._check_in_ledger(self._json("api/v1/"))
-
-    def standings(self, benchmark: str = "") -> Standings:
-        answer = self._check_in_ledger(self._json("api/v1/standings"))
-        if benchmark:
-            answer["tables"] = [
-                standings_table for standings_table in answer["tables"] if standings_table["benchmark"] == benchmark
-            ]
-        return Standings(answer)
-
-    def entries(self) -> list[dict[str, Any]]:
-        entries: list[dict[str, Any]] = self._check_in_ledger(self._json("api/v1/entries"))["entries"]
-        return entries
-
-    def windows(self) -> list[dict[str, Any]]:
-        windows: list[dict[str, Any]] = self._check_in_ledger(self._json("api/v1/windows"))["windows"]
-        return windows
-
-    def _check_in_ledger(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """Return a response after checking that its record is in the server's ledger and the ledger extends the known
-        one."""
-        head = answer.get("head")
-        if not isinstance(head, dict) or not isinstance(head.get("seq"), int) or not isinstance(head.get("hash"), str):
-            raise BadData(f"{self.url}: a response does not name the ledger record that it refers to")
-        seq = head["seq"]
-        if seq >= len(self._records):
-            with TemporaryDirectory(prefix="farshift-board-") as folder:
-                self._records = UrlReader(self.url, Path(folder)).records()
-        if not 0 <= seq < len(self._records) or self._records[seq].hash != head["hash"]:
-            raise FarshiftError(f"{self.url}: a response refers to record {seq}, which is not in the server's ledger")
-        return answer
-
-    def _json(self, path: str) -> dict[str, Any]:
-        answer = fetch(f"{self.url}/{path}", MOST_BYTES)
-        if answer.status != 200:
-            raise FarshiftError(f"{answer.url} answered {answer.status}: {answer.error}")
-        return answer.json()
-
-
-def find_server(url: str) -> Server | None:
-    """Return the server at an address; None if there is no server, only a static export."""
-    url = url.rstrip("/")
-    try:
-        answer = parse_json(fetch(f"{url}/api/v1/", MOST_BYTES).content, dict)
-    except ValueError:
-        return None
-    key = answer.get("key")
-    return Server(url) if isinstance(key, str) and len(key) == 64 else None
