@@ -38,6 +38,8 @@ OUT_OF_RANGE: list[tuple[str, Own, str]] = [
     ("swad", {"tolerance": 2}, "setting tolerance = 2: use 3 or more"),
     ("divdis", {"head": 2}, "divdis: setting head = 2 of 2 heads: use 2 or more, the first is 0"),
     ("d_bat", {"members": 11}, "d_bat: setting members = 11: use 1 to 10, the steps"),
+    ("lottery_ticket", {"mask": "largest"}, "setting mask"),
+    ("lottery_ticket", {"pruned": 1.0}, "setting pruned"),
     ("lame", {"affinity": "cosine"}, "affinity = 'cosine' of lame: use rbf, knn or linear"),
     ("lame", {"neighbours": 0}, "neighbours = 0 of lame"),
     ("batch_norm_adaptation", {"prior": -1.0}, "prior = -1 of batch_norm_adaptation"),
