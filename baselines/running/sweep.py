@@ -136,8 +136,8 @@ def run_all(plans: Sequence[Plan], engine: str) -> tuple[list[Run], list[Failure
         for plan, folder in zip(plans, folders, strict=True):
             for stale in list_fit_files(folder.path):
                 stale.unlink(missing_ok=True)
-            made = _make_jobs(plan, folder, executor.workers)
-            jobs, owners = jobs + made, owners + [plan] * len(made)
+            plan_jobs = _make_jobs(plan, folder, executor.workers)
+            jobs, owners = jobs + plan_jobs, owners + [plan] * len(plan_jobs)
         if jobs and device == "cpu" and isinstance(executor, Local):
             exit_stack.enter_context(use_free_cores())
         with nullcontext() if isinstance(executor, Local) else watch_progress_files(jobs):
