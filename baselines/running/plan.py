@@ -15,7 +15,7 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark, load_suite
 from ...benchmarks.harness.evaluate import begin_run, list_seeds
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs.load import StreamedBenchmark, load_model_inputs
+from ...benchmarks.model_inputs.load import StreamedBenchmark, load_model_inputs, remove_secrets
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
 from ...core.canonical import compute_identity
@@ -23,7 +23,6 @@ from ...core.errors import BadDefinition, FarshiftError, ModelError
 from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE
 from ...loaders.acquire.pretrained import find_pretrained_network
-from ...loaders.stream.split import remove_secrets
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
 from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, load_recipes, resolve_settings
 

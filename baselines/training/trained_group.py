@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ...benchmarks.answers import Answers
-from ...benchmarks.harness.training import FittedModel
+from ...benchmarks.harness.loop import FittedModel
 from ...benchmarks.model import Columns
 from ...core.errors import ModelError
 from ..encoding.bad_files import answer_readable_rows

@@ -223,7 +223,7 @@ def plan_table(data: Data, files: Mapping[str, Path], added: Mapping[str, str] |
         is_time = guess.looks_like_times and columns[field][1] == "meta" and field in source_columns
         kinds[field] = "timestamp" if is_time else guess.type
         if field in typed:
-            kinds[field] = typed[field].settle(guess, untyped.get(field, ""), data.types.get(field, ""))
+            kinds[field] = data.types.get(field) or typed[field].settle(guess, untyped.get(field, ""))
             source_columns[field] = typed[field].column_for(kinds[field])
         chosen = field in data.types or columns[field][1] == "label" or field in data.classes
         if hint := "" if chosen else guess.almost_numbers:

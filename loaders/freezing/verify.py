@@ -35,15 +35,10 @@ class Verdict:
     why: str
 
 
-def verify_manifest(manifest: Manifest, own_folders: tuple[Path, ...] = ()) -> Verdict:
-    """Verify a manifest from its source's rows: recompute every row id and digest from content, and check the source's
-    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`."""
-    return _verify_source(own_folders, [manifest])[0]
-
-
 def verify_each(manifests: Sequence[Manifest], own_folders: tuple[Path, ...] = ()) -> list[Verdict]:
-    """Verify manifests, grouped by source (whose rows are verified once), with sources in parallel on all cores.
-    Returns the verdicts in the order of the manifests."""
+    """Verify manifests from their sources' rows: recompute every row id and digest from content, and check the source's
+    digest, the rule or the shipped rows, each part's digest, the identity, and `manifests.lock`. The rows of a source
+    are verified once, and sources in parallel on all cores. Returns the verdicts in the order of the manifests."""
     by_source: dict[str, list[Manifest]] = {}
     for manifest in manifests:
         by_source.setdefault(manifest.definition.source.name, []).append(manifest)

@@ -128,16 +128,6 @@ def to_item(column: pa.ChunkedArray, item: str, rounded: bool = False) -> pa.Chu
     return column.cast({"bool": pa.bool_(), "timestamp": pa.timestamp("us")}.get(item) or getattr(pa, item)())
 
 
-def loses_precision(column: pa.ChunkedArray) -> bool:
-    """Whether a column of lists has a number that is not exact in the float32 tensors that the lists become."""
-    kind = column.type
-    while find_item_type(kind):
-        column, kind = pc.list_flatten(column), kind.value_type
-    if kind != pa.float64():
-        return False
-    return pc.all(pc.equal(column.cast(pa.float32()).cast(kind), column)).as_py() is False
-
-
 def _to_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         return convert_to_utc(column)

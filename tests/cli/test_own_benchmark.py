@@ -1,4 +1,4 @@
-"""A CSV, a folder of pictures and a data set of the Hub: each is a benchmark in ten lines."""
+"""A CSV and a data set of the Hub: each is a benchmark in ten lines."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import csv
 import json
 from pathlib import Path
 
-import picture_split
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from encoded_files import folder, picture
+from encoded_files import picture
 from farshift import FarshiftError
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.loaders.freezing.freeze import freeze
@@ -58,10 +57,6 @@ def home(tmp_path, cache, monkeypatch) -> Path:
     monkeypatch.setenv("FARSHIFT_PATH", str(tmp_path))
     with (tmp_path / "reviews.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("text", "stars"), *((f"{'w ' * (row % 20)}{row}", row % 3) for row in range(200))])
-    names = [
-        f"{position}/{kind}/{n}.png" for position in ("photo", "sketch") for kind in ("cat", "dog") for n in range(20)
-    ]
-    folder(tmp_path / "photos", {name: picture(number, "PNG", 8) for number, name in enumerate(names)})
     (tmp_path / "first.py").write_text(MODEL)
     return tmp_path
 
@@ -88,14 +83,6 @@ def test_a_csv_is_a_benchmark(command, home):
     assert len(benchmark.part("id_test").row_ids) > 0
     assert len(benchmark.part("id_val").row_ids) > 0
     assert benchmark.definition.protocol.selection == ["last", "id_val"]
-
-
-def test_a_folder_of_pictures_is_a_benchmark(command, home):
-    built(command, home, picture_split.DRAFT)
-    assert "First on photos/sketch (accuracy, domain)" in evaluated(command, "photos/sketch")
-    benchmark = find_benchmark("photos/sketch")
-    assert benchmark.task.names == ("cat", "dog")
-    assert benchmark.part("ood_test").numpy(["image"])["image"][0].startswith(b"\x89PNG")
 
 
 def test_a_data_set_of_the_hub_is_a_benchmark(command, home, monkeypatch):

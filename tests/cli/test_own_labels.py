@@ -127,19 +127,6 @@ def test_a_name_that_is_no_class_is_refused_with_those_that_are(pets):
         evaluate(Misspelt, on="pets/long", budget="quick", seeds=1, out=pets / "run")
 
 
-def test_texts_of_a_row_each_are_a_sequence_and_so_are_those_called_text(command, home):
-    written(home / "pets.csv", [(text, f"{text} turned") for text, _ in ROWS])
-    assert built(command, home).returncode == 0
-    assert find_benchmark("pets/long").task.type == "sequence"
-    written(home / "rows.csv")
-    stored = DRAFT.replace("pets/long", "kept/long").replace(
-        'labels = ["animal"]', 'labels = ["animal"], types = {animal = "string"}'
-    )
-    assert built(command, home, "rows.csv", stored).returncode == 0
-    assert find_benchmark("kept/long").task.type == "sequence"
-    assert find_manifest("kept/long").definition.label_names == []
-
-
 def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(command, home):
     written(home / "pets.csv")
     draft = DRAFT.replace('labels = ["animal"]', 'labels = ["animal"], types = { animal = "string" }')
@@ -149,6 +136,7 @@ def test_classes_of_a_label_that_is_kept_as_text_are_refused_with_what_to_do(com
     assert "the label 'animal' is text: to use it as classes, write classes = [\"animal\"] in [data]" in done.stderr
     assert not (home / "splits").exists()
     assert built(command, home, draft=draft.split("benchmark =")[0]).returncode == 0
+    assert find_manifest("pets/long").definition.label_names == []
     written_by_hand = """
 name = "pets/long"
 split = "pets/long@1"

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import farshift as fs
@@ -77,14 +76,6 @@ def test_a_write_is_whole_or_not_at_all(tmp_path, monkeypatch):
         write_atomically(target, b"new")
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
-
-
-def test_threads_that_write_one_file_each_write_it_whole(tmp_path):
-    contents = [bytes([number]) * 10_000 for number in range(8)]
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(lambda content: write_atomically(tmp_path / "a", content), contents * 5))
-    assert (tmp_path / "a").read_bytes() in contents
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_columns_that_a_killed_build_left_belong_to_what_was_built_and_go_with_the_next_build(cache):

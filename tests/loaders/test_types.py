@@ -19,13 +19,11 @@ import torch
 from encoded_files import picture, sound
 from farshift import FarshiftError
 from farshift.baselines.running.sweep import run_baseline
-from farshift.core.progress import report_to
 from farshift.loaders.acquire.own_data import Data
 from farshift.loaders.freezing.freeze import freeze
 from farshift.splits.catalogue import find_manifest
 from own_benchmark import write_benchmark
 from own_source import pin_source
-from support import Heard
 from torch.utils.data import DataLoader
 
 ROWS = 240
@@ -367,9 +365,6 @@ REFUSED = {
 }  # fmt: skip
 
 
-ROUNDED = ("uint64", "decimal", "large decimal", "large numbers beside fractions")
-
-
 def pin(folder: Path, columns: list[pa.Array], name: str = "it", **said: Any) -> pa.Table:
     for file, column in zip("abc", columns, strict=False):
         rows = len(column)
@@ -388,13 +383,10 @@ def test_what_no_type_holds_is_refused_in_one_line_and_its_remedy_works(cache, t
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "loaders").exists()
     for number, (kind, values) in enumerate(case.remedies.items()):
-        output = Heard()
-        with report_to(output):
-            built = pin(tmp_path, case.columns, f"it{number}", types={"x": kind})
+        built = pin(tmp_path, case.columns, f"it{number}", types={"x": kind})
         table = built.table()
         assert built.schema["x"].type == kind
         assert sorted(table["x"].to_pylist()) == sorted(values)
-        assert any("rounded" in line for line in output.lines) == (kind == "float64" and name in ROUNDED)
 
 
 def test_a_column_without_values_is_left_out(cache, tmp_path):
@@ -421,14 +413,6 @@ def test_files_whose_types_differ_are_read_where_one_type_holds_both(cache, tmp_
     built = pin(tmp_path, [pa.array(range(10)), pa.array(halves, pa.float32()), pa.array(halves)])
     assert built.schema["x"].type == "float64"
     assert sorted(built.table()["x"].to_pylist()) == sorted([*range(10), *halves, *halves])
-
-
-def test_lists_that_float32_does_not_hold_are_announced(cache, tmp_path):
-    output = Heard()
-    with report_to(output):
-        built = pin(tmp_path, [pa.array([[0.1, 1.0]] * 10)])
-    assert built.schema["x"].type == "float32[2]"
-    assert "[data] x: the numbers of its lists are rounded to float32" in output.lines
 
 
 def test_whole_numbers_are_no_truth_values_but_0_and_1(cache, tmp_path):

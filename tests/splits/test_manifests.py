@@ -13,7 +13,7 @@ from farshift import FarshiftError, load
 from farshift.core.errors import BadData, BadDefinition, Unavailable, UnknownName
 from farshift.loaders.acquire.source import find_source, load_sources
 from farshift.loaders.freezing.freeze import freeze
-from farshift.loaders.freezing.verify import audit_again, verify_each, verify_manifest
+from farshift.loaders.freezing.verify import audit_again, verify_each
 from farshift.splits.catalogue import find_manifest, list_manifests, read_published_identities
 from farshift.splits.manifest import KINDS, read_manifest
 from support import SHARED
@@ -72,7 +72,7 @@ def test_a_definition_promises_no_rows():
 def test_a_manifest_proves_from_its_source(name):
     manifest = pulled(name)
     expected = {"name": manifest.full_name, "state": "verified", "identity": manifest.identity, "why": ""}
-    assert verify_manifest(manifest).__dict__ == expected
+    assert verify_each([manifest])[0].__dict__ == expected
 
 
 def _sorts(source) -> set[str]:
