@@ -195,7 +195,11 @@ class ReplicaGroup:
         """Train members that can be stacked: as many at once as suffices, or as fit the memory. Return the seconds
         that earlier processes spent, as checkpoints recorded them."""
         shared = self.world.size > 1  # all processes must have the same stacks
-        count, remaining, seconds_before = (self.stack or 1) if shared else self.count_stacked(rows), [*rows.members], 0.0
+        count, remaining, seconds_before = (
+            (self.stack or 1) if shared else self.count_stacked(rows),
+            [*rows.members],
+            0.0,
+        )
         while remaining:
             members = remaining[:count]
             try:
