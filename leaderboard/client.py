@@ -23,10 +23,10 @@ from ..core.listings import Listing, render_table, to_data_frame
 from ..core.text import format_count
 from .entries import ScoredEntry, read_valid_entries
 from .ledger import Record
-from .operations.locations import open_board_view, submit_at
+from .operations.submit import submit_at
 from .sealed.results import list_window_results
 from .storage.http import fetch, is_url
-from .storage.readers import UrlReader
+from .storage.readers import UrlReader, open_board_view
 from .tables.snapshot import take_snapshot
 from .teams import make_display_names
 
@@ -82,7 +82,7 @@ class Board:
             with open_board_view(self.location) as view:
                 order = {record: number for number, record in enumerate(read_valid_entries(view.records()))}
                 every = sorted([*view.standings(), *view.removed_entries()], key=lambda entry: order[entry.entry])
-            teams = make_display_names(every)
+            teams = make_display_names((entry.team, entry.team_key) for entry in every)
             entries = [make_board_entry(entry, teams[entry.team, entry.team_key]) for entry in every]
         fitting = [
             entry
