@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .benchmarks.runs.run import read_run
     from .benchmarks.scoring.score import score
     from .core.errors import FarshiftError
-    from .leaderboard.client.board import Board
+    from .leaderboard.client import Board
     from .loaders.listing import splits
     from .loaders.split import load
     from .loaders.stream.open import stream
@@ -63,7 +63,7 @@ __all__ = [
 
 _HOMES = {
     "Answers": ("benchmarks.answers", "Answers"),
-    "Board": ("leaderboard.client.board", "Board"),
+    "Board": ("leaderboard.client", "Board"),
     "Failed": ("benchmarks.answers", "Failed"),
     "FarshiftError": ("core.errors", "FarshiftError"),
     "baseline": ("baselines.running.results", "find_recorded_run"),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -309,3 +310,19 @@ def load_suite(name: str) -> list[Benchmark]:
     if not members:
         raise UnknownName("suite", name, {suite for benchmark in known for suite in benchmark.definition.suites})
     return members
+
+
+CANARY = "FARSHIFT CANARY, no training on this data:"
+"""The beginning of the canary line of a benchmark (after the canary GUID of BIG-bench, Srivastava et al. 2022,
+arXiv:2206.04615), which is printed with each export of the labels of its test rows."""
+
+
+def make_guid(benchmark: Benchmark) -> str:
+    """Return the benchmark's GUID: the first bits of sha256 over its name and its manifest's identity."""
+    digest = compute_identity({"canary": benchmark.name, "manifest": benchmark.manifest.identity})
+    return str(UUID(digest[:32]))
+
+
+def make_canary(benchmark: Benchmark) -> str:
+    """Return the whole canary line."""
+    return f"{CANARY} {benchmark.name} {make_guid(benchmark)}"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from ..core.errors import UnknownName
 from ..core.listings import Listing, has_words
 from ..core.plugins import find_files_by_name, load_module
-from ..loaders.acquire.source import find_source
 from ..loaders.listing import (
     MODALITIES,
     MODALITY_WORDS,
@@ -25,18 +23,16 @@ from ..loaders.listing import (
 from ..splits.catalogue import get_family
 from ..splits.catalogue import get_state as state_of
 from ..splits.manifest import KIND_WORDS, check_kind
-from ..splits.schema import Field
-from .benchmark import Benchmark, find_benchmark
+from .benchmark import Benchmark, find_benchmark, make_guid
 from .benchmark import load_benchmarks as every
 from .benchmark import load_suite as of_suite
-from .canary import make_guid
 from .definition import DataAccess
 from .metrics import Metric
-from .model import Task
+from .statistics.interval import Record
 
 
 @dataclass(frozen=True)
-class BenchmarkEntry:
+class BenchmarkEntry(Record):
     """A benchmark in a listing. split: the manifest's full name, and family that of its split. selection: the rules
     that its protocol permits, the default first. parts: those that a run predicts. state: of its split. seeds: the
     number that the protocol requires. rows: those of training before holdouts, None if they are not counted yet.
@@ -61,11 +57,6 @@ class BenchmarkEntry:
     licence: str
     modality: str
     generated: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON."""
-        record = asdict(self)
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in record.items()}
 
 
 def benchmarks(
@@ -190,19 +181,16 @@ def list_metrics() -> list[dict[str, Any]]:
 def _describe_metric(metric: Metric) -> str:
     """A metric's name, version and the benchmark's options for it."""
     options = {} if metric.options is None else metric.options.model_dump(exclude_unset=True)
-    texts = {
-        name: f"of {len(value)}"
-        if isinstance(value, dict)
-        else ", ".join(map(str, value))
-        if isinstance(value, list)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else value
-        for name, value in options.items()
-        if value
-    }
-    shown = [f"version {metric.version}", *(f"{name} {text}" for name, text in texts.items())]
-    return f"{metric.name} ({'; '.join(shown)})"
+    shown = [f"{name} {_format_option(value)}" for name, value in options.items() if value]
+    return f"{metric.name} ({'; '.join([f'version {metric.version}', *shown])})"
+
+
+def _format_option(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"of {len(value)}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def describe_benchmark(name: str) -> dict[str, Any]:
@@ -234,7 +222,6 @@ def describe_benchmark(name: str) -> dict[str, Any]:
         ("name", f"{benchmark.name} ({benchmark.kind})"),
         ("split", f"{definition.split}, {frozen}"),
         ("task", f"{definition.task.type}: {', '.join(definition.task.inputs)} -> {definition.task.label}"),
-        ("encoding", _describe_encoding(benchmark)),
         ("metrics", ", ".join(_describe_metric(metric) for metric in benchmark.metrics)),
         ("parts", counted),
         ("views", ", ".join(f"{view} {count:,}" for view, count in views.items()) or ", ".join(definition.views)),
@@ -260,36 +247,6 @@ def describe_benchmark(name: str) -> dict[str, Any]:
         "views": views,
         "lines": [list(pair) for pair in lines],
     }
-
-
-def _describe_encoding(benchmark: Benchmark) -> str:
-    """How baselines encode its inputs by default."""
-    task = benchmark.task
-    if task.type not in ("classification", "regression"):
-        return "texts, token by token"
-    try:
-        schema = find_source(benchmark.manifest.definition.source.name).schema
-    except UnknownName:
-        return "unknown: its source is not public"
-    names_by_type: dict[str, list[str]] = {}
-    for name in task.inputs:
-        names_by_type.setdefault(_describe_input_type(name, schema[name], task), []).append(name)
-    return "; ".join(
-        f"{', '.join(names[:_MOST])}{' ..' * (len(names) > _MOST)}: {how}" for how, names in names_by_type.items()
-    )
-
-
-_MOST = 12
-"""Maximum number of inputs that are named."""
-
-
-def _describe_input_type(name: str, field: Field, task: Task) -> str:
-    if field.encoded:
-        return "decoded images" if field.type == "image" else "audio, which needs an encoder"
-    if field.item in ("string", "bytes"):
-        return "texts, hashed words"
-    # Shifted rows of a regression may go beyond the integers of training.
-    return "categories" if name in task.categories and task.type == "classification" else "numbers"
 
 
 def _describe_data_access(touch: DataAccess) -> str:

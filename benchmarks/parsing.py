@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,12 +73,10 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
         if isinstance(answer, Answers):
             status = np.asarray(answer.status)
             if status.shape != (len(answer),) or not np.isin(status, (ANSWERED, ABSTAINED, FAILED)).all():
-                raise ModelError(
-                    f"predict returned Answers whose status is not {ANSWERED}, {ABSTAINED} or {FAILED} per row on "
-                    f"{location}"
-                )
+                states = f"{ANSWERED}, {ABSTAINED} or {FAILED} per row"
+                raise _make_error(f"Answers whose status is not {states}", location)
             if task.type == "multilabel" and answer.scores is None:
-                raise ModelError(f"predict returned Answers without scores of the {task.classes} labels on {location}")
+                raise _make_error(f"Answers without scores of the {task.classes} labels", location)
             scores = None if answer.scores is None else np.asarray(answer.scores)
             values = scores if task.type == "multilabel" else np.asarray(answer.prediction)
             return _fill_rows(values, status.astype(np.int8), location, task, scores)
@@ -94,31 +92,41 @@ def read_answer(answer: Any, location: BatchLocation, task: Task) -> Answers:
         return _parse_array(answer if task.in_text else np.asarray(answer), location, task)
 
 
+def _make_error(
+    what: str, location: BatchLocation, bad: Sequence[int] | NDArray[np.int64] = (), why: str = ""
+) -> ModelError:
+    """Make the error for an output of `predict`; `bad`: the positions of the rows concerned, of which the first is
+    named; `why`: what is wrong with it."""
+    rows = f" for row {location.rows[bad[0]]:016x} ({format_count(len(bad), 'row')})" if len(bad) else ""
+    return ModelError(f"predict returned {what}{rows}{why} on {location}")
+
+
 def _fill_rows(
     values: Any, status: NDArray[np.int8], location: BatchLocation, task: Task, scores: NDArray[Any] | None = None
 ) -> Answers:
     """Return answers of which some rows have no prediction: only the values of those that have one are read. scores:
     probabilities given beside the predictions."""
+    _check_count(len(status), location)
     here = np.flatnonzero(status == ANSWERED)
     there = BatchLocation(location.part, location.batch, location.rows[here])
     given: Any = values[here] if isinstance(values, np.ndarray) else [values[row] for row in here]
+    given = given if task.in_text else np.asarray(given)
     width = task.classes or 0
     if task.type == "multilabel":
         filled = np.zeros((len(status), width), np.float32)
         if len(here):
-            filled[here] = _parse_label_scores(np.asarray(given), there, task)
+            filled[here] = _parse_label_scores(given, there, task)
         return Answers((filled > 0).sum(axis=1), status, filled)
-    blank: Any = "" if task.in_text else 0
     kind: Any = object if task.in_text else np.float64 if task.type == "regression" else np.int64
-    prediction = np.full(len(status), blank, kind)
+    prediction = np.full(len(status), "" if task.in_text else 0, kind)
     if scores is None:
         if len(here):
-            prediction[here] = _parse_array(given if task.in_text else np.asarray(given), there, task).prediction
+            prediction[here] = _parse_array(given, there, task).prediction
         return Answers(prediction, status)
     _check_count(len(scores), location)
     filled = np.full((len(status), width), 1 / (width or 1), np.float32)
     if len(here):
-        prediction[here] = _parse_predictions(given if task.in_text else np.asarray(given), there, task)
+        prediction[here] = _parse_predictions(given, there, task)
         filled[here] = _parse_probabilities(scores[here], there, task)
     return Answers(prediction, status, filled)
 
@@ -130,17 +138,15 @@ def _check_is_sequence(answer: Any, location: BatchLocation) -> None:
     except TypeError:
         given = None
     if given is None:
-        kind = type(answer).__name__
-        raise ModelError(
-            f"predict returned {kind} instead of {format_count(len(location.rows), 'prediction')} on {location}"
-        )
+        expected = format_count(len(location.rows), "prediction")
+        raise _make_error(f"{type(answer).__name__} instead of {expected}", location)
     _check_count(given, location)
 
 
 def _check_count(given: int, location: BatchLocation) -> None:
     if given != len(location.rows):
         expected = format_count(len(location.rows), "row")
-        raise ModelError(f"predict returned {format_count(given, 'prediction')} for {expected} on {location}")
+        raise _make_error(f"{format_count(given, 'prediction')} for {expected}", location)
 
 
 def _parse_array(values: Any, location: BatchLocation, task: Task) -> Answers:
@@ -164,58 +170,33 @@ def _parse_predictions(values: Any, location: BatchLocation, task: Task) -> NDAr
 
 def _check_finite(values: NDArray[Any], location: BatchLocation) -> None:
     if values.ndim != 1:
-        kind = "one prediction per row"
-        raise ModelError(
-            f"predict returned shape {values.shape}, expected ({len(location.rows)},): {kind}, on {location}"
-        )
+        raise _make_error(f"shape {values.shape}, expected ({len(location.rows)},): one prediction per row,", location)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
-        bad = np.flatnonzero(~np.isfinite(values))
-        raise ModelError(f"predict returned NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
-
-
-def _describe_bad_rows(location: BatchLocation, bad: NDArray[np.int64]) -> str:
-    """Name the first of the invalid rows and their number."""
-    return f"row {location.rows[bad[0]]:016x} ({format_count(len(bad), 'row')})"
+        raise _make_error("NaN or infinity", location, np.flatnonzero(~np.isfinite(values)))
 
 
 def _parse_classes(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.int64]:
     _check_finite(values, location)
-    if (
-        task.names
-        and values.dtype.kind in "UO"
-        and len(values)
-        and all(isinstance(value, str) for value in values.tolist())
-    ):
-        return _parse_class_names(values.tolist(), location, task)
+    given = values.tolist() if task.names and values.dtype.kind in "UO" else []
+    if given and all(isinstance(value, str) for value in given):
+        number_of = {name: index for index, name in enumerate(task.names)}
+        if bad := [row for row, name in enumerate(given) if name not in number_of]:
+            why = f", which is not one of the classes {shorten_list(task.names)},"
+            raise _make_error(repr(given[bad[0]]), location, bad, why)
+        return np.array([number_of[name] for name in given], np.int64)
     if values.dtype == bool and task.classes == 2:
         values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
-        raise ModelError(f"predict returned dtype {values.dtype}, expected whole numbers (classes), on {location}")
+        raise _make_error(f"dtype {values.dtype}, expected whole numbers (classes),", location)
     classes = task.classes or 0
-    if len(values) and (values.min() < 0 or values.max() >= classes):
-        row = np.flatnonzero((values < 0) | (values >= classes))[0]
-        raise ModelError(
-            f"predict returned class {values[row]} for row {location.rows[row]:016x}, not one of 0..{classes - 1}, on "
-            f"{location}"
-        )
+    if len(bad_rows := np.flatnonzero((values < 0) | (values >= classes))):
+        raise _make_error(f"class {values[bad_rows[0]]}", location, bad_rows, f", not one of 0..{classes - 1},")
     return values.astype(np.int64)
-
-
-def _parse_class_names(class_names: list[str], location: BatchLocation, task: Task) -> NDArray[np.int64]:
-    """Convert class names to class indices."""
-    known = {name: index for index, name in enumerate(task.names)}
-    if wrong := [row for row, name in enumerate(class_names) if name not in known]:
-        raise ModelError(
-            f"predict returned {class_names[wrong[0]]!r} for row {location.rows[wrong[0]]:016x}, which is not one of "
-            "the classes "
-            f"{shorten_list(task.names)}, on {location}"
-        )
-    return np.array([known[name] for name in class_names], np.int64)
 
 
 def _parse_numbers(values: NDArray[Any], location: BatchLocation) -> NDArray[np.float64]:
     if values.dtype.kind not in "iuf":
-        raise ModelError(f"predict returned dtype {values.dtype}, expected numbers, on {location}")
+        raise _make_error(f"dtype {values.dtype}, expected numbers,", location)
     with np.errstate(over="ignore"):  # overflow in float64 gives infinity
         numbers = values.astype(np.float64)
     _check_finite(numbers, location)
@@ -225,61 +206,51 @@ def _parse_numbers(values: NDArray[Any], location: BatchLocation) -> NDArray[np.
 def _parse_texts(answer: Any, location: BatchLocation) -> NDArray[Any]:
     values = np.empty(len(location.rows), object)
     values[:] = list(answer)
-    wrong = [row for row, value in enumerate(values) if not isinstance(value, str)]
-    if wrong:
-        kind = type(values[wrong[0]]).__name__
-        raise ModelError(
-            f"predict returned {kind} instead of text for row {location.rows[wrong[0]]:016x} on {location}"
-        )
+    if bad := [row for row, value in enumerate(values) if not isinstance(value, str)]:
+        raise _make_error(f"{type(values[bad[0]]).__name__} instead of text", location, bad)
     try:
         "".join(values).encode()
     except UnicodeEncodeError:
-        raise ModelError(f"predict returned text that is not valid Unicode on {location}") from None
+        raise _make_error("text that is not valid Unicode", location) from None
     longest = max(map(len, values), default=0)
     if longest > MAX_TEXT:
-        raise ModelError(f"predict returned a text of {longest} characters (at most {MAX_TEXT}) on {location}")
+        raise _make_error(f"a text of {longest} characters (at most {MAX_TEXT})", location)
     return values
 
 
 def _parse_boxes(answer: Any, location: BatchLocation) -> NDArray[Any]:
     """Convert boxes to texts; a text is checked and stays unchanged."""
     written = []
-    for row, boxes in zip(location.rows, answer, strict=True):
+    for row, boxes in enumerate(answer):
         try:
             written.append(boxes if isinstance(boxes, str) and read_boxes(boxes) is not None else write_boxes(boxes))
         except BadBoxes as error:
-            raise ModelError(f"predict returned no valid boxes for row {row:016x} on {location}: {error}") from error
+            raise _make_error("no valid boxes", location, [row], f" ({error})") from error
     return _parse_texts(written, location)
 
 
 def _parse_label_scores(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
     """Check that there is a finite score for each label, shape (n, classes)."""
-    if values.shape != (len(location.rows), task.classes) or values.dtype.kind not in "iuf":
-        raise ModelError(
-            f"predict returned scores of shape {values.shape} and dtype {values.dtype}, expected "
-            f"({len(location.rows)}, {task.classes}) numbers, one per label, on {location}"
-        )
+    _check_scores(values, location, "iuf", task, "numbers, one per label")
     with np.errstate(over="ignore"):  # overflow in float32 gives infinity
         scores = values.astype(np.float32)
-    if not np.isfinite(scores).all():
-        bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        raise ModelError(f"predict returned NaN or infinity for {_describe_bad_rows(location, bad)} on {location}")
+    if len(bad := np.flatnonzero(~np.isfinite(scores).all(axis=1))):
+        raise _make_error("NaN or infinity", location, bad)
     return scores
+
+
+def _check_scores(values: NDArray[Any], location: BatchLocation, kinds: str, task: Task, what: str) -> None:
+    if values.shape != (len(location.rows), task.classes) or values.dtype.kind not in kinds:
+        expected = f"({len(location.rows)}, {task.classes}) {what}"
+        given = f"scores of shape {values.shape} and dtype {values.dtype}"
+        raise _make_error(f"{given}, expected {expected if task.classes else 'none'},", location)
 
 
 def _parse_probabilities(values: NDArray[Any], location: BatchLocation, task: Task) -> NDArray[np.float32]:
     """Check class probabilities, shape (n, classes), each row summing to one."""
-    if task.type != "classification" or values.shape != (len(location.rows), task.classes) or values.dtype.kind != "f":
-        expected = f"({len(location.rows)}, {task.classes}) probabilities" if task.classes else "no probabilities"
-        raise ModelError(
-            f"predict returned scores of shape {values.shape} and dtype {values.dtype}, expected {expected}, "
-            f"on {location}"
-        )
+    _check_scores(values, location, "f" if task.type == "classification" else "", task, "probabilities")
     sums = values.sum(axis=1, dtype=np.float64)
-    bad = np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))
-    if len(bad):
-        raise ModelError(
-            f"predict returned scores that are not probabilities for {_describe_bad_rows(location, bad)}: "
-            f"its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or return classes, on {location}"
-        )
+    if len(bad := np.flatnonzero(~((abs(sums - 1) < _SUM_TOLERANCE) & (values >= 0).all(axis=1)))):
+        why = f": its scores sum to {sums[bad[0]]:.4g}: apply a softmax, or return classes,"
+        raise _make_error("scores that are not probabilities", location, bad, why)
     return values.astype(np.float32)

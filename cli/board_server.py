@@ -21,18 +21,17 @@ app.add_typer(token_app, name="token")
 
 
 @command(token_app, "create")
-def token_create(folder: Path, team: str, key: str = "", expires: str = "", json: bool = False) -> None:
+def token_create(folder: Path, team: str, expires: str = "", json: bool = False) -> None:
     """Create an access token and print it.
 
     The board stores only the SHA-256 digest of the token.
 
     --team NAME: Team that the token is for.
-    --key HEX: Public key of the team; submissions must be signed with it (default: any key).
     --expires DAYS: Lifetime in days, such as 90d (default: no expiry).
     """
     from ..leaderboard.server.accounts import create_token
 
-    token, token_info = create_token(_open_store(folder), team, key, expires)
+    token, token_info = create_token(_open_store(folder), team, expires)
     print_result(json, {"token": token, **token_info.record()}, token)
     if not json:
         print_note(f"token {token_info.id} of {team}: it is not shown again. The team sets it as FARSHIFT_TOKEN")

@@ -36,8 +36,8 @@ def compare(
         RUN OTHER), robustness (effective robustness of RUN relative to a line fitted to baselines; arguments:
         RUN and three or more BASELINEs), recovered (share of the gap from FLOOR to CEILING that RUN recovers;
         arguments: RUN FLOOR CEILING), replicates (mean and standard deviation over the seeds of a RUN, or over
-        one RUN per fold of a data set), variance (variance components of a RUN, or of one RUN per draw of the
-        data), detectable (minimum detectable difference on a benchmark; needs --on).
+        one RUN per fold of a data set), variance (variance components of a RUN), detectable (minimum detectable
+        difference on a benchmark; needs --on).
     --full: Also print the difference at each severity and in each group, and exact tests.
     --view VIEW: For recovered: view (group of test rows) to score, such as id or ood.
     --on BENCHMARK: For detectable: benchmark name, such as scan/length.
@@ -159,9 +159,9 @@ def _print_replicates(paths: Sequence[Path], json: bool) -> None:
 def _print_variance(paths: Sequence[Path], json: bool) -> None:
     from ..benchmarks.comparison.run_measures import variation
 
-    _require_runs("variance", paths, "a run, or a run for each draw of the data", 1)
+    _require_runs("variance", paths, "one run", 1, 1)
     with show_progress():
-        record = variation(*paths)
+        record = variation(paths[0])
     if json:
         return emit_json(record)
     parts = {view: item["components"] for view, item in record["views"].items()}

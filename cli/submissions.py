@@ -86,8 +86,8 @@ def submit(
         ranked.
     """
     from ..leaderboard.board import Board
-    from ..leaderboard.operations.locations import submit_at
     from ..leaderboard.operations.manage import declare_references
+    from ..leaderboard.operations.submit import submit_at
     from ..leaderboard.storage.http import is_url
     from ..leaderboard.submission.remote import RemoteBoard
 
@@ -98,9 +98,9 @@ def submit(
     with print_friendly_errors(json), show_progress():
         if not wait and is_url(to):
             remote = RemoteBoard(to, token)
-            upload = remote.hand_over(file)
-            if upload.state["state"] in ("refused", "failed"):
-                remote.entered(upload)
+            upload = remote.send(file)
+            if upload["state"] in ("refused", "failed"):
+                remote.wait(upload)
         else:
             upload = None
             entries, new = submit_at(to, file, token)
@@ -108,8 +108,8 @@ def submit(
                 declare_references(Board(Path(to)), entries)
     if upload is not None:
         if json:
-            return emit_json({"board": to, **upload.state, "new": upload.new})
-        return print_line(_describe_state(to, upload.state))
+            return emit_json({"board": to, **upload})
+        return print_line(_describe_state(to, upload))
     if json:
         return emit_json({"board": to, "entries": entries, "new": new})
     print_line(

@@ -27,7 +27,7 @@ from ..core.documents import read_toml
 from ..core.errors import FarshiftError, UnknownName
 from ..core.files import BOARD_ADVICE, get_lock_path, hold_lock, read_private, write_atomically, write_private
 from ..core.settings import read_settings
-from .board_view import KINDS, PUBLIC, BoardView, get_derived_folder, is_writable
+from .board_view import KINDS, PUBLIC, BoardView, is_writable
 from .ledger import Record
 from .ledger.book import Event, Ledger
 from .ledger.keys import SigningKey, create_key
@@ -65,7 +65,7 @@ class Board(BoardView):
     def init(
         cls, path: Path | str, name: str, store: str | None = None, files: str | None = None, kind: str = PUBLIC
     ) -> Board:
-        """Create a new, empty board; refuse a folder that holds anything else. An interrupted `init` can be repeated.
+        """Create a new, empty board; refuse a folder that holds anything else.
 
         store: the URL of a PostgreSQL database for this ledger alone (`postgresql+psycopg://USER@HOST/DATABASE`);
         SQLite in the folder by default. files: the URL of an empty folder in an object store (`s3://BUCKET/FOLDER`) for
@@ -79,18 +79,19 @@ class Board(BoardView):
             if paths := objects.paths({"submissions", "scores", "challenges", "sealed"}):
                 raise FarshiftError(f"{objects.url} is not empty: choose an empty folder (found {paths[0]})")
         with hold_lock(get_lock_path(path), str(path)):
-            begun = {"private", "ledger.sqlite", "ledger.sqlite-journal"}
-            if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - begun):
+            if path.exists() and (not path.is_dir() or {item.name for item in path.iterdir()} - {"private"}):
                 raise FarshiftError(f"{path} is not empty: choose another folder")
             where = Store(store) if store is not None else Store.in_file(path / "ledger.sqlite")
             signing = create_key(get_key_path(path))
             if store is not None:
                 write_private(path / "private" / "store.url", store.encode())
             path.mkdir(parents=True, exist_ok=True)
-            for left in ("ledger.sqlite", "ledger.sqlite-journal"):
-                (path / left).unlink(missing_ok=True)
             where.create_tables()
-            opened = _append_opening(Ledger(where, signing, signing.public), name, kind)
+            ledger = Ledger(where, signing, signing.public)
+            if ledger.head_hash() is not None:
+                raise FarshiftError(f"{where.name} holds another board's ledger: use a database for this board alone")
+            body = {"name": name, "key": signing.public} | ({} if kind == PUBLIC else {"kind": kind})
+            (opened,) = ledger.append([("opened", body)])
             card = {
                 "format": FORMAT,
                 "name": name,
@@ -104,7 +105,7 @@ class Board(BoardView):
 
     def _store(self) -> Store:
         store = open_store(self.path, self.card)
-        store.require_schema()
+        store.require_tables()
         return store
 
     def read_checked(self) -> list[Record]:
@@ -120,11 +121,6 @@ class Board(BoardView):
         paths = list_files(self.path, folders) if self.objects is None else self.objects.paths(folders)
         # Nor are those strays that a record names which was appended meanwhile.
         return sorted(set(paths) - set(list_named_files(self.ledger.read_unchecked())))
-
-    @property
-    def derived(self) -> Path:
-        """The folder `derived` of the board, or a folder in the user's cache if the board is read-only."""
-        return self.path / "derived" if is_writable(self.path) else get_derived_folder()
 
     def file(self, path: str) -> Path | None:
         local_path = resolve_file(self.path, path)
@@ -224,14 +220,3 @@ def _read_card(path: Path) -> dict[str, Any]:
     if "store" not in card:
         raise FarshiftError(f"{path} is an export of a board and read-only: make changes on the board itself")
     return card
-
-
-def _append_opening(ledger: Ledger, name: str, kind: str) -> Record:
-    """Append the record `opened`, unless an interrupted `init` already did. Returns the record."""
-    records = ledger.read_unchecked()
-    body = {"name": name, "key": ledger.key} | ({} if kind == PUBLIC else {"kind": kind})
-    if not records:
-        records = ledger.append([("opened", body)])
-    elif len(records) > 1 or records[0].body != body:
-        raise FarshiftError(f"{ledger.store.name} holds another board's ledger: use a separate database for this board")
-    return records[0]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..benchmarks.benchmark import Benchmark, find_benchmark, load_benchmarks
-from ..benchmarks.canary import TEXT, make_guid
+from ..benchmarks.benchmark import CANARY, Benchmark, find_benchmark, load_benchmarks, make_guid
 from ..benchmarks.harness.factory import make_factory
 from ..benchmarks.model import Model
 from ..core.documents import parse_json, read_toml
@@ -101,7 +100,7 @@ def probe_continuation(benchmark: Benchmark, model: Model) -> Record:
         raise FarshiftError(f"{benchmark.name} is not a text-to-text task, which the canary probe needs")
     digits = make_guid(benchmark).replace("-", "")
     known, hidden = digits[:_KNOWN], digits[_KNOWN:]
-    prompt = f"{TEXT} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
+    prompt = f"{CANARY} {benchmark.name} {known[:8]}-{known[8:12]}-{known[12:]}-"
     answer = model.predict({task.inputs[0]: np.array([prompt], object)})
     values = list(getattr(answer, "prediction", answer))
     if len(values) != 1:

@@ -129,7 +129,6 @@ Record = dict[str, Any]
 _RATES = ("rate", "transitions")
 """The parameters that set how many labels a noise rule corrupts."""
 
-_DRAW = re.compile(r"_draw\d+$")
 MEMBER = re.compile(r"(?P<family>.+)_(?P<rate>\d+)(_draw(?P<draw>\d+))?")
 """The name of a member of a grid of label noise: its rate in per cent, and its draw if there are several."""
 
@@ -139,11 +138,6 @@ def get_family(definition: SplitDefinition) -> str:
     if definition.kind == "corrupted-label" and any(name in definition.parameters for name in _RATES):
         return f"{definition.source.name}/{definition.rule.rpartition('/')[2]}"
     return definition.name
-
-
-def strip_draw(name: str) -> str:
-    """Return the name of a split or benchmark without its suffix `_draw1`, `_draw2` .."""
-    return _DRAW.sub("", name)
 
 
 def resolve_member(name: str, what: str, known: Iterable[str]) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..networks import RowNetwork
 from ..training.losses import average_over_batch, cross_entropy
 from . import BaseAlgorithm, Batch, Build, StepState
 from ._perceptron import Perceptron
@@ -29,7 +30,7 @@ SETTINGS: dict[str, Any] = {"context_width": 64, "batch_size": 8}
 SEARCH: dict[str, Any] = {"batch_size": ["choice", 8, 16, 32, 64]}
 
 
-class Contextual(nn.Module):
+class Contextual(RowNetwork):
     """A classifier whose inputs have the mean of a perceptron over their support added."""
 
     def __init__(self, network: Any, context: nn.Module) -> None:
@@ -50,10 +51,6 @@ class Contextual(nn.Module):
         rows = self.context(x.flatten(2)).unflatten(1, (supports, -1))
         mean = rows.mean(2, keepdim=True).expand_as(rows).flatten(1, 2)
         return self.network.encode(x + mean.view_as(x))
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Logits (K, n, classes) of rows that are one support."""
-        return self.head(self.encode(self.embed(categories, numbers)))
 
 
 class Algorithm(BaseAlgorithm):

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ...core.errors import ModelError
@@ -100,7 +101,7 @@ def compute_row_weights(probabilities: Tensor, given: Tensor) -> Tensor:
 def compute_confident_joint(probabilities: Tensor, given: Tensor) -> Tensor:
     """C, (K, C, C) int64: given labels by confident ones."""
     replicas, _, classes = probabilities.shape
-    rows = count_classes(given, classes)
+    rows = F.one_hot(given, classes).sum(1)
     own = probabilities.gather(2, given[..., None])[..., 0]
     sums = torch.zeros_like(probabilities[:, 0]).scatter_add_(1, given, own)
     # Of a class that no row is labelled with, no row is confident.
@@ -115,7 +116,7 @@ def compute_confident_joint(probabilities: Tensor, given: Tensor) -> Tensor:
 def estimate_joint(probabilities: Tensor, given: Tensor) -> Tensor:
     """Q, (K, C, C) float64, which sums to 1. Where no row labelled i is confident, those labels count as right."""
     joint = compute_confident_joint(probabilities, given).double()
-    rows = count_classes(given, joint.shape[-1]).double()
+    rows = F.one_hot(given, joint.shape[-1]).sum(1).double()
     totals = joint.sum(2, keepdim=True)
     same = torch.eye(joint.shape[-1], dtype=joint.dtype, device=joint.device)
     return torch.where(totals > 0, joint / totals.clamp(min=1), same) * rows[..., None] / given.shape[1]
@@ -125,7 +126,7 @@ def find_pruned_rows(probabilities: Tensor, given: Tensor, joint: Tensor) -> Ten
     """Which rows are left out, (K, N) bool."""
     rows, classes = given.shape[1], joint.shape[-1]
     number = (joint * rows).round().long()
-    counts = count_classes(given, classes)
+    counts = F.one_hot(given, classes).sum(1)
     starts = counts.cumsum(1) - counts
     places = torch.arange(rows, device=given.device) - starts.gather(1, given.sort(dim=1).values)
     own = probabilities.gather(2, given[..., None])[..., 0]
@@ -136,9 +137,3 @@ def find_pruned_rows(probabilities: Tensor, given: Tensor, joint: Tensor) -> Ten
         rank = torch.empty_like(order).scatter_(1, order, places)
         is_pruned |= (rank < number[..., j].gather(1, given)) & (given != j)
     return is_pruned
-
-
-def count_classes(given: Tensor, classes: int) -> Tensor:
-    """How many of the labels (K, N) are of each class, (K, C)."""
-    counts = torch.zeros(len(given), classes, dtype=torch.int64, device=given.device)
-    return counts.scatter_add_(1, given, torch.ones_like(given))

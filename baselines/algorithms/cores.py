@@ -29,7 +29,6 @@ SETTINGS: dict[str, Any] = {"confidence": 2.0, "wait_percent": 10, "rise_percent
 """confidence: the largest b. wait_percent: of the steps, before b rises. rise_percent: in which it does. sieve_percent:
 before rows are left out."""
 SEARCH: dict[str, Any] = {"confidence": ["uniform", 0.5, 4.0], "sieve_percent": ["choice", 20, 31, 50]}
-LIMITS = dict.fromkeys(("wait_percent", "rise_percent", "sieve_percent"), "at least 0 and at most 100")
 
 
 class Algorithm(BaseAlgorithm):

@@ -84,6 +84,6 @@ def choose_largest(scores: list[Tensor], pruned: Tensor) -> list[Tensor]:
     `pruned` (K, ..) of all weights, rounded down, with the smallest scores."""
     joint = torch.cat([score.flatten(1) for score in scores], dim=1)
     count = (pruned.reshape(len(joint), -1)[:, :1].double() * joint.shape[1] + 1e-9).long()
-    kept = ~select_smallest(joint, count[:, 0])
-    masks = torch.split(kept.to(joint.dtype), [score[0].numel() for score in scores], dim=1)
+    retained = ~select_smallest(joint, count[:, 0])
+    masks = torch.split(retained.to(joint.dtype), [score[0].numel() for score in scores], dim=1)
     return [mask.view_as(score) for mask, score in zip(masks, scores, strict=True)]

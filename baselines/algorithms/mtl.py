@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..layers.linear import Linear
+from ..networks import RowNetwork
 from ..training.losses import average_by_environment, cross_entropy, group_by_environment
 from . import BaseAlgorithm, Batch, Build, StepState
 
@@ -29,7 +30,7 @@ SETTINGS: dict[str, Any] = {"ema": 0.99, "batch_size": 32}
 SEARCH: dict[str, Any] = {"ema": ["choice", 0.5, 0.9, 0.99, 1.0]}
 
 
-class Marginal(nn.Module):
+class Marginal(RowNetwork):
     """A classifier of each row's features beside the mean features of the rows given with it."""
 
     def __init__(self, network: Any, head: nn.Module) -> None:
@@ -55,10 +56,6 @@ class Marginal(nn.Module):
         """Features (K, n, width), the second half the mean over the n rows."""
         own = self.features(x)
         return self.beside(own, own.mean(1, keepdim=True))
-
-    def forward(self, categories: Tensor, numbers: Tensor) -> Tensor:
-        """Logits (K, n, classes) of rows of one environment."""
-        return self.head(self.encode(self.embed(categories, numbers)))
 
 
 class Algorithm(BaseAlgorithm):

@@ -11,8 +11,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import FarshiftError, ModelError, UnknownName
+from ...core.errors import ModelError, UnknownName
 from ...core.plugins import find_files_by_name, load_module
+from ._applicable import NotApplicable as NotApplicable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,10 +25,6 @@ ROWS = 256
 """The most training rows on which a replica is diagnosed."""
 
 FOLDER = "baselines/diagnostics"
-
-
-class NotApplicable(FarshiftError):
-    """A diagnostic that does not apply to a model or its data; the message is the reason."""
 
 
 def list_diagnostics() -> list[str]:

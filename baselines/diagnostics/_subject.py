@@ -12,7 +12,7 @@ from ..replicas.rng import derive_stream, draw_normal, draw_permutations, make_k
 from ..training.losses import compute_gradients, cross_entropy, reduce_to_rows, squared_error
 from ..training.replica_stack import ReplicaStack
 from ..training.sampler import Batch, Data
-from . import NotApplicable
+from ._applicable import NotApplicable
 
 HELD_VALUES = 1 << 24
 """The most gradient values of single rows in memory at once. It is divided by the parameters of one replica only, so

@@ -86,14 +86,16 @@ def compute_capacity(radius: float, dimension: float) -> float:
         return math.nan
     if radius == 0 or dimension == 0:
         return 2.0
+    from scipy.stats import norm
+
     t, weight = _make_chi_quadrature(dimension)
     low, high = -t / radius, t * radius
     # Moments of a standard normal between the two limits.
-    mass = _normal_cdf(high) - _normal_cdf(low)
-    first = _normal_density(low) - _normal_density(high)
-    second = mass + low * _normal_density(low) - high * _normal_density(high)
+    mass = norm.cdf(high) - norm.cdf(low)
+    first = norm.pdf(low) - norm.pdf(high)
+    second = mass + low * norm.pdf(low) - high * norm.pdf(high)
     touching = (high**2 * mass - 2 * high * first + second) / (1 + radius**2)
-    inside = _normal_cdf(low) * (1 + t**2) - low * _normal_density(low)
+    inside = norm.cdf(low) * (1 + t**2) - low * norm.pdf(low)
     return float(1 / (weight * (touching + inside)).sum())
 
 
@@ -107,11 +109,3 @@ def _make_chi_quadrature(dimension: float) -> tuple[NDArray[np.float64], NDArray
     log_density = dimension * u - np.exp(2 * u) / 2 - (dimension / 2 - 1) * math.log(2) - math.lgamma(dimension / 2)
     density_weights = weights * (high - low) / 2 * np.exp(log_density)
     return np.exp(u), density_weights / density_weights.sum()
-
-
-def _normal_density(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
-
-
-def _normal_cdf(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    return torch.special.ndtr(torch.from_numpy(x)).numpy()

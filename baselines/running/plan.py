@@ -15,7 +15,7 @@ import numpy as np
 from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.harness.evaluate import begin_run
 from ...benchmarks.model import Budget
-from ...benchmarks.model_inputs.load import StreamedBenchmark, load_model_inputs
+from ...benchmarks.model_inputs.load import StreamedBenchmark, load_model_inputs, remove_secrets
 from ...benchmarks.runs.run_folder import RunFolder
 from ...benchmarks.settings import NONE, Settings
 from ...core.canonical import compute_identity
@@ -24,7 +24,6 @@ from ...core.files import compute_file_sha256
 from ...core.plugins import PACKAGE, find_module_file
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.acquire.pretrained import find_pretrained_network
-from ...loaders.stream.split import remove_secrets
 from ..compatibility import check_available, check_inputs, check_task, list_required_data
 from ..recipe import Recipe, Sort, find_plugin_files, find_recipe, resolve_settings
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ...benchmarks.benchmark import Benchmark
-from ...benchmarks.harness.training import TrainingSet
+from ...benchmarks.harness.loop import TrainingSet
 from ...benchmarks.model_inputs.load import StreamedBenchmark, load_cached, load_model_inputs
 from ...benchmarks.model_inputs.rows import ModelInputs, ModelRows
 from ...benchmarks.runs.status import read_status

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from numpy.typing import NDArray
 
-from ...benchmarks.harness.training import TrainingSet, list_used_data
+from ...benchmarks.harness.loop import TrainingSet, list_used_data
 from ...benchmarks.model import Budget, Columns, Task, TrainingRows
 from ...core.canonical import compute_identity
 from ...core.errors import ModelError
@@ -60,7 +60,7 @@ class EncodedRows:
 
 class ReplicaGroup:
     """Replicas of one recipe on one benchmark, trained together. `train` trains them as the evaluation loop asks for
-    it (`benchmarks/harness/training.py`)."""
+    it (`benchmarks/harness/loop.py`)."""
 
     def __init__(
         self,

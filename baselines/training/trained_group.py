@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from ...benchmarks.answers import Answers
-from ...benchmarks.harness.training import FittedModel
+from ...benchmarks.harness.loop import FittedModel
 from ...benchmarks.model import Columns, Task
 from ...core.clock import Stopwatch
 from ...core.errors import ModelError

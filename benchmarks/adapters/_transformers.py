@@ -104,10 +104,9 @@ def count_frame_samples(config: Any) -> int:
 def download_snapshot(repository: str, revision: str | None, files: Sequence[str] = MODEL_FILES) -> Path:
     """Download a model's files at a revision; return their folder in the Hub client's cache, named by the commit."""
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import disable_progress_bars
 
     if not sys.stderr.isatty():
-        disable_progress_bars()
+        import_module("huggingface_hub.utils").disable_progress_bars()
     try:
         folder = snapshot_download(
             repository,

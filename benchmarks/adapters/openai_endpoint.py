@@ -223,7 +223,7 @@ class EndpointModel:
         keys = [self._key(parts) for parts in row_prompts]
         prompts = dict(zip(keys, row_prompts, strict=True))
         responses: dict[str, Response | MissingResponse] = {}
-        responses |= {key: response for key in prompts if (response := read_cached_response(key)) is not None}
+        responses |= {key: cached for key in prompts if (cached := read_cached_response(key)) is not None}
         self._counts["cached"] += len(responses)
         if left := len(prompts) - len(responses):
             host = urlsplit(self._factory.url).hostname or ""

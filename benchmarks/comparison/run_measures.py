@@ -9,20 +9,18 @@ from typing import Any
 
 from ...core.errors import BadRun, FarshiftError
 from ...core.text import format_count
-from ...splits.catalogue import strip_draw
 from ..benchmark import find_benchmark
 from ..derived.recovered import compute_gap_recovered_on_rows
 from ..derived.robustness import Point, fit_line
 from ..derived.robustness import compute_effective_robustness as above_line
 from ..runs.run import Run
-from ..scoring.answered_rows import get_cluster_names
 from ..scoring.score import compute_entry_identity, get_run_benchmark
 from ..statistics.clusters import describe_clusters, encode_clusters, make_clustering
 from ..statistics.detectable import DISAGREEMENT, POWER, SIZE, assume_detectable, measure_detectable
 from ..statistics.interval import Estimate, NotAvailable, estimate_mean
 from ..statistics.sample import RowScores
 from ..statistics.variance_estimate import LEVEL, compute_average
-from ..statistics.variation import Components, Draw, estimate_components, estimate_components_over_draws
+from ..statistics.variation import estimate_components
 from .compare import Runs, Side, describe_run, measure_run_view, read_related_runs, read_runs
 
 VIEWS = ("id", "ood")
@@ -134,76 +132,38 @@ def _summarise_view(read: Sequence[Side], view: str) -> dict[str, Any]:
     }
 
 
-def variation(*runs: Run | Path | str) -> dict[str, Any]:
+def variation(run: Run | Path | str) -> dict[str, Any]:
     """Return the components of the variance of a single prediction's score, on ID and OOD: clusters, rows, training
     seeds and the residual (statistics/variation.py).
 
-    Several runs must be of one model on several draws of one family, such as `mnist/pair_flip_40_draw1` and
-    `.._draw2`; the component of the data draw is then estimated as well.
-
-    Raises `FarshiftError` for a run with a single seed, for a metric that is not a mean over rows, and for several runs
-    unless they are of one model on different draws of one family, with the same protocol.
+    Raises `FarshiftError` for a run with a single seed, and for a metric that is not a mean over rows.
 
     >>> import farshift as fs
     >>> result = fs.variation(fs.baseline("modadd97/xi35", "quadratic-mlp"))
     >>> result["model"], sorted(result)
-    ('quadratic-mlp', ['benchmark', 'draws', 'meaning', 'metric', 'model', 'seeds', 'views'])
+    ('quadratic-mlp', ['benchmark', 'meaning', 'metric', 'model', 'seeds', 'views'])
     """
-    if not runs:
-        raise FarshiftError("variation: name one run, or the runs on several draws of one family")
-    read = read_runs(runs)
-    _check_one_family(read)
-    metric = get_run_benchmark(read[0]).metrics[0]
-    if metric.per_row is None:
-        raise FarshiftError(f"variation: {read[0].benchmark} is scored by {metric.name}, which is not a mean over rows")
-    for run in read:
-        if len(run.seeds) < 2:
-            raise FarshiftError(f"variation: {run.path} has a single seed: train more seeds to measure training noise")
-    first, is_several = read[0], len(read) > 1
+    (only,) = read_runs([run])
+    side = Side(only)
+    if side.metric.per_row is None:
+        name = side.metric.name
+        raise FarshiftError(f"variation: {side.run.benchmark} is scored by {name}, which is not a mean over rows")
+    if len(side.run.seeds) < 2:
+        raise FarshiftError(f"variation: {side.run.path} has a single seed: train more seeds to measure training noise")
+    views = {}
+    for view in VIEWS:
+        sample = side.sample(view)
+        assert isinstance(sample, RowScores)
+        views[view] = estimate_components(sample.scores, sample.clusters).to_dict()
     return {
-        "benchmark": strip_draw(first.benchmark) if is_several else first.benchmark,
-        "model": first.model,
-        "metric": metric.signature,
-        "draws": len(read) if is_several else None,
-        "seeds": [len(run.seeds) for run in read],
-        "views": {view: _estimate_components(read, view).to_dict() for view in VIEWS},
-        "meaning": "variance of the score of one prediction, by source: analysis of variance of "
-        + ("draws of the data, rows in their clusters within them, and training seeds" if is_several else _WITHIN),
+        "benchmark": side.run.benchmark,
+        "model": side.run.model,
+        "metric": side.metric.signature,
+        "seeds": len(side.run.seeds),
+        "views": views,
+        "meaning": "variance of the score of one prediction, by source: analysis of variance of rows, in their "
+        "clusters, crossed with training seeds",
     }
-
-
-_WITHIN = "rows, in their clusters, crossed with training seeds"
-
-
-def _estimate_components(runs: Sequence[Run], view: str) -> Components:
-    draws = [_read_draw(run, view) for run in runs]
-    if len(draws) > 1:
-        return estimate_components_over_draws(draws)
-    return estimate_components(draws[0].scores, encode_clusters(draws[0].groups))
-
-
-def _read_draw(run: Run, view: str) -> Draw:
-    side = Side(run)
-    sample, part = side.sample(view), side.benchmark.view(view)[0]
-    assert isinstance(sample, RowScores)
-    return Draw(sample.scores, part.row_ids, get_cluster_names(part, side.benchmark.kind))
-
-
-def _check_one_family(runs: Sequence[Run]) -> None:
-    """Raise `FarshiftError` unless the runs are of one model on different draws of one family, with one protocol."""
-    first, used_benchmarks = runs[0], {runs[0].benchmark}
-    for other in runs[1:]:
-        protocols = [
-            (strip_draw(run.benchmark), run.model, run.budget, run.steps, run.selection) for run in (first, other)
-        ]
-        if protocols[0] != protocols[1]:
-            raise FarshiftError(
-                f"variation: several runs must be of one model on draws of the same family: {describe_run(first)}, "
-                f"{describe_run(other)}"
-            )
-        if other.benchmark in used_benchmarks:
-            raise FarshiftError(f"variation: two runs are on {other.benchmark}: name one run for each draw")
-        used_benchmarks.add(other.benchmark)
 
 
 def compute_detectable_difference(name: str, runs: Runs = (), seeds: int | None = None) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from ..statistics.variance_estimate import (
     estimate_jackknife_variance,
     make_balanced_halves,
 )
+
+Selection: TypeAlias = "NDArray[np.bool_] | slice"
 
 
 @dataclass(frozen=True)
@@ -60,29 +62,8 @@ class Tally:
     level_rows: NDArray[np.int64]
     level_sums: NDArray[np.float64]
 
-    @property
-    def seeds(self) -> int:
-        return len(self.sums)
-
-    @property
-    def group_sizes(self) -> NDArray[np.int64]:
-        """Shape (groups,)."""
-        sizes: NDArray[np.int64] = self.rows.sum(axis=0)
-        return sizes
-
-    def full_curve(self) -> Curve:
-        """Return the curve of all rows and seeds."""
-        return self._curve(slice(None), slice(None))
-
-    def of_groups(self, groups: NDArray[np.bool_]) -> Curve:
-        """Return the curve of the groups of rows selected by the mask, shape (groups,)."""
-        return self._curve(slice(None), groups)
-
-    def of_seeds(self, seeds: NDArray[np.bool_]) -> Curve:
-        """Return the curve of the seeds selected by the mask, shape (seeds,)."""
-        return self._curve(seeds, slice(None))
-
-    def _curve(self, seeds: NDArray[np.bool_] | slice, groups: NDArray[np.bool_] | slice) -> Curve:
+    def curve(self, seeds: Selection = slice(None), groups: Selection = slice(None)) -> Curve:
+        """Return the curve of some seeds and some groups of rows, by masks of shape (seeds,) and (groups,)."""
         sums, level_sums = self.sums[seeds][:, :, groups], self.level_sums[seeds][:, groups]
         rows, level_rows = self.rows[:, groups].sum(axis=1), int(self.level_rows[groups].sum())
         occupied = rows > 0
@@ -177,7 +158,7 @@ def estimate_extrapolation(
     groups: (n,), the jackknife group of each row (`statistics.sample.deal_rows`); clustering: of the rows.
     """
     fine, coarse = (tally_curve(severity, scores, inside, groups, most) for most in (FINE, COARSE))
-    curve = fine.full_curve()
+    curve = fine.curve()
     level = None if isnan(curve.level) else round(curve.level, 6)
     area, half = (
         result if isinstance(result, NotAvailable) else replace(result, clustering=clustering)
@@ -193,16 +174,9 @@ def compute_mean_height(curve: Curve) -> float:
     return float(np.trapezoid(curve.score, curve.severity)) / span if span else nan
 
 
-@dataclass(frozen=True)
-class Fall:
-    """Where a curve falls to half, and the minimum variance if no left-out row moves it."""
-
-    severity: float
-    ends: VarianceEstimate
-
-
-def find_fall_to_half(curve: Curve) -> Fall | NotAvailable:
-    """Find where the non-increasing fit to `curve` first reaches half of its in-distribution level."""
+def find_fall_to_half(curve: Curve) -> tuple[float, VarianceEstimate] | NotAvailable:
+    """Find the severity at which the non-increasing fit to `curve` first reaches half of its in-distribution level, and
+    the minimum variance if no left-out row moves it."""
     if isnan(curve.level):
         return NotAvailable("no row is in-distribution")
     if curve.level == 0:
@@ -223,72 +197,65 @@ def find_fall_to_half(curve: Curve) -> Fall | NotAvailable:
     noise = estimate_end_variance(
         np.array([above, below, curve.level]), np.array([*rows[around], curve.level_rows]), slopes
     )
-    return Fall(float(curve.severity[after - 1]) + step * (above - half) / drop, noise)
+    return float(curve.severity[after - 1]) + step * (above - half) / drop, noise
 
 
 def _estimate_area(sums: Tally) -> Estimate | NotAvailable:
-    curve = sums.full_curve()
+    curve = sums.curve()
     if len(curve.severity) < 2:
         return NotAvailable(f"every row has severity {curve.severity[0]:g}")
     # The effective number of rows of a weighted mean (Kish, Survey Sampling, 1965).
     step = np.diff(curve.severity, prepend=curve.severity[0], append=curve.severity[-1])
     share = (step[:-1] + step[1:]) / 2 / (curve.severity[-1] - curve.severity[0])
     effective = 1 / float(np.sum(share**2 / curve.rows))
-    return _estimate_statistic(
-        sums,
-        compute_mean_height,
-        _estimate_jackknife_variance,
-        estimate_end_variance(compute_mean_height(curve), effective),
-        (0.0, 1.0),
-    )
+    value = compute_mean_height(curve)
+    floor = estimate_end_variance(value, effective)
+
+    def estimate_rows(sizes: NDArray[np.int64]) -> VarianceEstimate:
+        without = [compute_mean_height(sums.curve(groups=~left_out)) for left_out in np.eye(len(sizes), dtype=np.bool_)]
+        return estimate_jackknife_variance(value, np.array(without), sizes)
+
+    return _estimate_statistic(sums, compute_mean_height, estimate_rows, floor, (0.0, 1.0))
 
 
 def _estimate_half(sums: Tally) -> Estimate | NotAvailable:
-    fall = find_fall_to_half(sums.full_curve())
+    fall = find_fall_to_half(sums.curve())
     if isinstance(fall, NotAvailable):
         return fall
-    return _estimate_statistic(sums, _find_severity_at_half, _estimate_half_sample_variance, fall.ends, (-inf, inf))
+    value, floor = fall
 
+    def estimate_rows(sizes: NDArray[np.int64]) -> VarianceEstimate:
+        halves = make_balanced_halves(len(sizes))
+        on_halves = np.array([_find_severity_at_half(sums.curve(groups=half)) for half in halves])
+        return estimate_half_sample_variance(value, on_halves, halves, sizes)
 
-Statistic = Callable[[Curve], float]
-
-
-def _estimate_statistic(
-    sums: Tally,
-    statistic: Statistic,
-    row_spread: Callable[[Tally, Statistic], VarianceEstimate],
-    floor: VarianceEstimate,
-    bounds: tuple[float, float],
-) -> Estimate | NotAvailable:
-    """Estimate the interval of a statistic of the curve; not available if it is undefined without some rows or
-    seeds."""
-    if len(sums.group_sizes) < 2:
-        return NotAvailable("all rows are in one group: no interval")
-    value, each = statistic(sums.full_curve()), np.eye(sums.seeds, dtype=np.bool_)
-    rows, seeds = [row_spread(sums, statistic), floor], None
-    if sums.seeds > 1:
-        without = np.array([statistic(sums.of_seeds(~mask)) for mask in each])
-        seeds = estimate_jackknife_variance(value, without, np.ones(sums.seeds, np.int64))
-    low, high, row_se, seed_se = compute_interval(value, rows, [seeds], bounds)
-    if isnan(low):
-        return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some subsets: no interval")
-    per_seed = [statistic(sums.of_seeds(mask)) for mask in each]
-    known = () if any(map(isnan, per_seed)) else tuple(per_seed)
-    return Estimate(value, low, high, row_se, seed_se, int(sums.rows.sum()), sums.seeds, known)
-
-
-def _estimate_jackknife_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
-    keep = ~np.eye(len(sums.group_sizes), dtype=np.bool_)
-    without = np.array([statistic(sums.of_groups(groups)) for groups in keep])
-    return estimate_jackknife_variance(statistic(sums.full_curve()), without, sums.group_sizes)
-
-
-def _estimate_half_sample_variance(sums: Tally, statistic: Statistic) -> VarianceEstimate:
-    halves = make_balanced_halves(len(sums.group_sizes))
-    on_halves = np.array([statistic(sums.of_groups(groups)) for groups in halves])
-    return estimate_half_sample_variance(statistic(sums.full_curve()), on_halves, halves, sums.group_sizes)
+    return _estimate_statistic(sums, _find_severity_at_half, estimate_rows, floor, (-inf, inf))
 
 
 def _find_severity_at_half(curve: Curve) -> float:
     fall = find_fall_to_half(curve)
-    return fall.severity if isinstance(fall, Fall) else nan
+    return nan if isinstance(fall, NotAvailable) else fall[0]
+
+
+def _estimate_statistic(
+    sums: Tally,
+    statistic: Callable[[Curve], float],
+    estimate_rows: Callable[[NDArray[np.int64]], VarianceEstimate],
+    floor: VarianceEstimate,
+    bounds: tuple[float, float],
+) -> Estimate | NotAvailable:
+    """Estimate the interval of a statistic of the curve; not available if it is undefined without some rows or seeds.
+    estimate_rows: its row variance, from the sizes of the groups of rows."""
+    sizes: NDArray[np.int64] = sums.rows.sum(axis=0)
+    if len(sizes) < 2:
+        return NotAvailable("all rows are in one group: no interval")
+    value, each, seeds = statistic(sums.curve()), np.eye(len(sums.sums), dtype=np.bool_), None
+    if len(each) > 1:
+        without = np.array([statistic(sums.curve(seeds=~mask)) for mask in each])
+        seeds = estimate_jackknife_variance(value, without, np.ones(len(each), np.int64))
+    low, high, row_se, seed_se = compute_interval(value, [estimate_rows(sizes), floor], [seeds], bounds)
+    if isnan(low):
+        return NotAvailable(f"{value:g} on all rows and seeds, but not defined on some subsets: no interval")
+    per_seed = [statistic(sums.curve(seeds=mask)) for mask in each]
+    known = () if any(map(isnan, per_seed)) else tuple(per_seed)
+    return Estimate(value, low, high, row_se, seed_se, int(sizes.sum()), len(each), known)

@@ -32,9 +32,8 @@ from ..runs.run import Run
 from ..runs.run_folder import RunFolder, Shard
 from ..settings import MAX_SEEDS, Settings, check_settings, find_name_problem, to_card_values
 from .factory import get_model_name, make_factory
-from .loop import Evaluation
+from .loop import Evaluation, SequentialTrainer
 from .predictor import BATCH, TIME_LIMIT, Predictor
-from .training import SequentialTrainer
 
 
 def evaluate(

@@ -21,7 +21,7 @@ from ...core.progress import log_message, report_progress
 from ...core.text import format_count
 from ...core.world import SINGLE_PROCESS, World
 from ...loaders.batching.encoded import BadFile
-from ...loaders.batching.input_format import InputFormat, find_readable_rows, select_rows
+from ...loaders.batching.input_format import InputFormat, find_readable_rows
 from ..answers import Answers
 from ..benchmark import Benchmark
 from ..definition import Adaptation
@@ -135,7 +135,7 @@ class Predictor:
             log_message(f"{location.part}: {lost} of a batch cannot be decoded and counts as wrong: {error}")
         remaining = replace(location, rows=location.rows[decodable])
         answers = (
-            self._predict_batch(model, select_rows(batch, decodable), remaining)
+            self._predict_batch(model, {name: values[decodable] for name, values in batch.items()}, remaining)
             if decodable.any()
             else _make_empty_answers(self.task)
         )

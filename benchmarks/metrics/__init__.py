@@ -112,11 +112,10 @@ def find_metric(name: str, version: int | None = None, options: Mapping[str, Any
     per_row = getattr(metric_module, "per_row", None)
     if per_row is not None:
         update, merge, compute = _make_sum_update(per_row), add_states, _compute_mean
-    elif parsed is None:
-        update, merge, compute = _ignore_columns(metric_module.update), metric_module.merge, metric_module.compute
     else:
-        update = partial(_update_with_options, metric_module.update, parsed)
-        merge, compute = metric_module.merge, partial(metric_module.compute, options=parsed)
+        update, merge, compute = _give_options(metric_module.update, parsed), metric_module.merge, metric_module.compute
+        if parsed is not None:
+            compute = partial(compute, options=parsed)
     return Metric(
         name,
         metric_module.VERSION,
@@ -164,19 +163,10 @@ def _compute_mean(state: State) -> float:
     return float(state["sum"] / state["rows"]) if state["rows"] else float("nan")
 
 
-def _ignore_columns(plain: Callable[[Answers, NDArray[Any], Task], State]) -> Callable[..., State]:
+def _give_options(plain: Callable[..., State], options: Any) -> Callable[..., State]:
+    """Return `update` of a metric with its options, which alone reads columns; None: it has none."""
+
     def update(answers: Answers, truth: NDArray[Any], task: Task, columns: Columns = NO_COLUMNS) -> State:
-        return plain(answers, truth, task)
+        return plain(answers, truth, task) if options is None else plain(answers, truth, task, columns, options)
 
     return update
-
-
-def _update_with_options(
-    update: Callable[..., State],
-    options: Any,
-    answers: Answers,
-    truth: NDArray[Any],
-    task: Task,
-    columns: Columns = NO_COLUMNS,
-) -> State:
-    return update(answers, truth, task, columns, options)

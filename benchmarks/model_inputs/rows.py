@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ...core.errors import FarshiftError
 from ...core.label_access import allow_label_access
 from ...loaders.batching.columns import TextColumn
-from ...loaders.batching.encoded import BadFile, EncodedFiles
-from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat, make_row_error
+from ...loaders.batching.encoded import EncodedFiles
+from ...loaders.batching.input_format import AS_THEY_ARE, InputFormat
 from ...loaders.batching.order import make_order
 from ...loaders.batching.pixels import MappedPixels
 from ...loaders.part import Part
@@ -57,7 +57,7 @@ class ModelRows:
     def numpy(self) -> dict[str, NDArray[Any]]:
         """Return the columns in memory by name, first axis the row; text as object arrays of `str`, files as object
         arrays of `bytes` or in the requested format."""
-        return self._convert({name: _load_column(column) for name, column in self.columns.items()}, self.row_ids)
+        return self.forms.given({name: _load_column(column) for name, column in self.columns.items()}, self.row_ids)
 
     def batch(self, rows: slice | NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return copies of some rows' columns, files encoded, so that a model cannot change the stored ones."""
@@ -74,14 +74,7 @@ class ModelRows:
         stop = len(self) - len(self) % batch_size if drop_last else len(self)
         for start in range(0, stop, batch_size):
             rows = order.at(np.arange(start, min(start + batch_size, stop)))
-            yield self._convert(self.batch(rows), self.row_ids[rows])
-
-    def _convert(self, columns: Mapping[str, Any], row_ids: NDArray[np.uint64]) -> dict[str, NDArray[Any]]:
-        """Convert columns to the requested format; `BadData` names the row of a file that cannot be decoded."""
-        try:
-            return self.forms.given(columns)
-        except BadFile as error:
-            raise make_row_error(error, row_ids) from error
+            yield self.forms.given(self.batch(rows), self.row_ids[rows])
 
     @property
     def files(self) -> dict[str, EncodedFiles]:

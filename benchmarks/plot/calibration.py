@@ -82,7 +82,7 @@ def _describe_views(record: Score) -> list[str]:
     views = _get_views(record)
     scored = next((scores for name, scores in record.metrics.items() if name.partition("@")[0] == "ece"), None)
     estimates = {view: getattr(scored, view, None) for view in views}
-    errors = {view: one.value if is_measured(one) else views[view].ece for view, one in estimates.items()}
+    errors = {view: error.value if is_measured(error) else views[view].ece for view, error in estimates.items()}
     counts = {view: sum(part.rows for part in calibration.bins) for view, calibration in views.items()}
     return [
         f"ECE: {', '.join(f'{view.upper()} {error:.3f}' for view, error in errors.items())}",

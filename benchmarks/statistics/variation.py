@@ -9,19 +9,12 @@ residual combines the interaction and the randomness of single predictions, whic
 prediction per row and seed. The components are estimated by equating mean squares with their expectations (analysis of
 variance estimators: Searle, Casella and McCulloch, Variance Components, 1992, chapters 3 and 4), unbiased except for
 clipping at 0. Their sum is the variance of the score of a single prediction, for a new row by a model with a new seed.
-
-With several draws of the data (such as newly drawn corrupted labels), and models trained on each, seeds are nested in
-draws. The variance of the draws' mean scores consists of the component of draws and of the components of rows and
-seeds, which are estimated within draws: subtracting these gives the component of draws. Rows and clusters that are in
-several draws only contribute by their differences: with w_di the weight of row i in the mean of draw d, half of the
-mean over pairs of draws of sum_i (w_di - w_ei)^2 times the rows' variance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
@@ -29,49 +22,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.text import format_count
-from .clusters import Codes, encode_clusters, make_clustering
+from .clusters import Codes, make_clustering
 from .interval import Record
 from .sample import RowScores, Sample, Scores
 
 
 @dataclass(frozen=True)
 class Components:
-    """Variance components of the score of a single prediction. `clusters`: None without clusters, or with only one;
-    `draws`: None for a single draw of the data."""
+    """Variance components of the score of a single prediction. `clusters`: None without clusters, or with only one."""
 
     clusters: float | None
     rows: float
     seeds: float
     rows_by_seeds: float
-    draws: float | None = None
-
-    @property
-    def total(self) -> float:
-        """The variance of a single prediction's score."""
-        return fsum(value for value in self.named().values() if value is not None)
-
-    def named(self) -> dict[str, float | None]:
-        """Return the components by name, from the outermost source to the innermost."""
-        return {
-            "draws": self.draws,
-            "clusters": self.clusters,
-            "rows": self.rows,
-            "seeds": self.seeds,
-            "rows_by_seeds": self.rows_by_seeds,
-        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON: `variance` and `share` of each component, with six decimals, and the total."""
-        total = self.total
-        return {
-            "components": {
-                name: None
-                if value is None
-                else {"variance": round(value, 6), "share": round(value / total, 6) if total else 0.0}
-                for name, value in self.named().items()
-            },
-            "total": round(total, 6),
+        named = {"draws": None, **asdict(self)}  # the records of boards have the key `draws`
+        total = fsum(value for value in named.values() if value is not None)
+        shares = {
+            name: value if value is None else {"variance": round(value, 6), "share": round(value / (total or 1.0), 6)}
+            for name, value in named.items()
         }
+        return {"components": shares, "total": round(total, 6)}
 
 
 def estimate_components(scores: Scores, clusters: Codes | None = None) -> Components:
@@ -102,52 +75,6 @@ def _estimate_cluster_variances(means: NDArray[np.float64], clusters: Codes | No
     within = _compute_mean_square(means - of[clusters], rows - count)
     between = float(np.sum(sizes * (of - means.mean()) ** 2)) / (count - 1)
     return (between - within) / ((rows - float(np.sum(sizes**2)) / rows) / (count - 1)), within
-
-
-@dataclass(frozen=True)
-class Draw:
-    """A model's scores on one draw of the data: scores (seeds, rows), row ids (rows,), and optional group names
-    (rows,). Ids and names have the same meaning in every draw."""
-
-    scores: Scores
-    row_ids: NDArray[np.uint64]
-    groups: NDArray[Any] | None = None
-
-
-def estimate_components_over_draws(draws: Sequence[Draw]) -> Components:
-    """Estimate the components over at least two draws of the data; components within draws are averaged over draws."""
-    within = [estimate_components(item.scores, encode_clusters(item.groups)) for item in draws]
-    rows, residual = (_compute_mean([getattr(item, name) for item in within]) for name in ("rows", "rows_by_seeds"))
-    seeds = _compute_mean([item.seeds for item in within])
-    known = [item.clusters for item in within if item.clusters is not None]
-    clusters = _compute_mean(known) if len(known) == len(within) else None
-    means = np.array([item.scores.mean() for item in draws])
-    noise = seeds * _compute_mean([1 / len(item.scores) for item in draws])
-    noise += residual * _compute_mean([1 / item.scores.size for item in draws])
-    noise += rows * _compute_draw_contrast([item.row_ids for item in draws])
-    if clusters is not None:
-        noise += clusters * _compute_draw_contrast([item.groups for item in draws if item.groups is not None])
-    between = _compute_mean_square(means - means.mean(), len(draws) - 1)
-    return Components(clusters, rows, seeds, residual, max(between - noise, 0.0))
-
-
-def _compute_mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
-
-
-def _compute_draw_contrast(units: Sequence[NDArray[Any]]) -> float:
-    """Compute the coefficient of the variance of a unit's effect in half the squared difference of two draws' means,
-    averaged over all pairs of draws; `units`: the unit of each row, for each draw."""
-    weights: list[dict[Any, float]] = []
-    for draw_units in units:
-        names, counts = np.unique(draw_units, return_counts=True)
-        weights.append(dict(zip(names.tolist(), (counts / len(draw_units)).tolist(), strict=True)))
-    squares = [fsum(value**2 for value in draw_units.values()) for draw_units in weights]
-    pairs = []
-    for a, b in combinations(range(len(units)), 2):
-        shared = fsum(weights[a][name] * weights[b][name] for name in weights[a].keys() & weights[b].keys())
-        pairs.append((squares[a] + squares[b]) / 2 - shared)
-    return _compute_mean(pairs)
 
 
 @dataclass(frozen=True)

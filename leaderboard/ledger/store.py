@@ -30,9 +30,7 @@ try:
         Table,
         Text,
         create_engine,
-        delete,
         event,
-        insert,
         inspect,
         text,
     )
@@ -43,11 +41,7 @@ try:
 except ImportError as error:
     raise MissingExtra("a board's ledger", "board") from error
 
-SCHEMA = "1"
-"""The schema that this version reads and writes."""
-
 METADATA = MetaData()
-VERSION = Table("schema_version", METADATA, C("version", Text, primary_key=True))
 
 
 def _required(*names: str) -> list[C[str]]:
@@ -69,7 +63,7 @@ TOKENS = Table(
     METADATA,
     C("id", Text, primary_key=True),
     C("hash", Text, nullable=False, unique=True),
-    *_required("team", "team_key"),
+    *_required("team"),
     C("created", Double, nullable=False),
     *(C(name, Double) for name in ("expires", "revoked")),
 )
@@ -78,7 +72,7 @@ JOBS = Table(
     METADATA,
     C("number", Integer, primary_key=True, autoincrement=True),
     C("id", Text, nullable=False, unique=True),
-    *_required("owner", "team", "team_key", "token", "digest"),
+    *_required("owner", "team", "token", "digest"),
     C("size", BigInteger, nullable=False),
     *_required("state"),
     *(C(name, Double, nullable=False) for name in ("created", "updated", "due")),
@@ -115,7 +109,6 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = _parse_url(url)
-        self._file = Path(str(self.url.database))  # SQLite's
         self._writes = Lock()
 
     @classmethod
@@ -201,23 +194,14 @@ class Store:
         """Create the missing tables, in one transaction."""
         with self.writing() as connection:
             METADATA.create_all(connection)
-            connection.execute(delete(VERSION))
-            connection.execute(insert(VERSION).values(version=SCHEMA))
 
-    def require_schema(self) -> None:
-        """Raise `FarshiftError` unless the database has a ledger of exactly this version's schema."""
-        schema = None
-        if self.dialect != "sqlite" or self._file.is_file():
+    def require_tables(self) -> None:
+        """Raise `FarshiftError` unless the database has a ledger."""
+        if self.dialect != "sqlite" or Path(str(self.url.database)).is_file():
             with self.reading() as connection:
-                if inspect(connection).has_table(VERSION.name):
-                    schema = connection.exec_driver_sql(f"SELECT version FROM {VERSION.name}").scalar()
-        if schema is None:
-            raise FarshiftError(f"the ledger in {self.name} is missing: restore it")
-        if schema != SCHEMA:
-            raise FarshiftError(
-                f"the ledger in {self.name} has schema {schema}, this version of Farshift has {SCHEMA}: "
-                "use the version that made it"
-            )
+                if inspect(connection).has_table(RECORDS.name):
+                    return
+        raise FarshiftError(f"the ledger in {self.name} is missing: restore it")
 
     def close(self) -> None:
         """Close all connections."""

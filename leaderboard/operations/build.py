@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ...benchmarks.runs.run import Run
-from ...core.clock import Stopwatch
 from ...core.engines import Needs, map_jobs
 from ...core.errors import FarshiftError, Unavailable
 from ...core.progress import report_progress
@@ -27,9 +26,6 @@ from ..tables.snapshot import take_snapshot
 from .manage import declare_references
 from .submit import submit_runs
 from .verify import verify_board
-
-MODELS_PER_PROCESS = 4
-"""Models whose runs take about as long as a process takes to start."""
 
 Fetch = Callable[[str, str], Run]
 
@@ -46,7 +42,6 @@ class BuildReport:
     left_out: list[str]
     entries: int
     differences: list[str]
-    seconds: dict[str, float]
 
     def record(self) -> dict[str, Any]:
         """Return plain JSON."""
@@ -54,11 +49,10 @@ class BuildReport:
 
     def __str__(self) -> str:
         state = format_count(len(self.differences), "difference") if self.differences else "verified"
-        took = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
         entered, entries = format_count(self.entered, "run"), format_count(self.entries, "entry", "entries")
         lines = [f"{self.board}: {entered} entered, {self.there} already there; {entries}, {state}"]
         lines += [f"left out: {why}" for why in self.left_out] + self.differences
-        return "\n".join([*lines, f"({took})", f"open {self.page.resolve()}"])
+        return "\n".join([*lines, f"open {self.page.resolve()}"])
 
 
 def build(
@@ -81,33 +75,26 @@ def build(
     board = Board(folder) if (folder / "board.toml").exists() else Board.init(folder, name)
     if baselines:
         write_baselines(folder, baselines)
-    watch = Stopwatch()
     by_model: dict[str, list[str]] = {}
     for benchmark, model in runs:
         by_model.setdefault(model, []).append(benchmark)
     # Largest first, so that the processes finish at about the same time.
     jobs = sorted(by_model.items(), key=lambda job: (-len(job[1]), job[0]))
-    worthwhile = max(1, len(jobs) // MODELS_PER_PROCESS)
     submit = partial(_submit_model, str(folder), fetch, team)
     names: list[str] = []
     new, done, left_out = 0, 0, list[str]()
     report_progress("entering runs", 0, len(runs))
     for job, (entered, there, why) in zip(
-        jobs, map_jobs("processes", submit, jobs, Needs(workers=min(workers or worthwhile, worthwhile))), strict=True
+        jobs, map_jobs("processes", submit, jobs, Needs(workers=workers)), strict=True
     ):
         names += entered + there
         new, done, left_out = new + len(entered), done + len(job[1]), left_out + why
         report_progress("entering runs", done, len(runs))
     declare_references(board, names)  # as references all of them are ranked, although they have the same team
-    seconds = {"entering": watch.seconds()}
     verification = verify_board(board)
-    seconds["verifying"] = watch.seconds() - seconds["entering"]
     page = write_site(Site(take_snapshot(board), board), folder / SITE)
-    seconds["pages"] = watch.seconds() - sum(seconds.values())
-    there_before, entries = len(names) - new, len(board.standings())
-    return BuildReport(
-        folder, page, new, there_before, sorted(left_out), entries, list(verification.differences), seconds
-    )
+    entries = len(board.standings())
+    return BuildReport(folder, page, new, len(names) - new, sorted(left_out), entries, list(verification.differences))
 
 
 def _submit_model(

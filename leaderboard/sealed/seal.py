@@ -13,8 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...benchmarks.benchmark import Benchmark, find_benchmark
-from ...benchmarks.canary import make_canary
+from ...benchmarks.benchmark import Benchmark, find_benchmark, make_canary
 from ...benchmarks.scoring.score import score_predictions
 from ...core.canonical import to_canonical_json
 from ...core.errors import FarshiftError

@@ -8,7 +8,6 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from hmac import compare_digest
 from math import ceil
 from typing import Any
 
@@ -19,7 +18,6 @@ from ...core.text import escape_untrusted
 from ..ledger.store import CHARGES, JOBS, TOKENS, Store, format_iso_time, read_database_time
 from ..settings import ServerSettings
 from ..submission.validate import Submission
-from ..teams import compute_fingerprint
 from ..validation.archive import CARD
 from ..validation.problem import Problems
 
@@ -43,12 +41,11 @@ _DAYS = re.compile(r"([1-9][0-9]{0,4})d")
 
 @dataclass(frozen=True)
 class Token:
-    """The record of a token. id: its name in lists; team: the team that may submit with it; team_key: the public key
-    that must have signed its submissions, or empty; times: seconds since 1970."""
+    """The record of a token. id: its name in lists; team: the team that may submit with it; times: seconds since
+    1970."""
 
     id: str
     team: str
-    team_key: str
     created: float
     expires: float | None
     revoked: float | None
@@ -63,16 +60,14 @@ class Token:
         """Plain JSON."""
         times = {name: getattr(self, name) for name in ("created", "expires", "revoked")}
         shown = {name: None if time is None else format_iso_time(time) for name, time in times.items()}
-        return {"id": self.id, "team": self.team, "key": self.team_key, **shown}
+        return {"id": self.id, "team": self.team, **shown}
 
 
-def create_token(store: Store, team: str, key: str = "", expires: str = "") -> tuple[str, Token]:
+def create_token(store: Store, team: str, expires: str = "") -> tuple[str, Token]:
     """Create a token. Returns the token, which is shown only this once, and its stored record. expires: days, such as
     `90d`."""
     if not team.strip() or not team.isprintable() or len(team) > 200:
         raise FarshiftError("a token belongs to a team: give the team's name as in its submissions (--team NAME)")
-    if key and not re.fullmatch(r"[0-9a-f]{64}", key):
-        raise FarshiftError("a team's public key has 64 hexadecimal digits: `farshift team` prints it")
     days = _DAYS.fullmatch(expires)
     if expires and days is None:
         raise FarshiftError(f"--expires {escape_untrusted(expires)}: write a number of days, such as 90d")
@@ -80,7 +75,7 @@ def create_token(store: Store, team: str, key: str = "", expires: str = "") -> t
     with store.writing() as connection:
         at = read_database_time(connection)
         ends = None if days is None else at + int(days[1]) * 86400
-        record = Token(secrets.token_hex(4), team, key, at, ends, None)
+        record = Token(secrets.token_hex(4), team, at, ends, None)
         connection.execute(insert(TOKENS).values(**vars(record), hash=_hash_token(token)))
     return token, record
 
@@ -119,12 +114,11 @@ def _read_row(row: Mapping[Any, Any]) -> Token:
 
 @dataclass(frozen=True)
 class Sender:
-    """The sender of a request. owner: whose quotas count, `team NAME` or, without a token, `address A`. team, team_key:
-    the team that submissions must belong to; empty for any team. token: the token's id, or empty."""
+    """The sender of a request. owner: whose quotas count, `team NAME` or, without a token, `address A`. team: the team
+    that submissions must belong to; empty for any team. token: the token's id, or empty."""
 
     owner: str
     team: str = ""
-    team_key: str = ""
     token: str = ""
 
 
@@ -136,31 +130,27 @@ def identify_sender(store: Store, settings: ServerSettings, authorisation: str, 
             return Sender(f"address {address}")
         raise HTTPProblem(401, "a token of your team is required: ask the board's operator for one")
     scheme, _, given = authorisation.partition(" ")
-    row, hash = None, _hash_token(given.strip())
+    row = None
     if scheme.lower() == "bearer" and _TOKEN.fullmatch(given.strip()):
         with store.reading() as connection:
-            row = connection.execute(select(TOKENS).where(TOKENS.c.hash == hash)).mappings().first()
+            row = (
+                connection.execute(select(TOKENS).where(TOKENS.c.hash == _hash_token(given.strip()))).mappings().first()
+            )
             at = read_database_time(connection)
-    # The database compared digests, whose bytes an attacker cannot choose; compare again in constant time.
-    if row is None or not compare_digest(row["hash"], hash):
+    if row is None:
         raise HTTPProblem(401, "this board does not know the token")
     token = _read_row(row)
     if (state := token.state(at)) != "valid":
         raise HTTPProblem(401, f"this token is {state}: ask the board's operator for a new one")
-    return Sender(f"team {token.team}", token.team, token.team_key, token.id)
+    return Sender(f"team {token.team}", token.team, token.id)
 
 
-def require_team(submission: Submission, team: str, team_key: str) -> None:
-    """Raise `BadSubmission` if a submission belongs to another team than the token, or, if the token names a key, is
-    not signed by that key."""
-    problems, named = Problems(), submission.card.team
-    if named != team:
+def require_team(submission: Submission, team: str) -> None:
+    """Raise `BadSubmission` if a submission belongs to another team than the token."""
+    problems = Problems()
+    if (named := submission.card.team) != team:
         what = f"names the team {escape_untrusted(named)!r}, but the token is for {escape_untrusted(team)!r}"
         problems.add("team-other", CARD, what, "team")
-    if team_key and submission.team_key != team_key:
-        whose = f"signed by the key {compute_fingerprint(submission.team_key)}" if submission.team_key else "not signed"
-        what = f"is {whose}, but the token is for the key {compute_fingerprint(team_key)}"
-        problems.add("team-other", CARD, what, "signature")
     problems.refuse_if_any("the submission")
 
 

@@ -88,12 +88,11 @@ def detect_media(path: str) -> str:
     return f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
 
 
-def make_problem_response(problem: HTTPProblem, headers: dict[str, str] | None = None) -> Response:
+def make_problem_response(problem: HTTPProblem, headers: dict[str, str]) -> Response:
     """Return the response for a refusal: RFC 9457, with a one-line `error`."""
     content = {"type": "about:blank", "title": HTTPStatus(problem.status).phrase, "status": problem.status}
     content |= {"detail": str(problem), "error": str(problem)}
-    sent = {"Cache-Control": "no-store", **(headers or {})}
-    sent |= {} if problem.after is None else {"Retry-After": str(problem.after)}
+    sent = {"Cache-Control": "no-store", **headers}
     sent |= {"WWW-Authenticate": 'Bearer realm="farshift"'} if problem.status == 401 else {}
     sent |= {"Connection": "close"} if problem.status in (408, 413) else {}
     return Response(json.dumps(content), problem.status, sent, "application/problem+json")

@@ -147,41 +147,41 @@ def _make_error_page(request: Request, status: int, headers: dict[str, str]) -> 
     return make_body_response(request, body, "no-store", status, headers)
 
 
-def _make_http_error(request: Request, status: int, message: str, headers: dict[str, str]) -> Response:
-    """Return one-line JSON for API requests, an HTML page for browsers."""
-    if request.url.path.startswith("/api/"):
-        return make_problem_response(HTTPProblem(status, message), headers)
-    return _make_error_page(request, status, headers)
+def respond(request: Request, problem: HTTPProblem, headers: dict[str, str] | None = None) -> Response:
+    """Return a refusal in one line: as JSON to API requests and health checks, as a page to browsers."""
+    headers = dict(headers or {}) | ({} if problem.after is None else {"Retry-After": str(problem.after)})
+    if request.url.path.startswith("/api/") or request.url.path in HEALTH:
+        return make_problem_response(problem, headers)
+    return _make_error_page(request, problem.status, headers)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error in one line: as JSON to API requests, as a page to browsers."""
+    """Answer every error in one line."""
 
     def handle_http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         headers = {**(error.headers or {})}
         headers |= {"Allow": "GET, HEAD"} if headers.get("Allow") == "GET" else {}
-        return _make_http_error(request, error.status_code, str(error.detail), headers)
+        return respond(request, HTTPProblem(error.status_code, str(error.detail)), headers)
 
     def handle_invalid_request(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         wrong = [f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in error.errors()]
-        return _make_http_error(request, 422, "; ".join(wrong[:5]) or "the request cannot be read", {})
+        return respond(request, HTTPProblem(422, "; ".join(wrong[:5]) or "the request cannot be read"))
 
     def handle_farshift_error(request: Request, error: Exception) -> Response:
         if isinstance(error, HTTPProblem):
-            headers = {} if error.after is None else {"Retry-After": str(error.after)}
-            is_page = not request.url.path.startswith("/api/") and request.url.path not in HEALTH
-            return _make_error_page(request, error.status, headers) if is_page else make_problem_response(error)
+            return respond(request, error)
         if isinstance(error, UnknownName | MissingExtra):
-            return _make_http_error(request, 404 if isinstance(error, UnknownName) else 501, get_first_line(error), {})
+            status = 404 if isinstance(error, UnknownName) else 501
+            return respond(request, HTTPProblem(status, get_first_line(error)))
         log.error("%s %s: %s", request.method, shorten_logged_path(request.url.path), get_first_line(error))
         # Such as a full disk, an unreachable database or a changed file: only the log says which, and where.
-        return _make_http_error(request, 503, "the board cannot do this now: try again later", {"Retry-After": "10"})
+        return respond(request, HTTPProblem(503, "the board cannot do this now: try again later", 10))
 
     def handle_unexpected_error(request: Request, error: Exception) -> Response:
         log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
-        return make_problem_response(HTTPProblem(500, "internal server error; see the server's log"))
+        return make_problem_response(HTTPProblem(500, "internal server error; see the server's log"), {})
 
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)

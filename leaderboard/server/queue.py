@@ -50,7 +50,6 @@ class Queue:
         size: int,
         *,
         team: str = "",
-        team_key: str = "",
         token: str = "",
         created: float | None = None,
     ) -> tuple[Job, bool]:
@@ -70,7 +69,7 @@ class Queue:
             charge_quota(connection, self.settings, owner, size, id, at)
             if there is not None:
                 connection.execute(delete(JOBS).where(is_same_upload))
-            sender = {"team": team, "team_key": team_key, "token": token}
+            sender = {"team": team, "token": token}
             times = {"created": at if created is None else created}
             _insert_job(connection, at, id=id, owner=owner, digest=digest, size=size, state=QUEUED, **sender, **times)
             job = self._find(connection, JOBS.c.id == id)
@@ -221,7 +220,7 @@ class Queue:
 
 def _insert_job(connection: Connection, at: float, **values: Any) -> None:
     times = {"created": at, "updated": at, "due": at, "lease": None}
-    empty: dict[str, Any] = dict.fromkeys(("team", "team_key", "token", "worker", "reason"), "")
+    empty: dict[str, Any] = dict.fromkeys(("team", "token", "worker", "reason"), "")
     empty |= {"attempts": 0, "entries": "[]", "problems": "[]"}
     connection.execute(insert(JOBS).values(empty | times | values))
 
@@ -259,8 +258,8 @@ def _match_attempt(job: Job) -> ColumnElement[bool]:
 
 @dataclass(frozen=True)
 class Job:
-    """An acknowledged submission. owner: whose quota it counts against; team, team_key: those of its token, both empty
-    without one; digest: sha256 of its file. Times are seconds since 1970. created: when it arrived; due: the earliest
+    """An acknowledged submission. owner: whose quota it counts against; team: that of its token, empty without
+    one; digest: sha256 of its file. Times are seconds since 1970. created: when it arrived; due: the earliest
     time to start it; lease: the time at which its worker's lease ends; position: its place in the queue, 1 for the
     next, 0 if it is not queued.
     reason: why it failed, or why it was refused if there are no `problems`."""
@@ -268,7 +267,6 @@ class Job:
     id: str
     owner: str
     team: str
-    team_key: str
     token: str
     digest: str
     size: int

@@ -117,7 +117,7 @@ def _enqueue(
 ) -> tuple[Job, bool]:
     """Queue a submission. Of answers to a window, which is not closed meanwhile, the time of arrival counts: that of
     the first arrival if the board failed to check the same bytes before."""
-    team, created = {"team": sender.team, "team_key": sender.team_key, "token": sender.token}, None
+    team, created = {"team": sender.team, "token": sender.token}, None
     with state.board.locked() if window else nullcontext():
         if window:
             known, created = state.queue.known(sender.owner, digest), arrived.timestamp()

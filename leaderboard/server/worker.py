@@ -236,7 +236,7 @@ log = logging.getLogger("farshift.scoring")
 
 def describe_job(job: Job) -> dict[str, str]:
     """Return what the scoring process needs to know of a job."""
-    known = {"team": job.team, "team_key": job.team_key, "token": job.token}
+    known = {"team": job.team, "token": job.token}
     return known | {"window": job.window, "received": format_iso_time(job.created)}
 
 
@@ -248,7 +248,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     def allowed(submission: Submission) -> None:
         if request["token"]:
             require_not_revoked(board.ledger.store, request["token"])
-            require_team(submission, request["team"], request["team_key"])
+            require_team(submission, request["team"])
 
     def describe(error: FarshiftError) -> str:  # without the path of the file on this machine
         return str(error).replace(file, "the submission").replace(Path(file).name, "the submission")

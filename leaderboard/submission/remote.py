@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+from pydantic import TypeAdapter, ValidationError
 
 from ...core.errors import FarshiftError, get_first_line
 from ...core.files import compute_file_sha256
@@ -27,103 +29,82 @@ from .validate import validate_submission
 
 _BLOCK = 1 << 20
 
-
-@dataclass(frozen=True)
-class QueuedSubmission:
-    """A submission that a board has received. id: identifies it in requests for its state; new: whether the board did
-    not have it before; state: as from `RemoteBoard.state`."""
-
-    id: str
-    new: bool
-    state: dict[str, Any]
+MAX_ANSWER = 1 << 20
+"""Maximum size of a response in bytes."""
 
 
 @dataclass(frozen=True)
 class RemoteBoard:
-    """A board behind a URL. given: an access token; by default that in FARSHIFT_TOKEN."""
+    """A board behind a URL. given: an access token; by default that in FARSHIFT_TOKEN.
+
+    The state of a submission is a dictionary: `id`, `new` (whether the board did not have it before), `state` (queued,
+    running, entered, refused or failed), `position` in the queue, `attempts`, `entries`, `problems`, `reason`, and the
+    times."""
 
     url: str
     given: str = field(default="", repr=False)
-    sleep: Callable[[float], object] = field(default=time.sleep, repr=False)
-
-    def _post(self, file: Path, digest: str, window: str = "") -> Answer:
-        url, token = f"{self._api}/submissions", find_token(self.url, self.given)
-        url += f"?window={quote(window, safe='')}" if window else ""
-        headers = {
-            "Content-Type": "application/zip",
-            "Content-Length": str(file.stat().st_size),
-            "Content-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
-        }
-        return call_with_retries(
-            lambda: _request("POST", url, token, headers, file),
-            f"{file} could not be submitted to {url}",
-            self.sleep,
-        )
 
     @property
     def _api(self) -> str:
-        return f"{self.url.rstrip('/')}/api/v1"
+        return f"{self.url.rstrip('/')}/api/v1/submissions"
 
     def submit(self, file: Path | str) -> tuple[list[str], bool]:
         """Submit a file and wait until the board has entered it. Returns its entries, and whether it is new. It is
         validated here first, as by the board. Raises the same errors as a board in a folder."""
-        handed = self.hand_over(file)
-        return self.entered(handed), handed.new
+        state = self.send(file)
+        return self.wait(state)["entries"], state["new"]
 
-    def hand_over(self, file: Path | str) -> QueuedSubmission:
-        """Validate a submission and send it. It is on the board's disk when this returns."""
-        file = Path(file)
-        digest = validate_submission(file).digest
-        answer = self._post(file, digest)
-        state = _parse_state(answer)
-        return QueuedSubmission(state["id"], answer.status == 202, state)
-
-    def state(self, id: str) -> dict[str, Any]:
-        """The state of a submission: `state` (queued, running, entered, refused or failed), `position` in the queue,
-        `attempts`, `entries`, `problems`, `reason`, and the times."""
-        url = f"{self._api}/submissions/{id}"  # no token is needed
-        return _parse_state(
-            call_with_retries(lambda: _request("GET", url), f"the state of {id[:12]} could not be read from {url}")
-        )
-
-    def entered(self, handed: QueuedSubmission) -> list[str]:
-        """Wait until the board has entered a submission. Returns its entries."""
-        return [str(entry) for entry in self._wait(handed)["entries"]]
-
-    def _wait(self, handed: QueuedSubmission) -> dict[str, Any]:
-        """Wait until the board has entered a submission. Returns its state."""
-        state, first, pause = handed.state, 0, 0.25
-        if state["state"] in ("queued", "running"):
-            when = f"at {format_untrusted(str(state.get('received')), 40)}"
-            log_message(f"{self.url} received submission {handed.id} {when}; stopping this command does not cancel it")
-        while state["state"] in ("queued", "running"):
-            position = int(state.get("position", 0))
-            first = max(first, position)
-            if first:
-                report_progress(
-                    "in the queue", first - position, first, f"position {position}" if position else "being scored"
-                )
-            self.sleep(pause)
-            pause = min(pause * 1.5, 10.0)
-            state = self.state(handed.id)
-        if state["state"] == "entered":
-            return state
-        board = self.url.rstrip("/")
-        if state["state"] == "refused":
-            raise make_refusal_error(board, str(state["reason"]), state["problems"])
-        raise FarshiftError(
-            f"{board} could not score it ({get_first_line(Exception(state['reason']))}): submit it again later"
-        )
+    def send(self, file: Path | str) -> dict[str, Any]:
+        """Validate a submission and send it. It is on the board's disk when this returns. Returns its state."""
+        return self._post(Path(file), validate_submission(file).digest)
 
     def submit_answers(self, window: str, file: Path) -> dict[str, Any]:
         """Submit to a sealed window and wait until the board has checked the answers. Returns the file's sha256, when
         the board `received` it, and whether it is `new`."""
         digest = compute_file_sha256(file)
-        answer = self._post(file, digest, window)
-        state = _parse_state(answer)
-        self._wait(QueuedSubmission(state["id"], answer.status == 202, state))
+        state = self._post(file, digest, f"?window={quote(window, safe='')}")
+        self.wait(state)
         received = format_untrusted(str(state.get("received")), 40)
-        return {"submission": digest, "received": received, "new": answer.status == 202}
+        return {"submission": digest, "received": received, "new": state["new"]}
+
+    def _post(self, file: Path, digest: str, query: str = "") -> dict[str, Any]:
+        url, token = f"{self._api}{query}", find_token(self.url, self.given)
+        headers = {
+            "Content-Type": "application/zip",
+            "Content-Length": str(file.stat().st_size),
+            "Content-Digest": f"sha-256=:{b64encode(bytes.fromhex(digest)).decode()}:",
+            **({"Authorization": f"Bearer {token}"} if token else {}),
+        }
+        request = lambda: _request("POST", url, headers, file)  # noqa: E731
+        answer = call_with_retries(request, f"{file} could not be submitted to {url}")
+        return _parse_state(answer) | {"new": answer.status == 202}
+
+    def state(self, id: str) -> dict[str, Any]:
+        """The state of a submission."""
+        url = f"{self._api}/{id}"  # no token is needed
+        what = f"the state of {id[:12]} could not be read from {url}"
+        return _parse_state(call_with_retries(lambda: _request("GET", url, {}), what))
+
+    def wait(self, state: dict[str, Any]) -> dict[str, Any]:
+        """Wait until the board has entered a submission. Returns its last state."""
+        first, pause, board = 0, 0.25, self.url.rstrip("/")
+        if state["state"] in ("queued", "running"):
+            when = f"at {format_untrusted(str(state.get('received')), 40)}"
+            log_message(f"{board} received submission {state['id']} {when}; stopping this command does not cancel it")
+        while state["state"] in ("queued", "running"):
+            position = int(state.get("position", 0))
+            if first := max(first, position):
+                where = f"position {position}" if position else "being scored"
+                report_progress("in the queue", first - position, first, where)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 10.0)
+            state = self.state(state["id"])
+        if state["state"] == "entered":
+            return state
+        if state["state"] == "refused":
+            raise make_refusal_error(board, state["reason"], state["problems"])
+        reason = get_first_line(Exception(state["reason"]))
+        raise FarshiftError(f"{board} could not score it ({reason}): submit it again later")
 
 
 def _read_blocks(file: Path) -> Iterator[bytes]:
@@ -135,57 +116,42 @@ def _read_blocks(file: Path) -> Iterator[bytes]:
             report_progress("sending the file", sent, size)
 
 
-_STATE = {"id": str, "state": str, "entries": list, "problems": list, "reason": str}
+_STATE: dict[str, Any] = {"id": str, "state": str, "entries": list[str], "problems": list[Any], "reason": str}
 
 
 def _parse_state(answer: Answer) -> dict[str, Any]:
     state = answer.json()
     for name, kind in _STATE.items():
-        if not isinstance(state.get(name), kind):
-            raise answer.odd(f"{name} is missing or invalid")
-    if not all(isinstance(entry, str) for entry in state["entries"]):
-        raise answer.odd("entries is invalid")
+        try:
+            TypeAdapter(kind).validate_python(state.get(name), strict=True)
+        except ValidationError as error:
+            raise answer.odd(f"{name} is missing or invalid") from error
     return state
 
 
-MAX_ANSWER = 1 << 20
-"""Maximum size of a response in bytes."""
-
-
-def _request(
-    method: str, url: str, token: str = "", headers: Mapping[str, str] | None = None, file: Path | None = None
-) -> Answer:
+def _request(method: str, url: str, headers: Mapping[str, str], file: Path | None = None) -> Answer:
     """Return the successful response of a board's server. Raises `TransientError` if a retry may succeed, `Unavailable`
     if there is no server, and otherwise `FarshiftError` or `BadSubmission` for a rejection."""
-    sent = {**(headers or {}), **({"Authorization": f"Bearer {token}"} if token else {})}
-    answer = send(method, url, MAX_ANSWER, sent, None if file is None else _read_blocks(file))
+    answer = send(method, url, MAX_ANSWER, headers, None if file is None else _read_blocks(file))
     if 200 <= answer.status < 300:
         return answer
     body = answer.json()
     if not isinstance(body.get("error"), str):
         raise answer.odd("error is missing")
-    if answer.status == 401:
-        advice = "" if token else f"; {HOW_GIVEN}"
-        raise FarshiftError(f"{url} refused it: {format_untrusted(body['error'], 400)}{advice}")
+    if answer.status == 401 and "Authorization" not in headers:
+        raise FarshiftError(f"{url} refused it: {answer.error}; give it with --token or as FARSHIFT_TOKEN")
     raise make_refusal_error(url, body["error"], body.get("problems"))
 
 
 def make_refusal_error(url: str, error: str, problems: Any) -> FarshiftError:
     """The error for a board's rejection, with the validator's problems if it lists them."""
-    if isinstance(problems, list) and problems and all(_is_problem(item) for item in problems):
-        return make_refusal(url, [Problem(**item) for item in problems])
-    return FarshiftError(f"{url} refused it: {format_untrusted(error, 400)}")
+    try:
+        listed = TypeAdapter(list[Problem]).validate_python(problems or [])
+    except ValidationError:
+        listed = []
+    return make_refusal(url, listed) if listed else FarshiftError(f"{url} refused it: {format_untrusted(error, 400)}")
 
 
-def _is_problem(item: Any) -> bool:
-    return (
-        isinstance(item, dict)
-        and {"name", "file", "what", "remedy"} <= item.keys() <= Problem.__dataclass_fields__.keys()
-        and all(isinstance(value, str) for value in item.values())
-    )
-
-
-HOW_GIVEN = "give it with --token or as FARSHIFT_TOKEN"
 _SENDABLE = re.compile(r"[!-~]{1,500}")
 
 

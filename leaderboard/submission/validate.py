@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,14 +16,13 @@ from ...benchmarks.benchmark import Benchmark
 from ...benchmarks.runs.coverage import read_limit
 from ...benchmarks.runs.run import RunCard, RunLike, find_card_problem
 from ...benchmarks.scoring.completeness import ExpectedRows, list_expected_rows
-from ...core.errors import FarshiftError, UnknownName
-from ...core.files import translate_os_errors
+from ...core.errors import BadRun, FarshiftError, UnknownName
 from ...core.text import format_count
 from ..validation.archive import CARD, Archive
 from ..validation.card import ListedRun, SubmissionCard, check_run_values, parse_submission_card
 from ..validation.limits import RUNS, SUBMISSION_BYTES, FileRejected
 from ..validation.predictions import check_table, make_expected_table
-from ..validation.problem import Problems, format_untrusted
+from ..validation.problem import Problems
 from ..validation.process import Reader
 
 if TYPE_CHECKING:
@@ -61,17 +58,6 @@ class Submission:
 
 Allowed = Callable[[Submission], None]
 """Raises `FarshiftError` for a valid submission that its sender may not make."""
-
-
-@dataclass(frozen=True)
-class _DecodedRun:
-    """A run whose predictions were decoded but not checked yet."""
-
-    card: RunCard
-    benchmark: Benchmark
-    table: pa.Table
-    rows: list[ExpectedRows]
-    file: str
 
 
 def validate_submission(
@@ -111,22 +97,20 @@ def validate_open_submission(
     problems = Problems()
     archive = Archive(file, name, problems)
     problems.refuse_if_any(name)
-    reader.begin()
-    raw = _read_card(archive, CARD, reader, problems)
-    card = None if raw is None else parse_submission_card(raw, CARD, problems)
-    if card is not None and len(card.runs) > RUNS:
-        problems.add("zip-too-many", CARD, f"lists {len(card.runs)} runs; at most {RUNS} are accepted")
-    if card is None or len(card.runs) > RUNS:
+    card = _read_submission_card(archive, reader, problems)
+    if card is None:
         problems.refuse_if_any(name)
     assert card is not None
-    chosen = [number for number in range(len(card.runs)) if only is None or number in only]
     known = definitions.load_benchmarks() if known is None else known
-    read = [_read_run(number, card.runs[number], archive, reader, known, problems) for number in chosen]
+    decoded: list[tuple[ValidRun, list[ExpectedRows], str]] = []
+    for number, listed in enumerate(card.runs):
+        if only is None or number in only:
+            decoded += _read_run(number, listed, archive, reader, known, problems)
     reader.finish()
-    listed = {CARD} | {file for number in range(len(card.runs)) for file in name_run_files(number)}
-    for extra in sorted(set(archive.members) - listed):
+    listed_files = {CARD} | {file for number in range(len(card.runs)) for file in name_run_files(number)}
+    for extra in sorted(set(archive.members) - listed_files):
         problems.add("run-not-listed", extra, f"not listed in {CARD}")
-    entries = [entry for run in read if run is not None for entry in _validate_run(run, problems)]
+    entries = [run for run, rows, where in decoded if _has_valid_rows(run, rows, where, problems)]
     _add_duplicates(entries, problems)
     problems.refuse_if_any(name)
     return Submission(card, archive.digest(), entries)
@@ -137,9 +121,20 @@ def read_benchmark_names(path: Path) -> list[str]:
     reports. Each run is checked against this list before it is scored."""
     problems = Problems()
     with path.open("rb") as file, Reader() as reader:
-        raw = _read_card(Archive(file, path.name, problems), CARD, reader, problems)
-    card = None if raw is None else parse_submission_card(raw, CARD, problems)
+        card = _read_submission_card(Archive(file, path.name, problems), reader, problems)
     return [] if card is None else sorted({run.benchmark for run in card.runs})
+
+
+def _read_submission_card(archive: Archive, reader: Reader, problems: Problems) -> SubmissionCard | None:
+    try:
+        card = parse_submission_card(_read_card(archive, CARD, reader), CARD, problems)
+        if card is not None and len(card.runs) > RUNS:
+            what = f"lists {len(card.runs)} runs; at most {RUNS} are accepted"
+            raise FileRejected.because("zip-too-many", what)
+    except FileRejected as rejected:
+        problems.add_rejection(CARD, rejected)
+        return None
+    return card
 
 
 def name_run_files(number: int) -> tuple[str, str]:
@@ -147,26 +142,9 @@ def name_run_files(number: int) -> tuple[str, str]:
     return f"runs/{number}.toml", f"predictions/{number}.parquet"
 
 
-def _read_card(archive: Archive, name: str, reader: Reader, problems: Problems) -> dict[str, Any] | None:
-    if name not in archive.members:
-        problems.add("entry-missing", name, "is missing")
-        return None
-    with _open_temporary_file() as file:
-        if not archive.unpack(name, file, problems):
-            return None
-        try:
-            return reader.card(file)
-        except FileRejected as refused:
-            _add_problems(refused, name, problems)
-            return None
-
-
-@contextmanager
-def _open_temporary_file() -> Iterator[BinaryIO]:
-    """A temporary file without a name, for an entry's bytes."""
-    folder = Path(tempfile.gettempdir())
-    with translate_os_errors(folder, "set TMPDIR to another disk"), tempfile.TemporaryFile() as file:
-        yield file
+def _read_card(archive: Archive, name: str, reader: Reader) -> dict[str, Any]:
+    with archive.unpack(name) as (file, _):
+        return reader.card(file)
 
 
 def _read_run(
@@ -176,90 +154,66 @@ def _read_run(
     reader: Reader,
     known: Mapping[str, Benchmark],
     problems: Problems,
-) -> _DecodedRun | None:
-    """Read and decode one run's card and predictions."""
-    file, predictions = name_run_files(number)
-    card = _read_card(archive, file, reader, problems)
-    if card is None or not _is_listed(card, listed, file, problems):
-        return None
-    if predictions not in archive.members:
-        problems.add("entry-missing", predictions, "is missing")
-        return None
-    with _open_temporary_file() as content:
-        digest = archive.unpack(predictions, content, problems)
-        if not digest:
-            return None
-        if digest != card["digests"]["predictions"] or digest != listed.predictions:
-            problems.add("digest-differs", predictions, f"its digest differs from that in {file} or {CARD}")
-            return None
-        try:
-            run = RunLike(RunCard.from_dict(card))
-            benchmark = _find_benchmark(run, known, file, problems)
-            if benchmark is None:
-                return None
-            if (limit := read_limit(run.card.model.extra)) is not None:
-                problems.add(
-                    "run-limited",
-                    file,
-                    f"a trial run on {format_count(limit, 'row')} of each part (--limit): evaluate on all rows",
-                )
-                return None
+) -> Iterator[tuple[ValidRun, list[ExpectedRows], str]]:
+    """Read and decode one run's card and predictions, whose rows and values are not checked yet: the run, the rows that
+    it must have, and the file of its predictions. Nothing if it is rejected."""
+    card_file, file = name_run_files(number)
+    where = card_file
+    try:
+        card = _read_card(archive, card_file, reader)
+        if problem := find_card_problem(card):
+            raise FileRejected.because("run-edited", problem)
+        valid = check_run_values(card, card_file, problems)
+        stated = {"benchmark": card["benchmark"].get("name"), "model": card["model"].get("name")}
+        stated["run"] = card["digests"]["run"]
+        if different := [key for key, value in stated.items() if getattr(listed, key) != value]:
+            raise FileRejected.because("run-not-listed", f"differs from {CARD} in {', '.join(different)}")
+        if not valid:
+            return
+        run = RunLike(RunCard.from_dict(card))
+        benchmark = _find_benchmark(run, known)
+        where = file
+        with archive.unpack(file) as (content, digest):
+            if digest != card["digests"]["predictions"] or digest != listed.predictions:
+                raise FileRejected.because("digest-differs", f"its digest differs from that in {card_file} or {CARD}")
             rows = list_expected_rows(benchmark, run)
             table = reader.predictions(content, make_expected_table(benchmark, run, rows))
-        except FileRejected as refused:
-            _add_problems(refused, predictions, problems)
-            return None
-    return _DecodedRun(run.card, benchmark, table, rows, predictions)
+    except FileRejected as rejected:
+        problems.add_rejection(where, rejected)
+    except BadRun as error:
+        problems.add("run-value", where, str(error))
+    else:
+        yield ValidRun(run.card, benchmark, table), rows, file
 
 
-def _is_listed(card: dict[str, Any], listed: ListedRun, file: str, problems: Problems) -> bool:
-    """Whether a run's card is complete, has valid values, and is the listed one."""
-    if problem := find_card_problem(card):
-        problems.add("run-edited", file, problem)
-        return False
-    valid = check_run_values(card, file, problems)
-    stated = {
-        "benchmark": card["benchmark"].get("name"),
-        "model": card["model"].get("name"),
-        "run": card["digests"]["run"],
-    }
-    different = [key for key, value in stated.items() if getattr(listed, key) != value]
-    if different:
-        problems.add("run-not-listed", file, f"differs from {CARD} in {', '.join(different)}")
-    return valid and not different
-
-
-def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark], file: str, problems: Problems) -> Benchmark | None:
+def _find_benchmark(run: RunLike, known: Mapping[str, Benchmark]) -> Benchmark:
     """The benchmark of a run, if this version scores it."""
     name, stated = run.card.benchmark.name, run.entry_identity
     if name not in known:
-        problems.add("benchmark-unknown", file, str(UnknownName("benchmark", name, known)), "benchmark.name")
-        return None
+        raise FileRejected.because("benchmark-unknown", str(UnknownName("benchmark", name, known)), "benchmark.name")
     benchmark = known[name]
     try:
         benchmark.rule(run.selection)
     except FarshiftError as error:
-        problems.add("selection-unknown", file, str(error), "benchmark.selection")
-        return None
+        raise FileRejected.because("selection-unknown", str(error), "benchmark.selection") from error
     if benchmark.made_under(stated, run.budget, run.steps, run.selection) is None:
-        problems.add(
-            "identity-other", file, f"made for another version of {benchmark.name}", "benchmark.entry_identity"
-        )
-        return None
+        what = f"made for another version of {benchmark.name}"
+        raise FileRejected.because("identity-other", what, "benchmark.entry_identity")
+    if (limit := read_limit(run.card.model.extra)) is not None:
+        what = f"a trial run on {format_count(limit, 'row')} of each part (--limit): evaluate on all rows"
+        raise FileRejected.because("run-limited", what)
     return benchmark
 
 
-def _validate_run(run: _DecodedRun, problems: Problems) -> Iterator[ValidRun]:
-    """The run as an entry, if its rows and values are valid."""
+def _has_valid_rows(run: ValidRun, rows: list[ExpectedRows], file: str, problems: Problems) -> bool:
     before = len(problems)
     try:
-        run.table.validate(full=True)
+        run.predictions.validate(full=True)
     except ValueError as error:  # impossible unless the reader was compromised
-        problems.add("parquet-unreadable", run.file, f"did not decode to a table: {error}")
-        return
-    check_table(run.table, run.benchmark, RunLike(run.card), run.rows, run.file, problems)
-    if len(problems) == before:
-        yield ValidRun(run.card, run.benchmark, run.table)
+        problems.add("parquet-unreadable", file, f"did not decode to a table: {error}")
+        return False
+    check_table(run.predictions, run.benchmark, run, rows, file, problems)
+    return len(problems) == before
 
 
 def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
@@ -270,8 +224,3 @@ def _add_duplicates(entries: list[ValidRun], problems: Problems) -> None:
         if seen.setdefault(key, number) != number:
             what = f"two runs are both {entry.model} on {entry.benchmark.name} (budget {entry.budget})"
             problems.add("run-repeated", CARD, what, "runs")
-
-
-def _add_problems(refused: FileRejected, file: str, problems: Problems) -> None:
-    for name, what, column in refused.findings:
-        problems.add(name, file, what, format_untrusted(column))

@@ -118,18 +118,6 @@ def _find_violation(standing: ScoredEntry, rows: EntryRows, better: Better) -> s
     return ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placement:
-    """An entry's place in its table. rank: the lowest and the highest rank in its confidence set; ties: the letters of
-    its tie groups; best: the share of draws in which it is first; behind: its score minus that of the table's first
-    entry (`Pairs`), None for the first itself. All are empty for an entry without a rank set."""
-
-    rank: tuple[int, int] | None = None
-    ties: str = ""
-    best: float | None = None
-    behind: dict[str, Any] | None = None
-
-
 @dataclass(frozen=True, eq=False)
 class Pairs:
     """All pairs of a table's ranked entries, by the max-t rule. order: the entries; values (M,); reach (M, M): half the
@@ -163,10 +151,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Ranking:
-    """The places of a table's ranked entries, best value first, and their pairs. left_out: entries whose variance is
-    unknown, with the reason."""
+    """The places of a table's ranked entries, best value first, as fields of `Row`, and their pairs. left_out: entries
+    whose variance is unknown, with the reason."""
 
-    places: dict[str, Placement] = field(default_factory=dict)
+    places: dict[str, dict[str, Any]] = field(default_factory=dict)
     pairs: Pairs | None = None
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -186,12 +174,12 @@ def rank_entries(identity: str, better: Better, rows: Mapping[str, EntryRows], o
     bounds = known[entries[0]].bounds
     pairs = Pairs(tuple(entries), joint.values, sets.reach, sets.differs, joint.covariance, bounds)
     places = {
-        entry: Placement(
-            rank=(int(sets.low[k]), int(sets.high[k])),
-            ties=tied[k],
-            best=round(float(sets.best[k]), 4),
-            behind=None if k == 0 else pairs.apart(entry, entries[0]),
-        )
+        entry: {
+            "rank": (int(sets.low[k]), int(sets.high[k])),
+            "ties": tied[k],
+            "best": round(float(sets.best[k]), 4),
+            "behind": None if k == 0 else pairs.apart(entry, entries[0]),
+        }
         for k, entry in enumerate(entries)
     }
     return Ranking(places, pairs, left_out)

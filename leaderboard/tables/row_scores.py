@@ -23,7 +23,6 @@ from ...benchmarks.statistics.interval import estimate_mean
 from ...benchmarks.statistics.sample import Replicates, RowScores, Sample
 from ...core.canonical import compute_identity, to_canonical_json
 from ...core.documents import parse_json
-from ...core.engines import Needs, map_jobs
 from ...core.errors import Unavailable, get_first_line
 from ...core.files import BOARD_ADVICE, append_digest, strip_digest, write_atomically
 from ...core.progress import report_progress
@@ -34,11 +33,8 @@ from ..validation.card import ModelCard
 from .entry_rows import VIEWS, EntryRows, compute_entry_rows
 from .table import explain_outdated
 
-CACHE_VERSION = 13
+CACHE_VERSION = 14
 """Version of the cache format: raise it with every change of the content."""
-
-MANY = 12
-"""Minimum number of submissions that are read by two processes."""
 
 
 def read_entry_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> tuple[dict[str, EntryRows], dict[str, str]]:
@@ -49,20 +45,22 @@ def read_entry_rows(board: BoardView, standings: Sequence[ScoredEntry]) -> tuple
     without = {entry: reason for entry, reason in reasons.items() if reason}
     rows: dict[str, EntryRows] = {}
     lacking: dict[str, list[ScoredEntry]] = {}
-    for standing in standings:
-        if standing.entry not in without:
-            entry_rows = _read_cached_rows(board, standing)
-            if entry_rows is None:
-                lacking.setdefault(standing.submission, []).append(standing)
-            else:
-                rows[standing.entry] = entry_rows
-    failed = _make_missing_rows(board, lacking)
-    for standing in (standing for group in lacking.values() for standing in group):
+    for standing in (standing for standing in standings if standing.entry not in without):
         entry_rows = _read_cached_rows(board, standing)
         if entry_rows is None:
-            without[standing.entry] = failed.get(standing.submission, _OTHER_SCORE)
+            lacking.setdefault(standing.submission, []).append(standing)
         else:
             rows[standing.entry] = entry_rows
+    for number, (submission, group) in enumerate(lacking.items()):
+        report_progress("computing rows", number, len(lacking))
+        failure = _store_submission_rows(board, submission, group)
+        for standing in group:
+            entry_rows = _read_cached_rows(board, standing)
+            if entry_rows is None:
+                other = "its recomputed rows do not match the score in the ledger (run `farshift board verify`)"
+                without[standing.entry] = failure or other
+            else:
+                rows[standing.entry] = entry_rows
     return rows, without
 
 
@@ -76,37 +74,15 @@ def make_rows_path(derived: Path, entry: str, submission: str, identity: str) ->
     return derived / "rows" / f"{entry}-{key[:12]}.npz"
 
 
-_OTHER_SCORE = "its recomputed rows do not match the score in the ledger (run `farshift board verify`)"
-
-
-def _make_missing_rows(board: BoardView, lacking: Mapping[str, list[ScoredEntry]]) -> dict[str, str]:
-    """Compute and cache the rows of the entries of some submissions. Returns reasons for failures by submission."""
-    jobs = [
-        (board.submission_file(submission), {standing.run: _get_rows_path(board, standing) for standing in group})
-        for submission, group in lacking.items()
-    ]
-    failed: dict[str, str] = {}
-    done = (
-        map(_store_run_rows, jobs)
-        if len(jobs) < MANY
-        else map_jobs("processes", _store_run_rows, jobs, Needs(workers=2))
-    )
-    for number, (submission, reason) in enumerate(zip(lacking, done, strict=True)):
-        report_progress("computing rows", number + 1, len(jobs))
-        if reason:
-            failed[submission] = f"its data are unavailable here: {reason}"
-    return failed
-
-
-def _store_run_rows(job: tuple[Path, Mapping[int, Path]]) -> str:
-    """Compute and cache the rows of some runs of a stored submission. Returns the reason for a failure, or ""."""
-    submission, places = job
+def _store_submission_rows(board: BoardView, submission: str, standings: Sequence[ScoredEntry]) -> str:
+    """Compute and cache the rows of entries of one submission. Returns the reason for a failure, or ""."""
+    paths = {standing.run: _get_rows_path(board, standing) for standing in standings}
     try:
-        read = validate_submission(submission, set(places))
+        read = validate_submission(board.submission_file(submission), set(paths))
     except Unavailable as error:
-        return get_first_line(error)
-    for number, entry in zip(sorted(places), read.entries, strict=True):
-        store_rows(places[number], entry, read.card.model)
+        return f"its data are unavailable here: {get_first_line(error)}"
+    for number, entry in zip(sorted(paths), read.entries, strict=True):
+        store_rows(paths[number], entry, read.card.model)
     return ""
 
 
@@ -118,18 +94,10 @@ def store_rows(path: Path, entry: ValidRun, model: ModelCard) -> None:
 def serialise_rows(rows: EntryRows, file_name: str) -> bytes:
     """Serialise the rows to the .npz file of this name, followed by a digest."""
     arrays: dict[str, NDArray[Any]] = {}
-    for view, sample in ((view, getattr(rows, view)) for view in VIEWS):
-        arrays[f"{view}.bounds"] = np.array(sample.bounds)
-        if isinstance(sample, RowScores):
-            arrays[f"{view}.scores"] = _shrink_scores(sample.scores)
-            if sample.clusters is not None:
-                arrays[f"{view}.clusters"] = sample.clusters
-        elif isinstance(sample, Replicates):
-            arrays[f"{view}.per_seed"] = np.array(sample.per_seed)
-            arrays[f"{view}.without"], arrays[f"{view}.sizes"] = sample.without, sample.sizes
-            arrays[f"{view}.bias"] = np.array(sample.bias)
-            if sample.ends is not None:
-                arrays[f"{view}.ends"] = sample.ends
+    for view in VIEWS:
+        for name, value in vars(getattr(rows, view)).items():
+            if value is not None and name not in ("clustering", "why"):
+                arrays[f"{view}.{name}"] = _shrink_scores(np.asarray(value)) if name == "scores" else np.asarray(value)
     header = {
         "file": file_name,
         "floor": rows.floor,
@@ -164,14 +132,12 @@ def deserialise_rows(content: bytes, file_name: str) -> EntryRows:
 
 
 def _deserialise_sample(arrays: Mapping[str, NDArray[Any]], view: str, clustering: Mapping[str, Any]) -> Sample:
-    low, high = arrays[f"{view}.bounds"].tolist()
-    if f"{view}.scores" in arrays:
-        scores = arrays[f"{view}.scores"].astype(np.float64)
-        return RowScores(scores, (low, high), arrays.get(f"{view}.clusters"))
-    per_seed = arrays[f"{view}.per_seed"].tolist()
-    without, sizes = arrays[f"{view}.without"], arrays[f"{view}.sizes"]
-    ends, bias = arrays.get(f"{view}.ends"), float(arrays[f"{view}.bias"])
-    return Replicates(per_seed, without, sizes, (low, high), Clustering.from_dict(clustering), ends, bias)
+    fields: dict[str, Any] = {name.partition(".")[2]: arrays[name] for name in arrays if name.startswith(f"{view}.")}
+    low, high = fields.pop("bounds").tolist()
+    if "scores" in fields:
+        return RowScores(fields["scores"].astype(np.float64), (low, high), fields.get("clusters"))
+    fields |= {"per_seed": fields["per_seed"].tolist(), "bias": float(fields["bias"])}
+    return Replicates(bounds=(low, high), clustering=Clustering.from_dict(clustering), **fields)
 
 
 def _read_cached_rows(board: BoardView, standing: ScoredEntry) -> EntryRows | None:

@@ -18,22 +18,29 @@ from ...splits.manifest import KINDS
 from ..entries import Entry, ScoredEntry
 from ..teams import identify_team
 from .entry_rows import EntryRows
-from .ranking import ONE_A_TEAM, Pairs, Placement, Ranking, compare_with_baseline, compute_optimism, rank_entries
+from .ranking import ONE_A_TEAM, Pairs, Ranking, compare_with_baseline, compute_optimism, rank_entries
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(Placement):
-    """An entry in its table, with its place.
+class Row:
+    """An entry in its table.
 
-    unranked: why it is not one of the ranked entries (ranking.py) or has no rank set for another reason; empty if it
-    has one; not_learnt: why it counts as undertrained, so that its OOD score does not measure the shift; empty if it
-    has learned the task (benchmarks/scoring/trained_check.py); against: its score minus the baseline's, with p_holm and
-    verdict; worst: its worst group, with a selection-adjusted interval; attempts: how many entries of its team were
-    scored in this table, None without a team; optimism: on the team's best entry, the expected selection bias;
-    declared: the training data that its model card declares, compared with the benchmark; card: the content of its
-    run and model cards (entry_rows.py)."""
+    rank: the lowest and the highest rank in its confidence set; ties: the letters of its tie groups; best: the share of
+    draws in which it is first; behind: its score minus that of the table's first entry (`Pairs`), None for the first
+    itself; all are empty for an entry without a rank set. unranked: why it is not one of the ranked entries
+    (ranking.py) or has no rank set for another reason; empty if it has one; not_learnt: why it counts as undertrained,
+    so that its OOD score does not measure the shift; empty if it has learned the task
+    (benchmarks/scoring/trained_check.py); against: its score minus the baseline's, with p_holm and verdict; worst: its
+    worst group, with a selection-adjusted interval; attempts: how many entries of its team were scored in this table,
+    None without a team; optimism: on the team's best entry, the expected selection bias; declared: the training data
+    that its model card declares, compared with the benchmark; card: the content of its run and model cards
+    (entry_rows.py)."""
 
     standing: ScoredEntry
+    rank: tuple[int, int] | None = None
+    ties: str = ""
+    best: float | None = None
+    behind: dict[str, Any] | None = None
     unranked: str = ""
     not_learnt: str = ""
     against: dict[str, Any] | None = None
@@ -179,7 +186,7 @@ def make_table(
         entry, entry_rows = standing.entry, rows.get(standing.entry)
         view_rows.append(
             Row(
-                **vars(ranking.places.get(entry, Placement())),
+                **ranking.places.get(entry, {}),
                 standing=standing,
                 unranked="" if entry in ranking.places else reasons.get(entry, ""),
                 not_learnt="" if learnt is None else learnt.reason(standing.score),

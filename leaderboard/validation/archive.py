@@ -8,10 +8,15 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
 from typing import BinaryIO
 
-from .limits import CARD_BYTES, MIB, PREDICTIONS_BYTES, RATIO, RUNS, SUBMISSION_BYTES
+from ...core.files import translate_os_errors
+from .limits import CARD_BYTES, MIB, PREDICTIONS_BYTES, RATIO, RUNS, SUBMISSION_BYTES, FileRejected
 from .problem import Problems
 
 CARD = "submission.toml"
@@ -61,22 +66,27 @@ class Archive:
             state.update(piece)
         return state.hexdigest()
 
-    def unpack(self, name: str, to: BinaryIO, problems: Problems) -> str:
-        """Write an entry's bytes to `to` in pieces, never more than the zip's directory states. Returns their sha256,
-        or "" if they do not match the directory."""
+    @contextmanager
+    def unpack(self, name: str) -> Iterator[tuple[BinaryIO, str]]:
+        """An entry's bytes in a temporary file, with their sha256; never more than the zip's directory states. Raises
+        `FileRejected` if there is none, or if they do not match the directory."""
+        if name not in self.members:
+            raise FileRejected.because("entry-missing", "is missing")
         state, size, stated = sha256(), 0, self.members[name].file_size
-        try:
-            with self._zip.open(self.members[name]) as content:
-                while piece := content.read(MIB):
-                    size += len(piece)
-                    state.update(piece)
-                    to.write(piece)
-            if size != stated:
-                raise EOFError(f"it has {size} bytes, and the directory states {stated}")
-        except _DAMAGED as error:
-            problems.add("zip-damaged", name, f"cannot be unpacked: {error or type(error).__name__}")
-            return ""
-        return state.hexdigest()
+        advice = translate_os_errors(Path(gettempdir()), "set TMPDIR to another disk")
+        with advice, TemporaryFile() as to:
+            try:
+                with self._zip.open(self.members[name]) as content:
+                    while piece := content.read(MIB):
+                        size += len(piece)
+                        state.update(piece)
+                        to.write(piece)
+                if size != stated:
+                    raise EOFError(f"it has {size} bytes, and the directory states {stated}")
+            except _DAMAGED as error:
+                why = f"cannot be unpacked: {error or type(error).__name__}"
+                raise FileRejected.because("zip-damaged", why) from error
+            yield to, state.hexdigest()
 
 
 def _find_directory_problem(file: BinaryIO, size: int) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...core.errors import BadSubmission
-from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE
+from .limits import PROBLEMS, PROBLEMS_IN_A_LINE, PROBLEMS_OF_A_FILE, FileRejected
 
 _PACK = "pack the runs again with farshift pack"
 _CARD = "fix the card and pack again; farshift pack --template prints one"
@@ -102,6 +102,11 @@ class Problems:
         else:
             shown = format_untrusted(file), format_untrusted(what, 400), REMEDIES[name], format_untrusted(column)
             self.items.append(Problem(name, *shown, row))
+
+    def add_rejection(self, file: str, rejected: FileRejected) -> None:
+        """Add the problems of a file that was not read."""
+        for name, what, column in rejected.findings:
+            self.add(name, file, what, column)
 
     def __len__(self) -> int:
         return len(self.items) + self.left_out

@@ -37,18 +37,12 @@ class Reader:
         self._line: socket.socket | None = None
         self._words: BinaryIO | None = None
         self._decoded = 0
-        self._ready = False
 
     def __enter__(self) -> Reader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.end()
-
-    def begin(self) -> None:
-        """Start the process without waiting for it."""
-        if self._process is None:
-            self._start()
 
     def finish(self) -> None:
         """End the reader when all files are read, so that its output can no longer change."""
@@ -85,6 +79,7 @@ class Reader:
         self._process = self._line = self._words = None
 
     def _start(self) -> None:
+        """Start the process, and wait until it is ready."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         package = __package__ or ""
         # -P: do not import from the current folder.
@@ -97,13 +92,21 @@ class Reader:
             self._process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=self._words, env=environment, cwd="/"
             )
-        self._line, self._ready = ours, False
+        self._line = ours
+        try:
+            self._hear(time.monotonic() + _START_SECONDS)
+        except (OSError, EOFError) as error:
+            self._words.seek(0)
+            output = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["no output"]
+            self.end()
+            raise FarshiftError(f"the process that reads submissions cannot start here: {output[-1][:300]}") from error
 
     def _ask(self, request: dict[str, Any], file: BinaryIO) -> BinaryIO:
         """Have the reader decode `file`. Returns the file that it wrote."""
         file.flush()
         seconds = self.limits.seconds_for(os.fstat(file.fileno()).st_size)
-        self._wait_until_ready()
+        if self._process is None:
+            self._start()
         assert self._line is not None
         out = tempfile.TemporaryFile()  # noqa: SIM115  (needed as long as the table that is mapped from it)
         try:
@@ -121,20 +124,6 @@ class Reader:
             raise FileRejected([(str(name), str(what), str(column)) for name, what, column in reply["findings"]])
         out.seek(0)  # the two processes share the file position
         return out
-
-    def _wait_until_ready(self) -> None:
-        self.begin()
-        if self._ready:
-            return
-        try:
-            self._hear(time.monotonic() + _START_SECONDS)
-        except (OSError, EOFError) as error:
-            assert self._words is not None
-            self._words.seek(0)
-            output = self._words.read(100_000).decode("utf-8", "replace").strip().splitlines() or ["no output"]
-            self.end()
-            raise FarshiftError(f"the process that reads submissions cannot start here: {output[-1][:300]}") from error
-        self._ready = True
 
     def _hear(self, until: float) -> dict[str, Any]:
         """The reader's next line. Raises `TimeoutError`, or `EOFError` if it ended or sent too much."""

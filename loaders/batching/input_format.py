@@ -123,11 +123,18 @@ class InputFormat:
         parse_image_format(self.images), parse_audio_format(self.audio)
         return self
 
-    def given(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Return the columns in this format. Raises `BadFile` for a file that cannot be decoded, `FarshiftError` for an
-        invalid format."""
-        changed = {name: convert(columns[name]) for name, convert in self._changes(columns)}
-        return {**columns, **changed}
+    def given(
+        self, columns: Mapping[str, NDArray[Any]], row_ids: NDArray[np.uint64] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Return the columns in this format. Raises `BadFile` for a file that cannot be decoded, or with `row_ids` a
+        `BadData` that names its row; `FarshiftError` for an invalid format."""
+        try:
+            return {**columns, **{name: convert(columns[name]) for name, convert in self._changes(columns)}}
+        except BadFile as error:
+            if row_ids is None:
+                raise
+            row = f"{int(row_ids[error.position]):016x}"
+            raise BadData(f"row {row}: its {error.what} cannot be decoded: {error.why}") from error
 
     def make_empty_columns(self, columns: Mapping[str, NDArray[Any]], schema: Schema) -> dict[str, NDArray[Any]]:
         """Return columns without rows in this format, with the type and trailing shape of columns with rows. For images
@@ -183,13 +190,3 @@ def find_readable_rows(columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]
 
 def _check_audio(column: NDArray[Any], index: int) -> None:
     read_samples(column[index], 8000, "")
-
-
-def make_row_error(error: BadFile, row_ids: NDArray[np.uint64]) -> BadData:
-    """Return the error for a file of a training row, which names the row. Training rows are never skipped."""
-    return BadData(f"row {int(row_ids[error.position]):016x}: its {error.what} cannot be decoded: {error.why}")
-
-
-def select_rows(columns: Mapping[str, NDArray[Any]], rows: Any) -> dict[str, NDArray[Any]]:
-    """Select rows of each column."""
-    return {name: column[rows] for name, column in columns.items()}

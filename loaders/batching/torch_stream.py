@@ -17,8 +17,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from ...core.errors import FarshiftError
 from .batched import BatchedPart
 from .columns import to_microseconds
-from .encoded import BadFile
-from .input_format import AudioSpec, ImageSpec, InputFormat, make_row_error
+from .input_format import AudioSpec, ImageSpec, InputFormat
 from .order import GlobalBatches
 
 Batch = dict[str, Any]
@@ -164,17 +163,11 @@ class TorchStream(IterableDataset[Batch]):
         for batch in batches:
             start += workers
             self._at = epoch, start
-            yield {name: _to_tensor(values) for name, values in self._formed(batch).items()}
-
-    def _formed(self, batch: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        if not all(map(len, batch.values())):
-            return self.forms.make_empty_columns(batch, self.part.schema)
-        try:
-            return self.forms.given(batch)
-        except BadFile as error:
-            if "row_id" in batch:
-                raise make_row_error(error, batch["row_id"]) from error
-            raise
+            if all(map(len, batch.values())):
+                columns = self.forms.given(batch, batch.get("row_id"))
+            else:
+                columns = self.forms.make_empty_columns(batch, self.part.schema)
+            yield {name: _to_tensor(values) for name, values in columns.items()}
 
     def _cut(self) -> GlobalBatches:
         rank, world = self._find_rank_and_world()

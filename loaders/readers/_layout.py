@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...core.errors import BadData, BadDefinition, get_first_line
+from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles, open_archive
 from ._arrow_types import to_tensor_column
 from ._file_checks import find_image_problem
 from .table import read_table
 
-Texts = NDArray[np.object_]
-"""A column of strings."""
-
 _PIECE = 1 << 25
 """Approximate bytes of files per table."""
 _ROWS = 1 << 16
-
-
-def check_files(reader: str, files: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Raise `BadDefinition` if a distribution has other files than these."""
-    if set(files) != set(names):
-        raise BadDefinition(f"{reader} reads {', '.join(names)}, but the files are {', '.join(files)}")
-
-
-def get_only_file(reader: str, files: Mapping[str, Path]) -> tuple[str, Path]:
-    """Return the name and path of the only file of a distribution."""
-    if len(files) != 1:
-        raise BadDefinition(f"{reader} reads one file")
-    return next(iter(files.items()))
 
 
 def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
@@ -48,34 +31,12 @@ def get_archive(files: Mapping[str, Any], name: str = "") -> ArchiveFiles:
     return source if isinstance(source, ArchiveFiles) else open_archive(source, name)
 
 
-@contextmanager
-def refuse_malformed(complaint: str) -> Iterator[None]:
-    """Convert the errors of code that takes a record apart to `BadData`, with the complaint before them."""
-    try:
-        yield
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise BadData(f"{complaint}: {type(error).__name__}: {get_first_line(error)}") from error
-
-
-def read_utf8_lines(name: str, content: Path | bytes) -> list[str]:
+def read_utf8_lines(content: Path | bytes) -> list[str]:
     """Read the lines of a file, or of its bytes, without line ends: split at line feeds only, since texts may hold
-    Unicode's other line separators. Raises `BadData` if it is not UTF-8."""
+    Unicode's other line separators. Raises `UnicodeError` if it is not UTF-8."""
     content = content.read_bytes() if isinstance(content, Path) else content
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadData(f"{name} is not UTF-8 text: byte {error.start}") from error
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    lines = [line.removesuffix("\r") for line in content.decode("utf-8-sig").split("\n")]
     return lines[:-1] if lines and not lines[-1] else lines
-
-
-def load_npy(name: str, path: Path) -> NDArray[Any]:
-    """Load an array, without unpickling. Raises `BadData` if the file is not one."""
-    try:
-        array: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise BadData(f"{name} is not a readable array: {get_first_line(error)}") from error
-    return array
 
 
 def read_filled_lines(archive: ArchiveFiles, name: str) -> list[str]:
@@ -84,39 +45,16 @@ def read_filled_lines(archive: ArchiveFiles, name: str) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-class Columns(dict[str, Texts]):
-    """Columns of a table by name, as strings. `where` is the file, for messages."""
-
-    def __init__(self, archive: ArchiveFiles, member: str, names: Sequence[str], separator: str = "") -> None:
-        """Read columns of a CSV in an archive, by default all; see the reader `table`."""
-        self.where = f"{archive.where}: {member}"
-        chosen: dict[str, Any] = {"columns": {name: name for name in names}} if names else {}
-        table = read_table({archive.where: archive}, file=member, separator=separator, **chosen)
-        super().__init__({name: np.asarray(table[name].to_pylist(), dtype=object) for name in table.column_names})
-
-    def rows(self, *names: str) -> Iterator[tuple[str, ...]]:
-        """Yield the values of some columns, by default of all, row by row."""
-        return zip(*(self[name] for name in names or self), strict=True)
-
-    def floats(self, name: str) -> NDArray[np.float64]:
-        """Convert a column to numbers, empty strings to NaN. Raises `BadData` with the first that is not a number."""
-        try:
-            return np.asarray([float(text) if text.strip() else np.nan for text in self[name]], np.float64)
-        except ValueError as error:
-            raise BadData(f"{self.where}: {name}: {get_first_line(error)}") from error
-
-    def integers(self, name: str) -> NDArray[np.int64]:
-        """Convert a column to whole numbers ("1.0" counts). Raises `BadData` with the first that is not one."""
-        floats = self.floats(name)
-        wrong = np.flatnonzero(floats != np.floor(floats))  # NaN differs from itself
-        if len(wrong):
-            raise BadData(f"{self.where}: {name}: row {wrong[0] + 1} has {self[name][wrong[0]]!r}, not a whole number")
-        return floats.astype(np.int64)
+def read_columns(archive: ArchiveFiles, member: str, *names: str, separator: str = "") -> dict[str, list[str]]:
+    """Read columns of a CSV in an archive, by default all, as text by name; see the reader `table`."""
+    chosen: dict[str, Any] = {"columns": {name: name for name in names}} if names else {}
+    table = read_table({archive.where: archive}, file=member, separator=separator, **chosen)
+    return {name: table[name].to_pylist() for name in table.column_names}
 
 
-def read_columns(archive: ArchiveFiles, member: str, *names: str, separator: str = "") -> Columns:
-    """Read columns of a CSV in an archive; see `Columns`."""
-    return Columns(archive, member, names, separator)
+def to_floats(texts: Iterable[str]) -> NDArray[np.float64]:
+    """Convert texts to numbers, empty ones to NaN. Raises `ValueError` if one is not a number."""
+    return np.array([float(text) if text.strip() else np.nan for text in texts])
 
 
 def attach_files(

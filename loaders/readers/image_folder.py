@@ -158,7 +158,7 @@ def _open_folders(
     listed = files.get(options.ignore_list)
     if options.ignore_list and not isinstance(listed, Path):
         raise BadDefinition(f"ignore_list: the distribution has no file {options.ignore_list}")
-    left_out = set(read_utf8_lines(options.ignore_list, listed)) if isinstance(listed, Path) else set()
+    left_out = set(read_utf8_lines(listed)) if isinstance(listed, Path) else set()
     return [_Folder(name, where, options, _CONTENTS[content][0], left_out, stack) for name, where in archives.items()]
 
 

@@ -9,9 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...core.documents import parse_json
-from ...core.errors import BadData
 from ..acquire.archive_files import ArchiveFiles
-from ._layout import attach_files, get_archive, read_filled_lines, refuse_malformed
+from ._layout import attach_files, get_archive, read_filled_lines
 
 
 def camera_traps(
@@ -30,17 +29,14 @@ def camera_traps(
     for name in annotation_archive.names():
         if not name.endswith(".json"):
             continue
-        with refuse_malformed(f"{annotation_archive.where}: {name} does not list images and annotations"):
-            document = parse_json(annotation_archive.read(name))
-            kinds = {item["id"]: item["name"] for item in document["categories"]}
-            images = {item["id"]: (item["file_name"], str(item["location"])) for item in document["images"]}
-            for item in document["annotations"]:
-                file, location = images.get(item["image_id"], ("", ""))
-                if location in locations and (kind := kinds[item["category_id"]]) in places:
-                    location_of[file.rpartition("/")[2], places[kind]] = location
+        document = parse_json(annotation_archive.read(name))
+        kinds = {item["id"]: item["name"] for item in document["categories"]}
+        images = {item["id"]: (item["file_name"], str(item["location"])) for item in document["images"]}
+        for item in document["annotations"]:
+            file, location = images.get(item["image_id"], ("", ""))
+            if location in locations and (kind := kinds[item["category_id"]]) in places:
+                location_of[file.rpartition("/")[2], places[kind]] = location
     inside = {path.rpartition("/")[2]: path for path in image_archive.names()}
-    if absent := sorted({file for file, _ in location_of} - inside.keys()):
-        raise BadData(f"{image_archive.where} has no image {absent[0]} ({len(absent):,} are missing)")
     rows = sorted(location_of)
     yield from attach_files(
         image_archive,
@@ -68,15 +64,11 @@ def clothing1m(files: dict[str, Any]) -> Iterator[pa.Table]:
     for name, labels in given.items():
         for line in read_filled_lines(archive, name):
             key, _, label = line.rpartition(" ")
-            if not key or not label.isdigit():
-                raise BadData(f"{archive.where}: {name}: {line!r} is not an image and a label")
             labels[key] = int(label)
     paths: list[str] = []
     fields: dict[str, list[Any]] = {"clothing": [], "published": [], "labels": []}
     for part, (keys, name) in _CLOTHING_PARTS.items():
         for key in read_filled_lines(archive, keys):
-            if key not in given[name]:
-                raise BadData(f"{archive.where}: {name} has no label of {key}, which is in {keys}")
             paths.append(key)
             fields["clothing"].append(given[name][key])
             fields["published"].append(part)
@@ -107,13 +99,11 @@ def cue_conflict(
         paths = sorted(archive.names())
         fields: dict[str, list[Any]] = {"shape": [], "kind": [], "texture": [], "photograph": []}
         for path in paths:
-            fit = form.fullmatch(path)
-            if not fit or not {fit[1], *fit.groups()[2:]} <= places.keys():
-                raise BadData(f"{archive.where}: {path} is not an image of one of {', '.join(shapes)}")
-            fields["shape"].append(places[fit[1]])
-            fields["kind"].append(kind or ("no conflict" if fit[1] == fit[3] else "cue conflict"))
-            fields["texture"].append("none" if kind else fit[3])
-            fields["photograph"].append(fit[2])
+            shape, photograph, *texture = form.fullmatch(path).groups()  # type: ignore[union-attr]
+            fields["shape"].append(places[shape])
+            fields["kind"].append(kind or ("no conflict" if texture == [shape] else "cue conflict"))
+            fields["texture"].append("none" if kind else texture[0])
+            fields["photograph"].append(photograph)
         yield from attach_files(archive, paths, fields)
 
 
@@ -130,10 +120,7 @@ def food101n(files: dict[str, Any], *, web: str, curated: str) -> Iterator[pa.Ta
         "test": [f"{line}.jpg" for line in read_filled_lines(clean, "meta/test.txt")],
     }
     names = {part: [key.partition("/")[0] for key in keys] for part, keys in image_keys.items()}
-    classes = sorted(set(names["train"]))
-    if strange := sorted(set(names["test"]) - set(classes)):
-        raise BadData(f"{clean.where}: meta/test.txt has the class {strange[0]}, which {noisy.where} does not have")
-    places = {name: index for index, name in enumerate(classes)}
+    places = {name: index for index, name in enumerate(sorted(set(names["train"])))}
     for part, archive in (("train", noisy), ("test", clean)):
         yield from attach_files(
             archive,
@@ -169,8 +156,6 @@ def _iterate_things(archive: ArchiveFiles, head: str, things: dict[str, int], pa
     paths = [name for name in sorted(archive.names()) if name.startswith(head) and "/" in name[len(head) :]]
     candidates = [(name, name[len(head) :].partition("/")[0]) for name in paths]
     images = [(name, folder) for name, folder in candidates if folder in things]
-    if not images:
-        raise BadData(f"{archive.where} has no image of an object class of both ImageNet and ObjectNet")
     yield from attach_files(
         archive,
         [name for name, _ in images],
@@ -189,13 +174,10 @@ def _map_things(archive: ArchiveFiles, synsets: list[str]) -> tuple[dict[str, in
         for name in ("folder_to_objectnet_label", "objectnet_to_imagenet_1k", "pytorch_to_imagenet_2012_id")
     )
     lines = archive.read("mappings/imagenet_to_label_2012_v2").decode("utf-8").splitlines()
-    with refuse_malformed(f"{archive.where}: its mappings have a class without a folder in ImageNet"):
-        synset_of = {lines[int(line)].strip(): synsets[int(index)] for index, line in line_of.items()}
-        number = {label: index for index, label in enumerate(sorted(classes_of))}
-        by_synset = {
-            synset_of[name]: number[label] for label, names in classes_of.items() for name in names.split("; ")
-        }
-        return by_synset, {folder: number[label] for folder, label in label_of.items() if label in number}
+    synset_of = {lines[int(line)].strip(): synsets[int(index)] for index, line in line_of.items()}
+    number = {label: index for index, label in enumerate(sorted(classes_of))}
+    by_synset = {synset_of[name]: number[label] for label, names in classes_of.items() for name in names.split("; ")}
+    return by_synset, {folder: number[label] for folder, label in label_of.items() if label in number}
 
 
 def webvision(files: dict[str, Any], *, train: str, val: str, info: str, classes: int) -> Iterator[pa.Table]:
@@ -216,21 +198,15 @@ def webvision(files: dict[str, Any], *, train: str, val: str, info: str, classes
         archive = get_archive(files, tree)
         rows = [row for row in _read_image_list(lists, name, depth) if row[1] < classes]
         path_of = {"/".join(path.split("/")[-depth:]): path for path in archive.names()}
-        if absent := sorted({path for path, _ in rows} - path_of.keys()):
-            raise BadData(f"{archive.where} has no image {absent[0]} ({len(absent):,} of {len(rows):,} are missing)")
         fields = {"category": [number for _, number in rows], "published": [part] * len(rows)}
         yield from attach_files(archive, [path_of[path] for path, _ in rows], fields)
 
 
 def _read_image_list(archive: ArchiveFiles, name: str, depth: int) -> list[tuple[str, int]]:
     """Read the last `depth` steps of the path and the number in each line of a list."""
-    fit = [path for path in archive.names() if path.rpartition("/")[2] == name]
-    if len(fit) != 1:
-        raise BadData(f"{archive.where} has {len(fit)} lists named {name}, not one")
+    (file,) = (path for path in archive.names() if path.rpartition("/")[2] == name)
     rows = []
-    for number, line in enumerate(archive.read(fit[0]).decode("utf-8", "replace").splitlines(), 1):
-        path, _, category = line.strip().rpartition(" ")
-        if not path or not category.isdecimal():
-            raise BadData(f"{archive.where}: {name}, line {number} is not a path and a number: {line[:60]!r}")
+    for line in read_filled_lines(archive, file):
+        path, _, category = line.rpartition(" ")
         rows.append(("/".join(path.split("/")[-depth:]), int(category)))
     return rows

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 import pyarrow as pa
 
 from ...core.documents import parse_json
-from ...core.errors import BadData
-from ._layout import check_files, get_archive, get_only_file, read_utf8_lines, refuse_malformed
+from ._layout import get_archive, read_utf8_lines
 
 _NUMBER_AND_UNIT = re.compile(r"(?P<number>-?[\d,]*\.?\d+)(?: *\([^;]*\))?")
 _PROBLEM_TAGS = ("Body", "Question", "Answer", "Solution-Type")
@@ -30,20 +29,14 @@ def asdiv(files: dict[str, Path]) -> pa.Table:
     `operation` (the published type of its solution) and `number` (of the problem). Problems whose answer is not one
     number are left out.
     """
-    name, path = get_only_file("asdiv", files)
-    try:
-        problems = list(ElementTree.parse(path).getroot().iter("Problem"))
-    except ElementTree.ParseError as error:
-        raise BadData(f"{name} is not well-formed XML: {error}") from error
+    (path,) = files.values()
     rows = []
-    for problem in problems:
+    for problem in ElementTree.parse(path).getroot().iter("Problem"):
         body, question, answer, operation = (" ".join((problem.findtext(tag) or "").split()) for tag in _PROBLEM_TAGS)
-        grade, number = problem.get("Grade", ""), problem.get("ID", "")
-        if not body or not answer or not grade.isdecimal():
-            raise BadData(f"{name}: problem {number} lacks a body, an answer or a grade")
         if match := _NUMBER_AND_UNIT.fullmatch(answer):
             row = {"question": f"{body} {question}".strip(), "answer": match["number"].replace(",", "")}
-            rows.append({**row, "grade": int(grade), "operation": operation, "number": number})
+            grade, number = int(problem.attrib["Grade"]), problem.attrib["ID"]
+            rows.append({**row, "grade": grade, "operation": operation, "number": number})
     return pa.Table.from_pylist(rows)
 
 
@@ -55,21 +48,18 @@ def word_problems(files: dict[str, Path], *, origin: dict[str, str]) -> pa.Table
     most two decimals; `operations`, the number of operations in the published equation; and `origin`, as given for the
     file.
     """
-    check_files("word_problems", files, origin)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, meaning in origin.items():
         as_json, content = name.endswith(".json"), files[name].read_bytes()
-        records = parse_json(content, list, name) if as_json else csv.DictReader(read_utf8_lines(name, content))
-        for number, record in enumerate(records, 1):
-            with refuse_malformed(f"{name}: problem {number} is not one"):
-                rows.append(
-                    {
-                        "question": _join_body(record) if as_json else _fill_in_numbers(record),
-                        "answer": f"{float(record['Answer']):.2f}".rstrip("0").rstrip("."),
-                        "operations": sum(sign in "+-*/" for sign in record["Equation"].split()),
-                        "origin": meaning,
-                    }
-                )
+        rows += (
+            {
+                "question": _join_body(record) if as_json else _fill_in_numbers(record),
+                "answer": f"{float(record['Answer']):.2f}".rstrip("0").rstrip("."),
+                "operations": sum(sign in "+-*/" for sign in record["Equation"].split()),
+                "origin": meaning,
+            }
+            for record in (parse_json(content) if as_json else csv.DictReader(read_utf8_lines(content)))
+        )
     return pa.Table.from_pylist(rows)
 
 
@@ -79,14 +69,8 @@ def _join_body(record: dict[str, str]) -> str:
 
 
 def _fill_in_numbers(record: dict[str, str]) -> str:
-    values = [_format_number(value) for value in record["Numbers"].split()]
+    values = [number.removesuffix(".0") for number in record["Numbers"].split()]
     return _MARK.sub(lambda mark: values[int(mark[1])], record["Question"])
-
-
-def _format_number(number: str) -> str:
-    """Format a number, without ".0" if it is whole."""
-    float(number)
-    return number.removesuffix(".0")
 
 
 def boxed_answers(files: dict[str, Path]) -> pa.Table:
@@ -95,17 +79,19 @@ def boxed_answers(files: dict[str, Path]) -> pa.Table:
     Fields, from lines of JSON: `problem`, `answer` (the content of the last box of the solution, with single spaces),
     `subject`, `level` (1 to 5, or 0 if none is given) and `solution`.
     """
-    name, path = get_only_file("boxed_answers", files)
-    rows = []
-    for number, record in _iterate_records(name, path):
-        with refuse_malformed(f"{name}: line {number} is not a problem of MATH"):
-            level = re.fullmatch(r"Level (\d|\?)", record["level"])
-            answer = extract_boxed(record["solution"], normalise=True)
-            if level is None or answer is None:
-                raise ValueError("no level, or no box")
-            row = {"problem": record["problem"], "answer": answer, "subject": record["type"]}
-            rows.append({**row, "level": int(level[1].replace("?", "0")), "solution": record["solution"]})
-    return pa.Table.from_pylist(rows)
+    (path,) = files.values()
+    return pa.Table.from_pylist(
+        [
+            {
+                "problem": record["problem"],
+                "answer": extract_boxed(record["solution"], normalise=True),
+                "subject": record["type"],
+                "level": _parse_level(record["level"]),
+                "solution": record["solution"],
+            }
+            for _, record in _iterate_records(path)
+        ]
+    )
 
 
 def math_problems(files: dict[str, Any]) -> pa.Table:
@@ -114,30 +100,27 @@ def math_problems(files: dict[str, Any]) -> pa.Table:
     Fields: `problem`, `answer` (the last boxed answer of the solution), `solution`, `subject` (the folder), `level` (1
     to 5, or 0 if none is given) and `cell` (part and level, such as "train/3").
     """
-    archive = get_archive(files)
     rows = []
-    for name, content in archive.walk(lambda name: name.endswith(".json")):
+    for name, content in get_archive(files).walk(lambda name: name.endswith(".json")):
         *_, part, subject, _ = ["", *name.split("/")]
-        with refuse_malformed(f"{archive.where}: {name} is not a problem of MATH"):
-            record = parse_json(content)
-            level = record["level"].removeprefix("Level ")
-            number = int(level) if level.isdigit() else 0
-            answer = extract_boxed(record["solution"])
-            row = {"problem": record["problem"], "answer": answer, "solution": record["solution"], "subject": subject}
-        if answer is None:
-            raise BadData(f"{archive.where}: {name}: its solution has no boxed answer")
-        rows.append({**row, "level": number, "cell": f"{part}/{number}"})
-    if not rows:
-        raise BadData(f"{archive.where} has no problems")
+        record = parse_json(content)
+        level, solution = _parse_level(record["level"]), record["solution"]
+        row = {"problem": record["problem"], "answer": extract_boxed(solution), "solution": solution}
+        rows.append({**row, "subject": subject, "level": level, "cell": f"{part}/{level}"})
     return pa.Table.from_pylist(rows)
 
 
-def extract_boxed(solution: str, normalise: bool = False) -> str | None:
+def _parse_level(text: str) -> int:
+    return int(text.removeprefix("Level ").replace("?", "0"))
+
+
+def extract_boxed(solution: str, normalise: bool = False) -> str:
     """Return the content of the last \\boxed of a solution: in (nested) braces or, without braces, up to the next
-    dollar sign. normalise: spaces before the brace are skipped, and those in the content made single."""
+    dollar sign. normalise: spaces before the brace are skipped, and those in the content made single. Raises
+    `ValueError` if there is no box."""
     boxes = list((_BOX_AND_SPACES if normalise else _BOX).finditer(solution))
     if not boxes:
-        return None
+        raise ValueError(f"no box in {solution[-60:]!r}")
     rest = solution[boxes[-1].end() :]
     if not rest.startswith("{"):
         content = rest.split("$")[0].strip()
@@ -147,7 +130,7 @@ def extract_boxed(solution: str, normalise: bool = False) -> str | None:
         depth += (sign == "{") - (sign == "}")
         if depth == 0:
             return " ".join(rest[1:index].split()) if normalise else rest[1:index]
-    return None
+    raise ValueError(f"an open box in {solution[-60:]!r}")
 
 
 def gsm8k(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> pa.Table:
@@ -161,27 +144,25 @@ def gsm8k(files: dict[str, Path], *, parts: dict[str, str], solutions: str) -> p
     `steps` counts the lines of the solution (Hase et al. 2024, arXiv 2401.06751); `words` those of the question;
     `failures` the systems that do not solve the problem, or -1 if none was evaluated on it.
     """
-    check_files("gsm8k", files, sorted({*parts, solutions}))
     failed = {}
-    for _, record in _iterate_records(solutions, files[solutions]):
+    for _, record in _iterate_records(files[solutions]):
         systems = [value for value in record.values() if isinstance(value, dict)]
         failed[record["question"]] = sum(not system["is_correct"] for system in systems)
     rows = []
     for name, part in parts.items():
-        for number, record in _iterate_records(name, files[name]):
-            with refuse_malformed(f"{name}: line {number}"):
-                solution, answer = _split_solution(record["answer"])
-                rows.append(
-                    {
-                        "question": record["question"],
-                        "answer": answer,
-                        "solution": solution,
-                        "origin": part,
-                        "steps": solution.count("\n") + 1,
-                        "words": len(record["question"].split()),
-                        "failures": failed.get(record["question"], -1),
-                    }
-                )
+        for _, record in _iterate_records(files[name]):
+            solution, answer = _split_solution(record["answer"])
+            rows.append(
+                {
+                    "question": record["question"],
+                    "answer": answer,
+                    "solution": solution,
+                    "origin": part,
+                    "steps": solution.count("\n") + 1,
+                    "words": len(record["question"].split()),
+                    "failures": failed.get(record["question"], -1),
+                }
+            )
     return pa.Table.from_pylist(rows)
 
 
@@ -193,25 +174,15 @@ def gsm_plus(files: dict[str, Path], *, train: str, test: str, changed: str) -> 
 
     Changed problems whose answer is not a number are left out: those that cannot be answered, and a few others.
     """
-    named = {"train": train, "test": test, "changed": changed}
-    check_files("gsm_plus", files, named.values())
-    rows: list[dict[str, str]] = []
-    tests: dict[str, str] = {}
-    for origin, name in named.items():
-        for number, record in _iterate_records(name, files[name]):
-            with refuse_malformed(f"{name}: line {number}"):
-                question, problem, change = record["question"], f"{origin} {number - 1}", "none"
-                if origin == "changed":
-                    problem, change = tests[record["seed_question"].strip()], record["perturbation_type"]
-                    if not _NUMBER.fullmatch(record["answer"].strip()):
-                        continue
-                    answer = record["answer"].strip().replace(",", "")
-                else:
-                    answer = _split_solution(record["answer"])[1]
-                if origin == "test":
-                    tests[question.strip()] = problem
-                row = {"question": question, "answer": answer, "origin": origin}
-                rows.append({**row, "change": change, "problem": problem})
+    rows = _read_gsm8k(files, train=train, test=test)
+    problems = {row["question"].strip(): row["problem"] for row in rows if row["origin"] == "test"}
+    for row in rows:
+        row["change"] = "none"
+    for _, record in _iterate_records(files[changed]):
+        if _NUMBER.fullmatch(answer := record["answer"].strip()):
+            row = {"question": record["question"], "answer": answer.replace(",", ""), "origin": "changed"}
+            change, problem = record["perturbation_type"], problems[record["seed_question"].strip()]
+            rows.append({**row, "change": change, "problem": problem})
     return pa.Table.from_pylist(rows)
 
 
@@ -222,31 +193,32 @@ def gsm_symbolic(files: dict[str, Path], *, train: str, test: str, variants: str
     "variants"), `problem`: the GSM8K problem that a row is or is derived from, such as "test 473", and `clauses`: how
     many clauses a row has more than this problem (the option `clauses` for the variants).
 
-    Raises `BadData` if a variant's original is not the problem with its number in the test file.
     """
-    named = {"train": train, "test": test, "variants": variants}
-    check_files("gsm_symbolic", files, named.values())
-    rows: list[dict[str, str | int]] = []
-    tests: list[str] = []
-    for origin, name in named.items():
-        for number, record in _iterate_records(name, files[name]):
-            with refuse_malformed(f"{name}: line {number}"):
-                answer, problem = _split_solution(record["answer"])[1], f"{origin} {number - 1}"
-                if origin == "test":
-                    tests.append(record["question"].strip())
-                if origin == "variants":
-                    if tests[record["original_id"]] != record["original_question"].strip():
-                        raise ValueError(f"it is not derived from problem {record['original_id']} of {test}")
-                    problem = f"test {record['original_id']}"
-                row = {"question": record["question"], "answer": answer, "origin": origin, "problem": problem}
-                rows.append({**row, "clauses": clauses if origin == "variants" else 0})
+    rows = [{**row, "clauses": 0} for row in _read_gsm8k(files, train=train, test=test)]
+    for _, record in _iterate_records(files[variants]):
+        row = {"question": record["question"], "answer": _split_solution(record["answer"])[1], "origin": "variants"}
+        rows.append({**row, "problem": f"test {record['original_id']}", "clauses": clauses})
     return pa.Table.from_pylist(rows)
 
 
-def _iterate_records(name: str, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the JSON object of each line, with the line's number from 1."""
-    for number, line in enumerate(read_utf8_lines(name, path), 1):
-        yield number, parse_json(line, dict, f"{name}: line {number}")
+def _read_gsm8k(files: dict[str, Path], **names: str) -> list[dict[str, Any]]:
+    """Read the question, the answer and the `problem` of each row of GSM8K's files, by `origin`."""
+    return [
+        {
+            "question": record["question"],
+            "answer": _split_solution(record["answer"])[1],
+            "origin": origin,
+            "problem": f"{origin} {number}",
+        }
+        for origin, name in names.items()
+        for number, record in _iterate_records(files[name])
+    ]
+
+
+def _iterate_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the JSON object of each line, with the line's number from 0."""
+    for number, line in enumerate(read_utf8_lines(path)):
+        yield number, parse_json(line, dict, f"{path.name}: line {number + 1}")
 
 
 def _split_solution(text: str) -> tuple[str, str]:

@@ -14,10 +14,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...core.documents import read_json
-from ...core.errors import BadData
-from ..batching.graphs import format_graph, parse_graph
+from ..batching.graphs import format_graph
 from ._arrow_types import to_tensor_column
-from ._layout import get_only_file
 from .arrays import load_matlab
 
 Nodes = list[NDArray[np.int64]]
@@ -30,26 +28,17 @@ def attributed_networks(files: dict[str, Path], *, networks: dict[str, str], lab
     `network`) and of the nodes.
 
     Fields: `features`, the node's attributes as words ("f17"); `neighbours`, the `most` attributes that are most common
-    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`. Raises
-    `BadData` if the matrices differ in their number of nodes.
+    among its neighbours, most common first; `degree`; `label`, its groups (0 or 1 for each); `network`.
     """
     from scipy.sparse import lil_array
 
     tables = []
     for name, title in networks.items():
-        where = f"{name}.mat"
-        try:
-            matrices = load_matlab(files[where])
-            # Never dense: a file of a megabyte has matrices of gigabytes.
-            edges, has, groups = (lil_array(matrices[name]) for name in ("network", "attrb", "group"))
-        except (KeyError, ValueError, TypeError) as error:
-            raise BadData(f"{where}: not the matrices network, attrb and group: {error}") from error
+        matrices = load_matlab(files[f"{name}.mat"])
+        # Never dense: a file of a megabyte has matrices of gigabytes.
+        edges, has, groups = (lil_array(matrices[name]) for name in ("network", "attrb", "group"))
         nodes = has.shape[0]
-        if edges.shape != (nodes, nodes) or groups.shape[0] != nodes:
-            raise BadData(
-                f"{where}: {edges.shape} edges, {nodes} nodes with attributes and {groups.shape[0]} with groups"
-            )
-        near = list_neighbours(np.stack(edges.nonzero(), axis=1), nodes, where)
+        near = list_neighbours(np.stack(edges.nonzero(), axis=1), nodes)
         labels = to_tensor_column((groups.toarray() > 0).astype(np.float32))
         tables.append(_make_node_table(list(has.rows), near, most, {label: labels, "network": [title] * nodes}))
     return pa.concat_tables(tables)
@@ -63,22 +52,14 @@ def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most
     node) and DE_target.csv (new_id and the column `target`, True or False).
 
     Fields: `features`, the node's features as words ("f17"); `neighbours`, the `most` features that are most common
-    among its neighbours, most common first; `degree`; `target` (1 for True); `network`. A node may be listed twice only
-    with the same target. Raises `BadData` if the files differ in their nodes.
+    among its neighbours, most common first; `degree`; `target` (1 for True); `network`.
     """
     tables = []
     for name, title in networks.items():
-        try:
-            own = {int(node): sorted(known) for node, known in read_json(files[f"{name}.json"]).items()}
-            targets = _read_targets(files[f"{name}_target.csv"], target, f"{name}_target.csv")
-            edges = [(int(row["from"]), int(row["to"])) for row in _iterate_rows(files[f"{name}_edges.csv"])]
-        except (KeyError, ValueError) as error:
-            raise BadData(f"{name}: not the edges, features and targets of a network: {error}") from error
-        if set(own) != set(range(len(own))) or set(targets) != set(own):
-            raise BadData(
-                f"{name}: {len(own)} nodes have features but {len(targets)} have a target: they must be the same"
-            )
-        near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own), f"{name}_edges.csv")
+        own = {int(node): sorted(known) for node, known in read_json(files[f"{name}.json"]).items()}
+        targets = {int(row["new_id"]): row[target] == "True" for row in _iterate_rows(files[f"{name}_target.csv"])}
+        edges = [(int(row["from"]), int(row["to"])) for row in _iterate_rows(files[f"{name}_edges.csv"])]
+        near = list_neighbours(np.array(edges, np.int64).reshape(-1, 2), len(own))
         values = np.array([targets[node] for node in range(len(own))], np.int64)
         features = [own[node] for node in range(len(own))]
         tables.append(_make_node_table(features, near, most, {target: values, "network": [title] * len(own)}))
@@ -88,15 +69,6 @@ def musae(files: dict[str, Path], *, networks: dict[str, str], target: str, most
 def _iterate_rows(path: Path) -> Iterator[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         yield from csv.DictReader(file)
-
-
-def _read_targets(path: Path, target: str, where: str) -> dict[int, int]:
-    targets: dict[int, int] = {}
-    for row in _iterate_rows(path):
-        node, value = int(row["new_id"]), {"True": 1, "False": 0}[row[target]]
-        if targets.setdefault(node, value) != value:
-            raise BadData(f"{where}: node {node} has two values of {target}")
-    return targets
 
 
 def _make_node_table(features: list[list[int]], near: Nodes, most: int, columns: dict[str, Any]) -> pa.Table:
@@ -119,17 +91,14 @@ def edge_lists(files: dict[str, Path], *, graphs: dict[str, list[str]], field: s
     Fields (float64), for the undirected graph: `degree`; `neighbour_degree_mean`, `neighbour_degree_max` and
     `neighbour_degree_min`; `within_two`, the nodes at most two steps away; `triangles`; `clustering`, the share of
     pairs of neighbours that are adjacent; `share`, the degree divided by the number of other nodes. Also `label`, and
-    `field`, the graph's name. Raises `BadData` if a file has another format.
+    `field`, the graph's name.
     """
     tables = []
     for name, (edges, labels) in graphs.items():
-        known = dict(_read_pairs(files[labels], labels, 1))
+        known = dict(np.loadtxt(files[labels], np.int64, skiprows=1, ndmin=2).tolist())
         index_of = {node: at for at, node in enumerate(sorted(known))}
-        try:
-            ends = [(index_of[a], index_of[b]) for a, b in _read_pairs(files[edges], edges, 0)]
-        except KeyError as error:
-            raise BadData(f"{edges}: node {error} has no label in {labels}") from error
-        near = list_neighbours(np.array(ends, np.int64).reshape(-1, 2), len(index_of), edges)
+        ends = [(index_of[a], index_of[b]) for a, b in np.loadtxt(files[edges], np.int64, ndmin=2).tolist()]
+        near = list_neighbours(np.array(ends, np.int64).reshape(-1, 2), len(index_of))
         fields = _compute_structure(near) | {label: np.array([known[node] for node in index_of], np.int64)}
         tables.append(pa.table(fields | {field: [name] * len(index_of)}))
     return pa.concat_tables(tables)
@@ -142,36 +111,21 @@ def labelled_graphs(files: dict[str, Path], *, classes: list[int]) -> pa.Table:
     its number of nodes and its class, and a line for each node: its label, its number of neighbours, and these.
 
     Fields: `graph`, as `loaders/batching/graphs.py` writes it; `nodes` and `edges`, their numbers; `label`, the index
-    of the class in `classes`. An edge that one of its ends does not list is one all the same. Raises `BadData` if the
-    file has another format.
+    of the class in `classes`. An edge that one of its ends does not list is one all the same.
     """
-    name, path = get_only_file("labelled_graphs", files)
-    lines = iter(path.read_text("utf-8").splitlines())
-    graphs, sizes, labels = [], [], []
-    try:
-        for _ in range(int(next(lines))):
-            nodes, label = map(int, next(lines).split())
-            own = [list(map(int, next(lines).split())) for _ in range(nodes)]
-            pairs = [(node, other) for node, row in enumerate(own) for other in row[2 : 2 + row[1]]]
-            graphs.append(format_graph([row[0] for row in own], pairs))
-            parse_graph(graphs[-1])
-            sizes.append(nodes)
-            labels.append(classes.index(label))
-    except (StopIteration, ValueError, IndexError) as error:
-        raise BadData(f"{name}: graph {len(graphs) + 1} is not in the format: {error}") from error
+    (path,) = files.values()
+    (count,), *lines = (list(map(int, line.split())) for line in path.read_text("utf-8").splitlines())
+    graphs, sizes, labels, at = [], [], [], 0
+    for _ in range(count):
+        nodes, label = lines[at]
+        own = lines[at + 1 : at + 1 + nodes]
+        at += 1 + nodes
+        pairs = [(node, other) for node, row in enumerate(own) for other in row[2 : 2 + row[1]]]
+        graphs.append(format_graph([row[0] for row in own], pairs))
+        sizes.append(nodes)
+        labels.append(classes.index(label))
     edges = np.array([graph.count("-") for graph in graphs], np.int64)
     return pa.table({"graph": graphs, "nodes": np.array(sizes), "edges": edges, "label": np.array(labels)})
-
-
-def _read_pairs(path: Path, name: str, head: int) -> list[tuple[int, int]]:
-    pairs = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines()[head:], head + 1):
-        try:
-            first, second = map(int, line.split())
-        except ValueError as error:
-            raise BadData(f"{name}, line {number}: {line!r} is not two whole numbers") from error
-        pairs.append((first, second))
-    return pairs
 
 
 def _compute_structure(near: Nodes) -> dict[str, np.ndarray]:
@@ -194,11 +148,9 @@ def _compute_structure(near: Nodes) -> dict[str, np.ndarray]:
     }
 
 
-def list_neighbours(edges: NDArray[np.int64], nodes: int, where: str) -> Nodes:
+def list_neighbours(edges: NDArray[np.int64], nodes: int) -> Nodes:
     """Return the neighbours of each node in ascending order, each once and without the node itself; `edges`, of shape
     (n, 2), are undirected."""
-    if edges.size and not (edges.min() >= 0 and edges.max() < nodes):
-        raise BadData(f"{where}: an edge to node {int(edges.max())}, but the nodes are 0 to {nodes - 1}")
     both = np.concatenate([edges, edges[:, ::-1]])
     both = np.unique(both[both[:, 0] != both[:, 1]], axis=0)
     ends = np.searchsorted(both[:, 0], np.arange(nodes + 1))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -16,9 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.documents import parse_json, read_json
-from ...core.errors import BadData, BadDefinition
-from ..acquire.archive_files import ArchiveFiles
-from ._layout import get_archive, get_only_file, refuse_malformed
+from ._layout import get_archive
 
 _TEXT = rb'"%s"\s*:\s*"((?:[^"\\]|\\.)*)"'
 """The pattern of a string value in the JSON file, by its key."""
@@ -33,29 +30,19 @@ def cfq(files: dict[str, Any], *, folder: str, splits: dict[str, str]) -> pa.Tab
     `folder`/splits): train, dev, test, or "" for a row that it leaves out; of two parts of a row the later one.
     """
     archive = get_archive(files)
-    columns: dict[str, Any] = _read_question_texts(archive, f"{folder}/dataset.json")
-    with refuse_malformed(f"{archive.where} is not in CFQ's format"):
-        for field, name in splits.items():
-            split = parse_json(archive.read(f"{folder}/splits/{name}"))
-            part = np.full(len(columns["question"]), "", dtype=object)
-            for key, which in _INDEX_LISTS.items():
-                part[np.asarray(split.get(key, []), np.int64)] = which
-            columns[field] = part.tolist()
-    return pa.table(columns)
-
-
-def _read_question_texts(archive: ArchiveFiles, name: str) -> dict[str, list[str]]:
-    """Return the question and the query of all rows. They are a small part of a file of 4 GB, and parsing all of it as
-    JSON would take ten times as much memory."""
-    content = archive.read(name)
-    texts = {
+    # Texts are a small part of a file of 4 GB, and parsing all of it as JSON would take ten times as much memory.
+    content = archive.read(f"{folder}/dataset.json")
+    columns: dict[str, Any] = {
         field: [parse_json(b'"%s"' % match[1]) for match in re.finditer(_TEXT % key, content)]
         for field, key in (("question", b"questionPatternModEntities"), ("query", b"sparqlPatternModEntities"))
     }
-    questions, queries = len(texts["question"]), len(texts["query"])
-    if not questions or questions != queries:
-        raise BadData(f"{archive.where} is not in CFQ's format: {name} has {questions} questions and {queries} queries")
-    return texts
+    for field, name in splits.items():
+        split = parse_json(archive.read(f"{folder}/splits/{name}"))
+        part = np.full(len(columns["question"]), "", dtype=object)
+        for key, which in _INDEX_LISTS.items():
+            part[np.asarray(split.get(key, []), np.int64)] = which
+        columns[field] = part.tolist()
+    return pa.table(columns)
 
 
 def gscan(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
@@ -65,19 +52,20 @@ def gscan(files: dict[str, Any], *, member: str, parts: list[str]) -> pa.Table:
     Fields: `command` and `actions` (words separated by spaces), `length` (the number of actions), `situation` (the
     grid, as JSON) and `published` (one of `parts`).
     """
-    archive = get_archive(files)
-    rows: dict[str, list[Any]] = {name: [] for name in ("command", "actions", "length", "situation", "published")}
-    with refuse_malformed(f"{archive.where}: {member} is not in gSCAN's format"):
-        lists = parse_json(archive.read(member))["examples"]
-        for part in parts:
-            for example in lists[part]:
-                rows["command"].append(example["command"].replace(",", " "))
-                actions = example["target_commands"].split(",")
-                rows["actions"].append(" ".join(actions))
-                rows["length"].append(len(actions))
-                rows["situation"].append(json.dumps(example["situation"], sort_keys=True, separators=(",", ":")))
-                rows["published"].append(part)
-    return pa.table(rows)
+    lists = parse_json(get_archive(files).read(member))["examples"]
+    return pa.Table.from_pylist(
+        [
+            {
+                "command": example["command"].replace(",", " "),
+                "actions": example["target_commands"].replace(",", " "),
+                "length": example["target_commands"].count(",") + 1,
+                "situation": json.dumps(example["situation"], sort_keys=True, separators=(",", ":")),
+                "published": part,
+            }
+            for part in parts
+            for example in lists[part]
+        ]
+    )
 
 
 def text_to_sql(files: dict[str, Path]) -> pa.Table:
@@ -90,23 +78,21 @@ def text_to_sql(files: dict[str, Path]) -> pa.Table:
 
     Values are the variables of the file ("state_name0"), in both question and query.
     """
-    name, path = get_only_file("text_to_sql", files)
-    rows: list[dict[str, Any]] = []
-    with refuse_malformed(f"{name}: not JSON with questions and SQL"):
-        for number, query in enumerate(read_json(path)):
-            for sentence in query["sentences"]:
-                words = sentence["text"].split()
-                rows.append(
-                    {
-                        "question": " ".join(words),
-                        "sql": " ".join(query["sql"][0].split()),
-                        "query": number,
-                        "query_split": query["query-split"],
-                        "question_split": sentence["question-split"],
-                        "words": len(words),
-                    }
-                )
-    return pa.Table.from_pylist(rows)
+    (path,) = files.values()
+    return pa.Table.from_pylist(
+        [
+            {
+                "question": " ".join(words := sentence["text"].split()),
+                "sql": " ".join(query["sql"][0].split()),
+                "query": number,
+                "query_split": query["query-split"],
+                "question_split": sentence["question-split"],
+                "words": len(words),
+            }
+            for number, query in enumerate(read_json(path))
+            for sentence in query["sentences"]
+        ]
+    )
 
 
 _KINDS = ("cp", "pp", "rc")
@@ -136,23 +122,13 @@ def semantic_parses(
     has no relative clauses) or "variable_free" (SLOG: `burn ( theme = box )`). archives: for a file that is a zip, the
     `member` to read and its `password`.
     """
-    measures: dict[str, Callable[[str], dict[str, int]]] = {
-        "indexed": _measure_chains,
-        "variable_free": _measure_nesting,
-    }
-    if notation not in measures:
-        raise BadDefinition(f"semantic_parses: notation {notation!r}: use {' or '.join(measures)}")
-    if unnamed := sorted(set(files) - set(parts)):
-        raise BadDefinition(f"semantic_parses: `parts` does not name {', '.join(unnamed)}")
+    measure = {"indexed": _measure_chains, "variable_free": _measure_nesting}[notation]
     copies: Counter[tuple[str, ...]] = Counter()
     for name, path in files.items():
-        for number, line in enumerate(_read_lines(name, path, (archives or {}).get(name)), 1):
-            row = line.split("\t")
-            if len(row) != 3:
-                raise BadData(f"{name}: line {number} has {len(row)} columns, expected 3: sentence, form, type")
-            copies[*row, parts[name]] += 1
+        for line in _read_lines(path, (archives or {}).get(name)):
+            copies[*line.split("\t"), parts[name]] += 1
     sentences, forms, types, origins = map(list, zip(*copies, strict=True))
-    depths = [measures[notation](form) for form in forms]
+    depths = [measure(form) for form in forms]
     columns: dict[str, list[str] | list[int]] = {
         "sentence": sentences,
         "logical_form": forms,
@@ -164,20 +140,11 @@ def semantic_parses(
     return pa.table(columns | {f"{kind}_depth": [row_depths[kind] for row_depths in depths] for kind in _KINDS})
 
 
-def _read_lines(name: str, path: Path, archive: dict[str, str] | None) -> list[str]:
-    try:
-        if archive is None:
-            content = path.read_bytes()
-        else:
-            with zipfile.ZipFile(path) as bundle:
-                content = bundle.read(archive.get("member", ""), archive.get("password", "").encode())
-        return content.decode("utf-8").splitlines()
-    except KeyError as error:
-        raise BadData(f"{name}: {error.args[0]}") from error
-    except (zipfile.BadZipFile, zlib.error, RuntimeError) as error:  # RuntimeError: a wrong password
-        raise BadData(f"{name} cannot be unpacked: {error}") from error
-    except UnicodeDecodeError as error:
-        raise BadData(f"{name} is not UTF-8 text: byte {error.start}") from error
+def _read_lines(path: Path, archive: dict[str, str] | None) -> list[str]:
+    if archive is None:
+        return path.read_text("utf-8").splitlines()
+    with zipfile.ZipFile(path) as bundle:
+        return bundle.read(archive["member"], archive.get("password", "").encode()).decode("utf-8").splitlines()
 
 
 def _measure_chains(form: str) -> dict[str, int]:
@@ -251,18 +218,15 @@ def geoquery(files: dict[str, Path], *, questions: int) -> pa.Table:
     Fields: `question` and `funql`, anonymised; `number`, the example's number in the file, which the published splits
     use; `words`, the length of the question.
     """
-    name, path = get_only_file("geoquery", files)
-    try:
-        examples = ElementTree.parse(path).getroot().findall("example")
-    except ElementTree.ParseError as error:
-        raise BadData(f"{name} is not well-formed XML: {error}") from error
+    (path,) = files.values()
     rows = []
-    for example in examples:
+    for example in ElementTree.parse(path).getroot().findall("example"):
         number = int(example.get("id", "-1"))
         if not 0 <= number < questions:
             continue
-        query = normalise_term(parse_funql(_find_text(example, "mrl", "geo-funql", name)))
-        words, marks = _anonymise_entities(_split_words(_find_text(example, "nl", "en", name)), query)
+        query = normalise_term(parse_funql(example.findtext("mrl[@lang='geo-funql']", "")))
+        question = example.findtext("nl[@lang='en']", "").strip().lower().rstrip("?").rstrip(".").replace(" '", "")
+        words, marks = _anonymise_entities(question.split(), query)
         rows.append(
             {
                 "question": " ".join(words),
@@ -272,17 +236,6 @@ def geoquery(files: dict[str, Path], *, questions: int) -> pa.Table:
             }
         )
     return pa.Table.from_pylist(rows)
-
-
-def _find_text(example: ElementTree.Element, tag: str, language: str, name: str) -> str:
-    for element in example.findall(tag):
-        if element.get("lang") == language and element.text:
-            return element.text.strip()
-    raise BadData(f"{name}: example {example.get('id')} has no {tag} in {language}")
-
-
-def _split_words(question: str) -> list[str]:
-    return question.lower().rstrip("?").rstrip(".").replace(" '", "").split()
 
 
 def _anonymise_entities(words: list[str], query: Term) -> tuple[list[str], dict[Term, str]]:
@@ -315,7 +268,6 @@ def _list_aliases(entity: Term) -> list[str]:
 ENTITIES = ("cityid", "countryid", "placeid", "riverid", "stateid")
 _CLASSES = ("capital", "city", "lake", "major", "mountain", "place", "river", "state")
 _UNWRAPPED = {"largest_one": 1, "smallest_one": 1, "most": 2, "fewest": 2}
-_MARKS = ("(", ")", ",")
 _TOKEN = re.compile(r"[(),]|[^(),]+")
 
 
@@ -331,22 +283,13 @@ class Term(NamedTuple):
 
 
 def parse_funql(text: str) -> Term:
-    """Parse a term; quotes and spaces around symbols are ignored. Raises `BadData` if the brackets do not match."""
-    tokens = [token for token in map(str.strip, _TOKEN.findall(text.replace("'", ""))) if token]
-    try:
-        term, end = _parse_term(tokens, 0)
-    except (IndexError, ValueError):
-        end = -1
-    if end != len(tokens):
-        raise BadData(f"not a FunQL term: {text[:60]!r}")
-    return term
+    """Parse a term; quotes and spaces around symbols are ignored."""
+    return _parse_term([token for token in map(str.strip, _TOKEN.findall(text.replace("'", ""))) if token], 0)[0]
 
 
 def _parse_term(tokens: list[str], at: int) -> tuple[Term, int]:
     """Parse the term that begins at token `at`; return it and the index after its end."""
     symbol, at = tokens[at], at + 1
-    if symbol in _MARKS:
-        raise ValueError(f"{symbol!r} found where a symbol is expected")
     if at == len(tokens) or tokens[at] != "(":
         return Term(symbol), at
     arguments: list[Term] = []

@@ -4,7 +4,6 @@ the files that they name."""
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...core.documents import parse_json
-from ...core.errors import BadData, get_first_line
-from ..acquire.archive_files import ArchiveFiles
-from ._layout import Columns, attach_files, get_archive, read_columns
+from ...core.errors import BadData
+from ._layout import attach_files, get_archive, read_columns, to_floats
 
 IDENTITIES = ("male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white")
 
@@ -29,14 +27,14 @@ def wilds_civilcomments(files: dict[str, Any]) -> pa.Table:
     archive = get_archive(files)
     shares = ("toxicity", *IDENTITIES)
     table = read_columns(archive, "all_data_with_identities.csv", "comment_text", "split", *shares)
-    toxic, *columns = [(table.floats(name) >= 0.5).astype(np.int64) for name in shares]
+    toxic, *columns = [(to_floats(table[name]) >= 0.5).astype(np.int64) for name in shares]
     named = np.stack(columns, axis=1)
     first = np.where(named.any(axis=1), named.argmax(axis=1), len(IDENTITIES))
     return pa.table(
         {
-            "comment": table["comment_text"].tolist(),
+            "comment": table["comment_text"],
             "toxic": toxic,
-            "published": table["split"].tolist(),
+            "published": table["split"],
             "identity": [(*IDENTITIES, "none")[index].lower() for index in first],
             **{name.lower(): column for name, column in zip(IDENTITIES, columns, strict=True)},
         }
@@ -62,13 +60,9 @@ def wilds_fmow(files: dict[str, Any], *, uses: list[str]) -> Iterator[pa.Table]:
     named = read_columns(archive, "country_code_mapping.csv", "alpha-3", "region")
     regions = dict(zip(named["alpha-3"], named["region"], strict=True))
     places = {use: index for index, use in enumerate(uses)}
-    if unknown := sorted(set(table["category"]) - places.keys()):
-        raise BadData(f"{table.where} has the unknown category {unknown[0]!r}")
     paths: list[str] = []
     fields: dict[str, list[Any]] = {name: [] for name in ("use", "published", "region", "country", "year")}
-    for row, (split, time, country, category) in enumerate(table.rows()):
-        if not time[:4].isdigit():
-            raise BadData(f"{table.where}: {time!r} is not a time")
+    for row, (split, time, country, category) in enumerate(zip(*table.values(), strict=True)):
         if split == "seq":
             continue
         year = int(time[:4])  # times are in UTC
@@ -108,21 +102,21 @@ def wilds_globalwheat(files: dict[str, Any], *, sessions: list[str]) -> Iterator
     """
     archive = get_archive(files)
     columns = ("name", "country", "location", "development_stage")
-    about = {name: rest for name, *rest in read_columns(archive, "metadata_domain.csv", *columns, separator=";").rows()}
+    table = read_columns(archive, "metadata_domain.csv", *columns, separator=";")
+    about = {name: rest for name, *rest in zip(*table.values(), strict=True)}
     rows: dict[str, dict[str, Any]] = {}
     for part, name in _WHEAT_TABLES.items():
         table = read_columns(archive, name, "image_name", "BoxesString", "domain")
-        for (image, boxes, _), number in zip(table.rows(), table.integers("domain"), strict=True):
-            if not 0 <= number < len(sessions) or sessions[number] not in about:
-                raise BadData(f"{table.where}: {image} has the unknown session {number}")
-            country, location, stage = about[sessions[number]]
+        for image, boxes, number in zip(*table.values(), strict=True):
+            session = sessions[int(float(number))]
+            country, location, stage = about[session]
             before = rows.get(image)
             if before is not None and not (before["published"] == "train" and part.startswith("id_")):
                 raise BadData(f"{archive.where}: {image} is in {before['published']} and in {part}")
             rows[image] = {
                 "boxes": "" if boxes.strip() == "no_box" else boxes.strip(),
                 "published": part,
-                "session": sessions[number],
+                "session": session,
                 "country": country,
                 "location": location,
                 "stage": stage,
@@ -154,38 +148,30 @@ def wilds_poverty(
     """
     archive = get_archive(files)
     table = read_columns(archive, "dhs_metadata.csv", "country", "urban", "wealthpooled")
-    parts = {f"fold_{letter.lower()}": _assign_parts(table, letter, fold, id_rows) for letter, fold in folds.items()}
+    countries = table["country"]
+    parts = {f"fold_{name.lower()}": _assign_parts(countries, name, fold, id_rows) for name, fold in folds.items()}
 
     def read_pixels(content: bytes, path: str) -> Any:
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                pixels = arrays["x"]
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-            raise BadData(f"{archive.where}: {path} has no array 'x': {get_first_line(error)}") from error
-        if list(pixels.shape) != shape:
-            raise BadData(f"{archive.where}: {path} has the shape {pixels.shape}, not {tuple(shape)}")
-        return np.ascontiguousarray(pixels, np.float32)
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return np.ascontiguousarray(arrays["x"], np.float32).reshape(shape)
 
     yield from attach_files(
         archive,
         [f"images/landsat_poverty_img_{row}.npz" for row in range(len(table["country"]))],
         {
-            "wealth": table.floats("wealthpooled"),
+            "wealth": to_floats(table["wealthpooled"]),
             "urban": ["urban" if value in ("True", "1", "1.0") else "rural" for value in table["urban"]],
-            "country": table["country"],
+            "country": countries,
             **parts,
         },
         convert=read_pixels,
     )
 
 
-def _assign_parts(table: Columns, letter: str, fold: dict[str, list[str]], id_rows: int) -> Any:
-    countries = table["country"]
-    if absent := sorted({*fold["val"], *fold["test"]} - set(countries)):
-        raise BadData(f"{table.where} has no row of {absent[0]}")
+def _assign_parts(countries: list[str], letter: str, fold: dict[str, list[str]], id_rows: int) -> Any:
     part = np.full(len(countries), "train", dtype="U8")
     for name in ("val", "test"):
-        part[np.isin(countries.astype(str), fold[name])] = name
+        part[np.isin(countries, fold[name])] = name
     drawn = np.flatnonzero(part == "train")
     np.random.default_rng(ord(letter) + _SEED).shuffle(drawn)
     part[drawn[: id_rows // 2]] = "id_val"
@@ -210,39 +196,19 @@ def wilds_py150(files: dict[str, Any]) -> pa.Table:
     Padding at the end is left out.
     """
     archive = get_archive(files)
-    repositories = set(read_columns(archive, "metadata/repo_file_names/repo_ids.csv", "repo_name")["repo_name"])
     rows: dict[str, list[str]] = {name: [] for name in ("code", "next_token", "types", "published", "repository")}
     for name, part in _CODE_PARTS.items():
-        tokens = _read_lists(archive, f"processed/{name}_input.json")
-        types = _read_lists(archive, f"processed/{name}_input_tok_type.json")
+        tokens, types = (
+            parse_json(archive.read(f"processed/{name}_input{end}.json"), list) for end in ("", "_tok_type")
+        )
         paths = archive.read(f"metadata/repo_file_names/{name}.txt").decode().removesuffix("\n").split("\n")
-        if not len(tokens) == len(types) == len(paths):
-            raise BadData(
-                f"{archive.where}: {name} has {len(tokens):,} rows of tokens, {len(types):,} of types and "
-                f"{len(paths):,} of files"
-            )
-        for row, (its, kinds, path) in enumerate(zip(tokens, types, paths, strict=True), 1):
-            where = f"{archive.where}: {name}, row {row}"
-            repository = "/".join(path.split("/")[:2])
-            if repository not in repositories:
-                raise BadData(f"{where}: {path.strip()} is in no repository of repo_ids.csv")
-            if len(its) != len(kinds):
-                raise BadData(f"{where}: {len(its)} tokens but {len(kinds)} types")
-            end = len(kinds)
-            while end > 1 and kinds[end - 1] == MASKED:
-                end -= 1
-            if unknown := set(kinds) - _NAMES.keys():
-                raise BadData(f"{where} has a token of the unknown type {min(unknown)!r}")
-            rows["code"].append(" ".join(map(str, its[: end - 1])))
-            rows["next_token"].append(" ".join(map(str, its[1:end])))
-            rows["types"].append(" ".join(_NAMES[kind] for kind in kinds[1:end]))
+        for its, kinds, path in zip(tokens, types, paths, strict=True):
+            pairs = list(zip(its, kinds, strict=True))
+            while len(pairs) > 1 and pairs[-1][1] == MASKED:
+                pairs.pop()
+            rows["code"].append(" ".join(str(token) for token, _ in pairs[:-1]))
+            rows["next_token"].append(" ".join(str(token) for token, _ in pairs[1:]))
+            rows["types"].append(" ".join(_NAMES[kind] for _, kind in pairs[1:]))
             rows["published"].append(part)
-            rows["repository"].append(repository)
+            rows["repository"].append("/".join(path.split("/")[:2]))
     return pa.table(rows)
-
-
-def _read_lists(archive: ArchiveFiles, name: str) -> list[list[int]]:
-    lists: list[list[int]] = parse_json(archive.read(name), list, f"{archive.where}: {name}")
-    if not all(isinstance(row, list) for row in lists):
-        raise BadData(f"{archive.where}: {name} is not a list of lists")
-    return lists

@@ -1,7 +1,5 @@
 """Algorithms that weight, penalise or align the risks of environments: plain loops, for every replica with its own settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -213,13 +211,17 @@ def test_a_pair_of_weighted_rows_counts_by_the_product_of_their_weights() -> Non
     assert losses(train).item() == pytest.approx(((both * errors).sum() / both.sum()).item())
 
 
-def test_the_estimate_over_all_signs_is_the_hessians_diagonal() -> None:
-    """The mean over all 2^6 signs of a 3 x 2 matrix is the estimate's expectation."""
-    drawn = torch.Generator().manual_seed(0)
-    features = torch.randn(1, 2, 5, 2, dtype=torch.float64, generator=drawn)
-    curvature = Curvature(torch.randn(1, 2, 5, 3, dtype=torch.float64, generator=drawn).softmax(-1), numeric=False)
-    signs = 2.0 * (torch.arange(64)[:, None] >> torch.arange(6) & 1).double().view(1, 64, 3, 2) - 1
+@pytest.mark.parametrize(("outputs", "width", "numeric"), [(3, 2, False), (1, 4, True)])
+def test_the_estimate_over_all_signs_is_the_hessians_diagonal(outputs: int, width: int, numeric: bool) -> None:
+    """The mean over all signs of a matrix is the estimate's expectation."""
+    drawn, entries = torch.Generator().manual_seed(0), outputs * width
+    features = torch.randn(1, 2, 5, width, dtype=torch.float64, generator=drawn)
+    curvature = Curvature(torch.randn(1, 2, 5, outputs, dtype=torch.float64, generator=drawn).softmax(-1), numeric)
+    signs = (torch.arange(1 << entries)[:, None] >> torch.arange(entries) & 1).double()
+    signs = 2 * signs.view(1, -1, outputs, width) - 1
     exact = hutchinson.compute_exact_diagonal(curvature, features)
+    if numeric:
+        torch.testing.assert_close(exact, 2 * features.square().mean(2, keepdim=True))
     torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)
     assert not torch.allclose(hutchinson.estimate_diagonal(curvature, features, signs[:, :3]), exact)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
@@ -24,6 +23,7 @@ from farshift.baselines.training.trained_group import TrainedGroup
 from farshift.baselines.training.trainer import Training
 from farshift.baselines.training.training_rows import FitInput, Member
 from farshift.benchmarks.model import Budget, Task
+from farshift.benchmarks.model_inputs.load import find_streamed_inputs
 from farshift.benchmarks.model_inputs.rows import ModelRows
 from farshift.core.errors import BadData, ModelError
 from farshift.core.progress import report_to
@@ -31,7 +31,6 @@ from farshift.loaders.batching.pixels import ArrayPixels, EncodedPixels
 from farshift.loaders.decoders import load_decoder
 from farshift.loaders.part import Part
 from farshift.loaders.stream.part import Store, StreamedPart
-from farshift.loaders.stream.split import find_streamed_inputs
 from farshift.splits.rows import compute_first_ids, compute_row_digests, get_digest_prefixes
 from farshift.splits.schema import Field, Schema
 from support import Heard
@@ -298,9 +297,9 @@ class Held(Store):
     def describe_location(self, row: int) -> str:
         return f"held row {row}"
 
-    def read(self, rows: np.ndarray, fields: Sequence[Field], cancel: Event) -> pa.Table:
+    def read(self, rows: np.ndarray, cancel: Event) -> pa.Table:
         self.seen.extend(rows.tolist())
-        return self.table.select([item.name for item in fields]).take(rows)
+        return self.table.take(rows)
 
 
 def pictures() -> tuple[StreamedPart, ModelRows]:

@@ -1,7 +1,5 @@
 """Networks whose answers are numbers: what they are trained on, by which loss, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from farshift import Answers
-from farshift.baselines.algorithms import hutchinson
 from farshift.baselines.algorithms._head import Curvature, compute_hessian_products
 from farshift.baselines.baseline import Baseline
 from farshift.baselines.compatibility import check_task, find_networks_for
@@ -306,16 +303,6 @@ def test_hutchinson_aligns_the_diagonals_of_the_squared_errors_hessians() -> Non
     assert_trains_as(
         training_by_descent("hutchinson", *each, samples=0), lambda: lambda *given: aligned(*given, products=False)
     )
-
-
-def test_hutchinsons_samples_estimate_that_diagonal() -> None:
-    """The mean over all 2^4 signs of a 1 x 4 matrix is the estimate's expectation."""
-    features = torch.randn(1, 2, 5, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    curvature = Curvature(features[..., :1], numeric=True)
-    signs = 2.0 * (torch.arange(16)[:, None] >> torch.arange(4) & 1).double().view(1, 16, 1, 4) - 1
-    exact = hutchinson.compute_exact_diagonal(curvature, features)
-    torch.testing.assert_close(exact, 2 * features.square().mean(2, keepdim=True))
-    torch.testing.assert_close(hutchinson.estimate_diagonal(curvature, features, signs), exact)
 
 
 def test_a_product_with_the_hessian_is_that_of_the_whole_matrix() -> None:

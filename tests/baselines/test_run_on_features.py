@@ -17,11 +17,11 @@ from farshift.baselines.encoding.frozen import digest_encoder
 from farshift.baselines.running.published import RecipeOverrides
 from farshift.baselines.running.sweep import make_budget, make_plan, run_baseline
 from farshift.benchmarks.benchmark import find_benchmark
+from farshift.benchmarks.model_inputs.load import remove_secrets
 from farshift.cli import app
 from farshift.core.files import get_cache_root
 from farshift.leaderboard.submission.pack import _declare_pretraining
 from farshift.leaderboard.validation.card import ModelCard
-from farshift.loaders.stream.split import remove_secrets
 from range_server import serving
 from typer.testing import CliRunner
 

@@ -50,10 +50,6 @@ def too_few(seed: int) -> Bad:
     return Bad(lambda batch: np.zeros(len(batch["a"]) - 1, int))
 
 
-def floats(seed: int) -> Bad:
-    return Bad(lambda batch: np.zeros(len(batch["a"])))
-
-
 def raising(seed: int) -> Bad:
     def answer(batch):
         raise ValueError("out of luck")

@@ -30,11 +30,8 @@ def test_a_model_that_writes_into_its_input_changes_nothing():
     [
         (models.too_few, r"511 predictions for 512 rows on id_test, batch 0 \(rows [0-9a-f]{16} \.\. [0-9a-f]{16}\)"),
         (models.nan, r"NaN or infinity for row [0-9a-f]{16} \(\d+ rows\) on id_test, batch 0"),
-        (models.floats, r"dtype float64, expected whole numbers"),
         (models.raising, r"predict on id_test, batch 0 \(rows .*\) raised ValueError: out of luck \(models.py:\d+\)"),
         (models.broken_factory, r"factory raised RuntimeError: no weights"),
-        (lambda seed: models.Bad(lambda batch: np.full(len(batch["a"]), 97)), r"class 97 for row .*0\.\.96"),
-        (lambda seed: models.Bad(lambda batch: None), r"returned NoneType instead of 512 predictions"),
         (
             lambda seed: models.Bad(lambda batch: np.zeros((len(batch["a"]), 97))),
             r"not probabilities for row .*its scores sum to 0: apply a softmax",

@@ -102,6 +102,7 @@ def test_an_answer_that_breaks_when_it_is_read_is_named_with_its_rows():
     ("answer", "complaint"),
     [
         (np.array([True, False, True]), "dtype bool, expected whole numbers"),
+        (None, "returned NoneType instead of 3 predictions"),
         ([0.0, 1.0, 2.0], "dtype float64, expected whole numbers"),
         ([10**30, 0, 1], "dtype object, expected whole numbers"),
         (np.array([2**63, 0, 1], np.uint64), "class 9223372036854775808 for row 0{16}"),

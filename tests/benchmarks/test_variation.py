@@ -12,9 +12,7 @@ from farshift import FarshiftError
 from farshift.benchmarks.statistics.sample import Replicates, RowScores
 from farshift.benchmarks.statistics.variation import (
     Components,
-    Draw,
     estimate_components,
-    estimate_components_over_draws,
     estimate_variation,
 )
 from farshift.cli import app
@@ -102,45 +100,6 @@ def test_what_is_not_there_is_zero_and_what_cannot_be_known_none():
     assert estimate_variation(Replicates([0.5, 0.6], np.ones((2, 4)), np.full(4, 3), (0.0, 1.0))) is None
 
 
-def draws_of(rng: np.random.Generator, between: float, count: int, shared: bool) -> list[Draw]:
-    """Draws of the data, whose rows are the same ones, or all different ones."""
-    sizes = np.full(6, 10)
-    row_effect = rng.standard_normal(60)
-    result = []
-    for number in range(count):
-        rows = row_effect if shared else rng.standard_normal(60)
-        scores = rows + np.sqrt(between) * rng.standard_normal()
-        scores = scores + np.sqrt(0.1) * rng.standard_normal((3, 1)) + rng.standard_normal((3, 60))
-        ids = np.arange(60, dtype=np.uint64) + (0 if shared else 60 * number)
-        result.append(Draw(scores, ids, np.repeat(np.arange(6), sizes)))
-    return result
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_the_part_of_the_data_draw_is_found_whether_draws_share_rows_or_not(shared):
-    rng = np.random.default_rng(12)
-    groupless = [[replace(item, groups=None) for item in draws_of(rng, 0.5, 5, shared)] for _ in range(500)]
-    result = [estimate_components_over_draws(draws) for draws in groupless]
-    assert np.mean([item.draws for item in result]) == pytest.approx(0.5, abs=0.05)
-    assert np.mean([item.rows for item in result]) == pytest.approx(1.0, abs=0.02)
-    assert np.mean([item.seeds for item in result]) == pytest.approx(0.1, abs=0.02)
-
-
-def test_clusters_that_are_in_every_draw_are_no_noise_of_draws():
-    rng = np.random.default_rng(13)
-    group = np.repeat(np.arange(6), 10)
-    result = []
-    for _ in range(300):
-        effect = (np.sqrt(2.0) * rng.standard_normal(6))[group]
-        draws = [replace(item, scores=item.scores + effect) for item in draws_of(rng, 0.3, 5, True)]
-        result.append(estimate_components_over_draws(draws))
-    assert np.mean([item.draws for item in result]) == pytest.approx(0.3, abs=0.05)
-    assert np.mean([item.clusters for item in result]) == pytest.approx(2.0, abs=0.2)
-
-
-ON = "optdigits/symmetric_exclusive_40_draw{}"
-
-
 class Noisy:
     """Right on some rows: on more of them by some seeds than by others."""
 
@@ -152,46 +111,18 @@ class Noisy:
         return (pixels.reshape(len(pixels), -1).sum(axis=1) // (40 + 10 * self.seed)) % 10
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    home = tmp_path_factory.mktemp("variation")
-    on = [ON.format(1), ON.format(2)]
-    return [fs.evaluate(Noisy, on=name, seeds=3, out=home / str(n)) for n, name in enumerate(on)]
-
-
-def test_a_score_tells_its_sources_apart(runs):
-    result = fs.score(runs[0]).variation
-    alone = fs.variation(runs[0])
+def test_a_score_tells_its_sources_apart(tmp_path, farshift_json):
+    on = "optdigits/symmetric_exclusive_40_draw1"
+    run = fs.evaluate(Noisy, on=on, seeds=3, out=tmp_path / "run")
+    result, alone = fs.score(run).variation, fs.variation(run)
     for view in ("id", "ood"):
         assert result[view].to_dict()["components"] == alone["views"][view]["components"]
         assert result[view].seeds == 3
         shares = [part.share for part in result[view].components.values() if part]
         assert sum(shares) == pytest.approx(1, abs=1e-5)
-    assert alone["draws"] is None
-
-
-def test_runs_on_several_draws_show_the_part_of_the_draw(runs, farshift_json):
-    result = fs.variation(*runs)
-    assert result["benchmark"] == "optdigits/symmetric_exclusive_40"
-    assert result["draws"] == 2
-    for view in result["views"].values():
-        assert view["components"]["draws"]["variance"] >= 0
-    assert farshift_json("compare", *(run.path for run in runs), "--statistic", "variance") == result
-    output = CliRunner().invoke(app, ["compare", *(str(run.path) for run in runs), "--statistic", "variance"]).stdout
-    assert "optdigits/symmetric_exclusive_40" in output
-    assert "draws" in output
-    assert "variance of the score of one prediction" in output
-
-
-def test_runs_that_are_no_draws_of_one_family_are_refused_in_one_line(runs, tmp_path):
-    other = fs.evaluate(Noisy, on="optdigits/pair_flip_40_draw1", seeds=2, out=tmp_path / "other")
-    single = fs.evaluate(Noisy, on=ON.format(2), seeds=1, out=tmp_path / "single")
-    for given, words in (
-        ([runs[0], other], "draws of the same family"),
-        ([runs[0], runs[0]], "two runs are on"),
-        ([runs[0], single], "single seed"),
-        ([], "name one run"),
-    ):
-        with pytest.raises(FarshiftError, match=words) as raised:
-            fs.variation(*given)
-        assert "\n" not in str(raised.value)
+    assert farshift_json("compare", run.path, "--statistic", "variance") == alone
+    output = CliRunner().invoke(app, ["compare", str(run.path), "--statistic", "variance"]).stdout
+    assert "optdigits/symmetric_exclusive_40" in output and "variance of the score of one prediction" in output
+    single = fs.evaluate(Noisy, on=on, seeds=1, out=tmp_path / "single")
+    with pytest.raises(FarshiftError, match="single seed"):
+        fs.variation(single)

@@ -11,7 +11,7 @@ from farshift import FarshiftError
 from farshift.core.errors import BadSubmission, Unavailable
 from farshift.core.progress import report_to
 from farshift.core.retry import TRIES
-from farshift.leaderboard.operations.locations import submit_at
+from farshift.leaderboard.operations.submit import submit_at
 from farshift.leaderboard.server.accounts import create_token
 from farshift.leaderboard.submission import remote
 from farshift.leaderboard.submission.pack import pack_runs
@@ -96,7 +96,7 @@ def test_problems_that_only_the_board_sees_come_back_one_by_one(intake, file):
     intake.faults = [(202, {}, json.dumps(answer).encode())]
     with pytest.raises(BadSubmission, match="2 problems: predictions/0.parquet: class 97 is none") as refused:
         submit_at(intake.url, file)
-    assert [item.record()["row"] for item in refused.value.problems] == ["", "00ff"]
+    assert [item.row for item in refused.value.problems] == ["", "00ff"]
 
 
 def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_path):
@@ -110,7 +110,7 @@ def test_a_refusal_without_problems_is_told_in_a_line(intake, file, runs, tmp_pa
     [
         (200, {}, b"<html>", "answered 200, but is not a Farshift board"),
         (200, {}, b"{}", "id is missing or invalid"),
-        (200, {}, json.dumps(said("entered", entries=[3])).encode(), "entries is invalid"),
+        (200, {}, json.dumps(said("entered", entries=[3])).encode(), "entries is missing or invalid"),
         (200, {}, json.dumps(said("failed", reason="no\nmemory")).encode(), "could not score it .no.: submit it again"),
         (403, {}, b'{"detail": "no"}', "answered 403, .* error is missing"),
         (404, {}, b"not here", "answered 404"),

@@ -10,7 +10,6 @@ from farshift.benchmarks.benchmark import SCORER
 from farshift.core.errors import BadSubmission
 from farshift.leaderboard.board import Board
 from farshift.leaderboard.operations import submit as rescoring
-from farshift.leaderboard.operations.manage import withdraw_entry
 from farshift.leaderboard.operations.submit import rescore_entries, submit_runs
 from farshift.leaderboard.operations.verify import verify_board
 from farshift.leaderboard.submission.pack import pack_runs
@@ -59,16 +58,6 @@ def test_an_old_and_a_new_identity_are_counted_as_tables_of_their_own(entered):
         rescore_entries(entered)
     new = {key: count for key, count in entered.attempts().items() if key not in old}
     assert sorted(old.values()) == sorted(new.values()) == [1, 2]
-
-
-def test_what_went_is_scored_anew_too(entered):
-    (gone, *_) = (row.entry for row in entered.standings())
-    withdraw_entry(entered, gone, "a bug")
-    with newer_scorer(SCORER + 1):
-        assert gone in {item["entry"] for item in rescore_entries(entered).rescored}
-        (apart,) = entered.removed_entries()
-        assert apart.score.scorer == SCORER + 1
-        assert verified(entered) == (3, [])
 
 
 def test_an_identity_of_another_protocol_is_left_and_said_to_be(entered, monkeypatch):

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from farshift import FarshiftError
-from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks
-from farshift.benchmarks.canary import make_canary, make_guid
+from farshift.benchmarks.benchmark import find_benchmark, load_benchmarks, make_canary, make_guid
 from farshift.core.errors import BadData
 from farshift.leaderboard import contamination
 from farshift.leaderboard.contamination import describe_record, is_finding, list_declared_overlaps, probe

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import io
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from farshift.core.errors import BadSubmission
@@ -79,14 +81,13 @@ def test_any_bytes_are_toml_tables_or_refused_by_name(text):
 @FEW
 @given(content=st.binary(max_size=400), data=st.data())
 def test_any_bytes_put_into_any_place_of_a_zip_are_read_or_named(bases, content, data):
-    import io
-
     good = written(copy.deepcopy(bases[0].listed()))
     position = data.draw(st.integers(0, len(good)))
     problems = Problems()
     archive = Archive(io.BytesIO(good[:position] + content + good[position + len(content) :]), "s.zip", problems)
     for name in archive.members:
-        archive.unpack(name, io.BytesIO(), problems)
+        with suppress(FileRejected), archive.unpack(name):
+            pass
     assert all(item.name in REMEDIES for item in problems.items)
 
 

@@ -9,7 +9,7 @@ import pytest
 from farshift.benchmarks.comparison.compare import Comparison
 from farshift.benchmarks.scoring.record import ViewScores
 from farshift.benchmarks.statistics.interval import NotAvailable
-from farshift.leaderboard.client.board import Standings
+from farshift.leaderboard.client import Standings
 from made_tables import entry, snapshot
 from records import estimate, record
 

@@ -172,6 +172,16 @@ def test_no_guessed_seed_gives_the_rows_of_a_draw(under):
         assert found_by(under, guess, under.sealed) < 0.05, guess
 
 
+@pytest.mark.attack("entrant", "a dictionary attack on the seed of a draw, for every generator")
+@pytest.mark.slow
+@EVERY
+def test_no_seed_of_a_dictionary_gives_the_rows_of_a_draw(under):
+    name = under.published_seed.partition("@")[0]
+    dictionary = [f"{name}@{number}" for number in range(2, 20)] + [str(number) for number in range(40)]
+    for guess in (*dictionary, SEED.hex(), SEED.hex().upper(), f"/{make_stream_name(SEED)}", "secret:" + "00" * 32):
+        assert found_by(under, guess, under.sealed) < 0.05, guess
+
+
 def known_of(under: Attacked) -> NDArray[np.float64]:
     """What an attacker sees of a draw beside the task: places, ids, and the lowest bits of inputs that are numbers."""
     table = under.sealed

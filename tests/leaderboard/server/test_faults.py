@@ -20,7 +20,7 @@ def test_an_outage_of_the_database_is_temporary_and_shows_no_address(own, serve,
 
 def test_a_submission_that_an_outage_kept_from_being_scored_shows_no_address(own, packed):
     (own.path / "ledger.sqlite").write_bytes(b"not a database, for now" * 1000)
-    sent = dict.fromkeys(("team", "team_key", "token", "window", "received"), "")
+    sent = dict.fromkeys(("team", "token", "window", "received"), "")
     result = answer_request({"board": str(own.path), "file": str(packed[0]), **sent})
     assert result == {"broke": "the board could not score it (FarshiftError): see the server's log"}
 

@@ -7,9 +7,7 @@ import json
 import farshift as fs
 import pytest
 from farshift.benchmarks.adapters.openai_endpoint import from_spec
-from farshift.core.errors import BadData
 from farshift.loaders.acquire.source import find_source
-from farshift.loaders.readers import load_reader
 from llm_server import llm
 from servers import web
 from twins import measured, pulled, twin, values
@@ -63,12 +61,3 @@ def test_a_model_is_asked_with_the_definition_and_the_best_output_counts(small, 
     assert fs.score(run).ood.value == pytest.approx(2 * 1 / (2 + 2)), "'one day' and 'a day' share one word of two"
     first = f"Definition: Solve {FILES[0]}.\n\nNow complete the following example -\nInput: {FILES[0]} 0\nOutput:"
     assert first in prompts
-
-
-def test_a_bar_within_an_output_separates_no_outputs_and_another_file_is_named(tmp_path):
-    read, path = load_reader("instructions"), tmp_path / "task1_x.json"
-    path.write_bytes(task("x").replace(b"a fine day", b"a | b"))
-    assert read({path.name: path}, each=1, train=[])["answer"].to_pylist() == ["a b | a day"]
-    path.write_text('{"Definition": ["x"], "Categories": [], "Instances": []}')
-    with pytest.raises(BadData, match=r"task1_x.json is not a task with a definition"):
-        read({path.name: path}, each=1, train=[])

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
+from farshift.benchmarks.claims.claim import load_claim
 from farshift.core.errors import BadDefinition
 from farshift.loaders.generators import (
     arc_grids,
     balls,
-    cloned_scan,
+    bayes_nets,
+    evolving_people,
+    feature_noise,
+    group_shift,
     hamiltonian,
     in_context_regression,
     interventions,
     linear_unit_tests,
     mazes,
-    shapes,
     shifted_gaussians,
     slabs,
     xor_clusters,
 )
-from farshift.loaders.generators.scan import list_commands
 from scipy.integrate import solve_ivp
 
 Cell = tuple[int, int]
@@ -51,76 +54,6 @@ def test_a_maze_is_a_tree_over_all_its_rooms_and_its_path_the_shortest():
         assert {start, goal} <= marked <= cells
         assert measure_distances(marked, start)[goal] == distances[goal] == row["steps"] == len(marked) - 1
     assert mazes.rows(seed="t", counts={"15": 20}).to_pylist() == [row for row in rows if row["size"] == 15]
-
-
-TURNS = {
-    "1": lambda y, x: (y, x),
-    "2": lambda y, x: (y, 2 - x),
-    "3": lambda y, x: (2 - y, x),
-    "4": lambda y, x: (x, 2 - y),
-    "5": lambda y, x: (2 - x, y),
-}
-MOVES = {"ell": (0, 0), "chair": (-1, 0), "flag": (1, 0), "hook": (0, -1), "tap": (0, 1)}
-PAINTS = {"none": None, "6": 2, "7": 3, "8": 4, "9": 5}
-
-
-def list_outcomes(row) -> list[np.ndarray]:
-    """The grids to which the indicators lead, for each place of the 3 x 3 box that the object allows."""
-    grid, colour = read_grid(row["grid"]), int(row["colour"])
-    mask = np.array(arc_grids.SHAPES[row["shape"]])
-    poses = [np.rot90(side, turn) for side in (mask, mask[:, ::-1]) for turn in range(4)]
-    outcomes = []
-    for top in range(8):
-        for left in range(8):
-            inside = np.argwhere(grid == colour) - (top, left)
-            if inside.min() < 0 or inside.max() > 2:
-                continue
-            box = np.zeros((3, 3), int)
-            box[tuple(inside.T)] = 1
-            if not any((box == pose).all() for pose in poses):
-                continue
-            after = np.where(grid == colour, 0, grid)
-            for y, x in inside:
-                turned_y, turned_x = TURNS[row["colour"]](y, x)
-                place = (top + turned_y + MOVES[row["shape"]][0], left + turned_x + MOVES[row["shape"]][1])
-                after[place] = PAINTS[row["neighbour"]] or colour
-            outcomes.append(after)
-    return outcomes
-
-
-def read_grid(text: str) -> np.ndarray:
-    return np.array([[int(cell) for cell in line.split()] for line in text.split(" / ")])
-
-
-def test_grids_are_moved_turned_and_painted_as_their_indicators_say():
-    rows = arc_grids.rows(seed="t", per_combination=4).to_pylist()
-    assert set(Counter((r["shape"], r["colour"], r["neighbour"]) for r in rows).values()) == {4}
-    own = {("2", "6"), ("3", "7"), ("4", "8"), ("5", "9")}
-    for row in rows:
-        assert any((after == read_grid(row["result"])).all() for after in list_outcomes(row)), row
-        paints = row["neighbour"] != "none" and (row["colour"], row["neighbour"]) not in own
-        assert row["active"] == (row["shape"] != "ell") + (row["colour"] != "1") + paints
-
-
-def test_shapes_have_their_colour_on_a_dark_ground_and_are_the_figures_they_are_named_for():
-    table = shapes.rows(seed="t", per_combination=2)
-    pixels = np.array(table["picture"].to_pylist(), np.int64).reshape(-1, 24, 24, 3)
-    factors = zip(*(table[name].to_pylist() for name in ("shape", "colour", "size", "place")), strict=True)
-    assert set(Counter(factors).values()) == {2}
-    for picture, colour in zip(pixels, table["colour"].to_pylist(), strict=True):
-        bright = picture.max(axis=2) >= 100
-        assert (np.abs(picture[bright] - shapes.COLOURS[colour]) <= 16).all() and (picture[~bright] < 32).all()
-    y, x = np.mgrid[-12:12, -12:12]
-    expected = {
-        "disc": y * y + x * x <= 36,
-        "ring": (y * y + x * x >= 9) & (y * y + x * x <= 36),
-        "square": np.maximum(abs(y), abs(x)) <= 5,
-        "cross": (np.minimum(abs(y), abs(x)) <= 2) & (np.maximum(abs(y), abs(x)) <= 6),
-        "triangle": (y >= -6) & (y <= 6) & (abs(x) <= (y + 6) / 2),
-    }
-    for name, mask in expected.items():
-        built = shapes.make_shape_mask(np.array([shapes.SHAPES.index(name)]), np.array([6]), np.array([[12, 12]]))[0]
-        assert (built == mask).all(), name
 
 
 POTENTIALS = {
@@ -154,68 +87,8 @@ def test_trajectories_keep_their_energy_and_are_those_of_scipy(system):
 REGIME = {"regime": "usual", "rows": 40, "speed": [1.0, 4.0], "radius": [0.7, 1.5]}
 
 
-def test_the_first_ball_is_where_a_simulation_in_small_steps_puts_it():
-    table = balls.rows(seed="t", regimes=[REGIME])
-    state = np.array(table["state"].to_pylist()).reshape(-1, 2, 6)
-    at, velocity = state[:, :, :2].copy(), state[:, :, 2:4].copy()
-    mass, reach = (state[:, :, 5] * state[:, :, 4] ** 2)[:, :, None], state[:, :, 4].sum(1)
-    for _ in range(steps := 10_000):
-        at += velocity / steps
-        apart, relative = at[:, 1] - at[:, 0], velocity[:, 1] - velocity[:, 0]
-        far = np.linalg.norm(apart, axis=1)
-        hit = (far < reach) & ((apart * relative).sum(1) < 0)
-        normal = (apart / far[:, None])[:, None, :]
-        inner = velocity - (mass * velocity).sum(1, keepdims=True) / mass.sum(1, keepdims=True)
-        velocity = np.where(
-            hit[:, None, None], velocity - 2 * (inner * normal).sum(2, keepdims=True) * normal, velocity
-        )
-    assert np.abs(at[:, 0] - np.column_stack([table["x"], table["y"]])).max() < 0.02
-    assert 0.7 < table["collides"].to_numpy().mean() <= 1
-
-
-def draw_linear_problem(example: int, scrambled: bool = False):
-    table = linear_unit_tests.rows(example=example, scrambled=scrambled, train_rows=2000, test_rows=2000, seed="t")
-    return read_inputs(table, 10), table["target"].to_numpy(), np.array(table["environment"])
-
-
 def read_inputs(table, width: int, field: str = "inputs") -> np.ndarray:
     return table[field].combine_chunks().flatten().to_numpy().reshape(-1, width).astype(np.float64)
-
-
-def test_the_linear_unit_tests_are_those_of_the_paper():
-    inputs, target, environment = draw_linear_problem(1)
-    causes = [fit(inputs[environment == name, :5], target[environment == name])[0] for name in ("E0", "E1", "E2")]
-    assert np.allclose(causes[0], causes[2], atol=0.2), "the use of the causes is one in all environments"
-    effects = [fit(inputs[environment == name], target[environment == name])[0][5:] for name in ("E0", "E2")]
-    assert np.abs(effects[0] - effects[1]).max() > 0.3, "that of the effects is not"
-    inputs, target, environment = draw_linear_problem(2)
-    assert (target == (inputs[:, :5].sum(1) > 0)).mean() > 0.999
-    for name, usual in (("E0", 0.95), ("E1", 0.97), ("E2", 0.99)):
-        here = environment == name
-        assert ((inputs[here, 5:].mean(1) > 0) == (target[here] == 1)).mean() == pytest.approx(usual, abs=0.02)
-    inputs, target, environment = draw_linear_problem(3)
-    for label, centre in ((0, 0.1), (1, -0.1)):
-        assert np.allclose(inputs[target == label, :5].mean(0), centre, atol=0.01)
-    plain, turned = draw_linear_problem(1)[0], draw_linear_problem(1, scrambled=True)[0]
-    assert np.allclose(np.linalg.norm(plain, axis=1), np.linalg.norm(turned, axis=1), rtol=1e-4)
-
-
-def fit(inputs, target):
-    """Least squares with an intercept: the weights, and the variance that is left."""
-    columns = np.column_stack([inputs, np.ones(len(inputs))])
-    result, *_ = np.linalg.lstsq(columns, target, rcond=None)
-    return result[:-1], float(np.var(target - columns @ result))
-
-
-def test_only_the_shuffled_inputs_of_slabs_cease_to_tell():
-    counts = {"as drawn": 2000, "linear shuffled": 2000, "slabs shuffled": 2000}
-    table = slabs.rows(slabs=5, width=6, counts=counts, seed="t")
-    inputs, label = read_inputs(table, 6), table["label"].to_numpy() == 1
-    linear = (inputs[:, 0] > 0) == label
-    by_slabs = ((np.floor((inputs[:, 1:] + 1) / ((2 - 0.8) / 5 + 0.2)).astype(int) % 2 == 1).sum(1) == 5) == label
-    for environment, tells in zip(counts, ((1, 1), (0.5, 1), (1, 0.5)), strict=True):
-        here = np.array(table["environment"]) == environment
-        assert (linear[here].mean(), by_slabs[here].mean()) == pytest.approx(tells, abs=0.05)
 
 
 @pytest.mark.parametrize("form", ["covariate", "concept"])
@@ -233,36 +106,7 @@ def test_shifted_gaussians_move_their_inputs_or_turn_their_concept(form):
             assert ((x[:, 0] > 0) == y).mean() == pytest.approx(0.05 + 0.9 * (1 - degree / 180), abs=0.03)
 
 
-def test_a_clone_says_the_same_in_words_that_are_all_others():
-    rows, known = cloned_scan.rows(), list_commands()
-    commands, actions, languages, meanings = (rows[name].to_pylist() for name in rows.column_names)
-    words: dict[str, set[str]] = {"original": set(), "clone": set()}
-    for command, action, language, meaning in zip(commands, actions, languages, meanings, strict=True):
-        words[language] |= set(command.split())
-        assert known[meaning] == action and (language == "clone" or command == meaning)
-    assert not words["original"] & words["clone"] and len(words["clone"]) == 13
-    assert Counter(languages) == dict.fromkeys(words, len(known))
-
-
 PLAIN = {"rows": 4000, "on": [], "shift": 0.0, "scale": 1.0, "hard": False}
-
-
-def test_interventions_leave_the_regression_on_the_causes_and_cut_effects_from_the_target():
-    environments = [
-        PLAIN | {"environment": "none"},
-        PLAIN | {"environment": "cause", "on": [2], "shift": 3.0, "scale": 2.0},
-        PLAIN | {"environment": "effects", "on": [5, 6, 7, 8], "hard": True},
-    ]
-    table = interventions.rows(seed="t", environments=environments)
-    inputs, target, names = read_inputs(table, 8), table["target"].to_numpy(), np.array(table["environment"])
-    weights = interventions.draw_weights("t")
-    for name in ("none", "cause", "effects"):
-        result, left = fit(inputs[names == name][:, :4], target[names == name])
-        assert np.allclose(result, weights[:4, 4], atol=0.1) and left == pytest.approx(1, abs=0.08)
-    moved = inputs[names == "cause"].mean(axis=0) - inputs[names == "none"].mean(axis=0)
-    assert np.allclose(moved, np.delete(np.linalg.inv(np.eye(9) - weights)[1] * 3, 4), atol=0.6)
-    effects, its = inputs[names == "effects"][:, 4:], target[names == "effects"]
-    assert max(abs(np.corrcoef(column, its)[0, 1]) for column in effects.T) < 0.06
 
 
 def draw_prompts(inputs: str, count: int = 400, least: int = 6, most: int = 6, noise: float = 0.0):
@@ -285,39 +129,85 @@ def test_a_prompt_has_pairs_then_nothing_and_last_the_query_without_its_answer()
     assert np.median(np.abs(solved - target)) < 1e-5, "without noise, least squares solves it"
 
 
-@pytest.mark.parametrize("inputs", in_context_regression.INPUTS)
-def test_the_best_penalty_is_the_noises_variance_wherever_inputs_lie(inputs):
-    prompt, target, _ = draw_prompts(inputs, count=4000, noise=0.5)
-    x, y, query = prompt[:, :6, :4], prompt[:, :6, 4], prompt[:, 6, :4]
-    error = {}
-    for penalty in (1e-6, 0.25, 4.0):
-        gram = np.einsum("nki,nkj->nij", x, x) + penalty * np.eye(4)
-        weights = np.linalg.solve(gram, np.einsum("nki,nk->ni", x, y)[..., None])[..., 0]
-        error[penalty] = np.mean((np.einsum("ni,ni->n", query, weights) - target) ** 2)
-    assert error[0.25] <= 1.001 * min(error.values()) and error[0.25] < target.var()
+def test_a_counterfactual_differs_in_the_attribute_and_in_what_it_causes():
+    table = evolving_people.rows(seed="s", periods=4, people=50, effect=1.0)
+    x, half = read_inputs(table, 2, "x"), 200
+    attribute = table["attribute"].to_numpy()
+    assert (attribute[:half] == 1 - attribute[half:]).all()
+    assert x[half:, 0] - x[:half, 0] == pytest.approx(1.0 - 2.0 * attribute[:half], abs=1e-6)
+    for same in (x[:, 1], *(table[name].to_numpy() for name in ("label", "person", "period"))):
+        assert (same[:half] == same[half:]).all()
 
 
-def test_a_row_has_noise_of_its_own_size_and_every_other_one_asks_for_it():
-    regime = {"name": "a", "inputs": "standard", "rows": 2000, "least": 40, "most": 40, "deviation": [0.2, 1.0]}
-    options = {"width": 3, "most_pairs": 40, "noise": 9.0, "seed": "t"}
-    table = in_context_regression.rows(regimes=[regime | {"weights": 0.0}], **options)
-    prompt = read_inputs(table, 205, "prompt").reshape(-1, 41, 5)
-    target, asks = table["target"].to_numpy(), np.arange(2000) % 2 == 1
-    assert (prompt[:, -1, 3] == asks).all() and table["question"].to_pylist()[:2] == ["mean, a", "deviation, a"]
-    assert 0.2 <= target[asks].min() < 0.21 and 0.99 < target[asks].max() < 1
-    ratio = prompt[asks, :-1, 3].astype(float) / target[asks, None]
-    assert ratio.var() == pytest.approx(1, abs=0.03) and abs(ratio.mean()) < 0.02
-    assert (ratio**2).mean(axis=1).std() == pytest.approx(np.sqrt(2 / 40), rel=0.1), "and no row's is larger"
-    assert target[~asks].std() == pytest.approx(np.sqrt((1 + 0.2 + 0.04) / 3), rel=0.1)
-    steep = in_context_regression.rows(regimes=[regime | {"weights": 3.0}], **options)["target"].to_numpy()
-    plain = in_context_regression.rows(regimes=[regime], **options)["target"].to_numpy()
-    assert np.array_equal(steep[asks], plain[asks])
-    assert np.allclose(steep[~asks] - target[~asks], 3 * (plain[~asks] - target[~asks]))
+REGIMES = {"none": {}, "covariate": {"covariate": 2.0}, "concept": {"concept": 2.0}, "omitted": {"omitted": 2.0}}
+
+
+def test_a_shift_between_groups_changes_what_its_name_says_and_nothing_else():
+    table = group_shift.rows(seed="s", regimes=REGIMES, counts={"train": [400, 100], "test": [200, 300]})
+    x = read_inputs(table, 2, "x").reshape(4, -1, 2)
+    one, label = (table[name].to_numpy().reshape(4, -1) for name in ("attribute", "label"))
+    assert table["sample"].to_pylist()[:1000] == ["train"] * 500 + ["test"] * 500 and one[0].sum() == 400
+    assert x[1] - x[0] == pytest.approx(np.stack([2.0 * one[0], 0 * one[0]], axis=1), abs=1e-6)
+    assert (x[2] == x[0]).all() and (x[3] == x[0]).all()
+    assert (label[2] == label[0])[one[0] == 0].all() and (label[2] != label[0])[one[0] == 1].any()
+    assert (label[3] >= label[0])[one[0] == 1].mean() > 0.8
+
+
+SMALL = {"nets": 2, "variables": 6, "edges": 6, "held_out": 2, "windows": 1500}
+
+
+def test_windows_of_a_net_never_show_a_held_out_pair_and_say_in_vectors_what_the_text_says():
+    table = bayes_nets.rows(seed="a test", **SMALL).to_pylist()
+    pairs = {kind: {row["pair"] for row in table if row["set"] == kind} for kind in ("held-out pair", "seen pair")}
+    windows = [row["text"].replace("=0", "").replace("=1", "").split()[1:] for row in table if row["set"] == "window"]
+    assert not any({*pair.split()} <= {*window} for pair in pairs["held-out pair"] for window in windows)
+    assert any({*pair.split()} <= {*window} for pair in pairs["seen pair"] for window in windows)
+    for row in table[:50] + table[-10:]:
+        known = {f"X{v}={int(value > 0)}" for v, value in enumerate(row["known"]) if value}
+        assert known == {*row["text"].split()[2:]} and row["query"].index(1) == int(row["text"].split()[1][1:])
+
+
+def test_a_scaffold_makes_target_and_condition_of_a_net_independent():
+    net = bayes_nets.draw_net("scaffold", 6, 7)
+    joint, distance = net.compute_joint(), net.compute_distances()
+    assert joint.sum() == pytest.approx(1)
+    for target, condition in product(range(6), repeat=2):
+        if distance[target, condition] < 2 or any({target, condition} <= {*own} for own in net.parents):
+            continue
+        cut = net.find_scaffold(target, condition)
+        for values in product((0, 1), repeat=len(cut)):
+            where = [slice(None)] * 6
+            for variable, value in zip(cut, values, strict=True):
+                where[variable] = slice(value, value + 1)
+            pair = bayes_nets.sum_pair(joint[tuple(where)], target, condition)
+            assert pair[0, 0] * pair[1, 1] == pytest.approx(pair[0, 1] * pair[1, 0], abs=1e-12)
+
+
+def test_the_numbers_of_the_claim_are_the_formula_at_marchenko_pastur_eigenvalues():
+    published = load_claim("overtraining-peaks-at-as-many-rows").published
+    for name, load, t in (
+        ("early_as_many", 1, 2),
+        ("late_as_many", 1, 100),
+        ("late_few", 0.25, 100),
+        ("late_many", 4, 100),
+    ):
+        x = np.random.default_rng(0).standard_normal((round(800 * load), 800))
+        s = np.linalg.eigvalsh(x @ x.T / len(x))[-min(x.shape) :]
+        excess = np.sum(np.exp(-2 * s * t) + 0.25 / load * (1 - np.exp(-s * t)) ** 2 / s) / 800 + max(0, 1 - load)
+        assert np.sqrt(0.25 + excess) == pytest.approx(published[name].value, abs=0.03)
 
 
 @pytest.mark.parametrize(
     ("generate", "options", "complaint"),
     [
+        (bayes_nets.rows, SMALL | {"held_out": 9}, "only"),
+        (evolving_people.rows, {"periods": 1, "people": 2, "effect": 1.0}, "periods = 1"),
+        (group_shift.rows, {"regimes": {"odd": {"turn": 1.0}}, "counts": {"train": [1, 1]}}, "'turn' is no shift"),
+        (
+            feature_noise.rows,
+            {"dimension": 2, "weak": 0.25, "strong": 1.0, "noise": 0.5, "regimes": []},
+            "dimension = 2",
+        ),
         (mazes.rows, {"counts": {"8": 1000}}, "must be odd"),
         (mazes.rows, {"counts": {"3": 1000}}, "different mazes"),
         (arc_grids.rows, {"per_combination": 1000}, "different grids"),

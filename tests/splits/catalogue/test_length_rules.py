@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pyarrow as pa
 import pytest
-from farshift.core.errors import BadData, BadDefinition, UnknownName
-from farshift.splits.rules import phrases, published
+from farshift.core.errors import BadDefinition, UnknownName
+from farshift.splits.rules import phrases
 from farshift.splits.rules.held_out_pairs import corner, words
 from farshift.splits.rules.length import size_shift
 from farshift.splits.rules.severity_buckets import threshold
@@ -169,41 +167,6 @@ def test_a_phrase_that_never_stands_alone_is_refused():
         phrases.alone_in_training(TABLE, field="text", phrase="up a")
     with pytest.raises(UnknownName, match="no field named 'txt': did you mean text"):
         phrases.alone_in_training(TABLE, field="txt", phrase="up")
-
-
-@pytest.fixture
-def listed(tmp_path):
-    files = {"a.txt": "row: up\nrow: go up\n", "b.txt": "row: run up\n"}
-    for name, content in files.items():
-        (tmp_path / name).write_text(content)
-    return {name: tmp_path / name for name in files}
-
-
-def test_rows_go_where_published_files_list_them(listed):
-    parts = {"a.txt": "train", "b.txt": "ood_test"}
-    outcome = published.texts(TABLE, field="text", parts=parts, pattern="row: (?P<row>.+)", files=listed)
-    assert outcome.part.tolist() == ["train", "train", "", "", "", "ood_test"]
-
-
-@pytest.mark.parametrize(
-    ("line", "error", "complaint"),
-    [
-        ("row: go down", BadData, "b.txt, line 2: no row is 'go down'"),
-        ("row: up", BadData, "b.txt, line 2: 'up' is listed for train and for ood_test"),
-        ("go up", BadData, "b.txt: line 2 does not match the pattern: 'go up'"),
-    ],
-)
-def test_a_list_that_does_not_fit_the_rows_is_refused(listed, line, error, complaint):
-    with listed["b.txt"].open("a") as file:
-        file.write(line + "\n")
-    parts = {"a.txt": "train", "b.txt": "ood_test"}
-    with pytest.raises(error, match=re.escape(complaint)):
-        published.texts(TABLE, field="text", parts=parts, pattern="row: (?P<row>.+)", files=listed)
-
-
-def test_a_list_that_no_file_holds_is_refused(listed):
-    with pytest.raises(BadDefinition, match=r"names the file c\.txt, but `files` has a\.txt, b\.txt"):
-        published.texts(TABLE, field="text", parts={"c.txt": "train"}, pattern="(?P<row>.+)", files=listed)
 
 
 @given(sizes=st.lists(st.integers(1, 40), min_size=10, max_size=60))

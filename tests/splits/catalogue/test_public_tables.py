@@ -172,13 +172,6 @@ def test_a_molecule_of_neither_class_is_refused(tmp_path):
         read_small("bbbp", {"bbbp.csv": "smiles,p_np\nCCO,2\n"}, tmp_path)
 
 
-def test_a_network_whose_matrices_have_other_nodes_is_refused(tmp_path):
-    files, _ = LAYOUTS["citations"]
-    fewer = matlab(network=np.eye(2), attrb=np.ones((3, 3)), group=np.ones((3, 5)))
-    with pytest.raises(BadData, match="dblpv7.mat: .* 3 nodes with attributes"):
-        read_small("citations", files | {"dblpv7.mat": fewer}, tmp_path)
-
-
 def test_a_sparse_network_is_not_spread_out_in_memory(tmp_path):
     nodes = 2_000
     network = sparse.eye(nodes, format="csc")

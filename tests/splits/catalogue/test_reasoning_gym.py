@@ -7,7 +7,6 @@ import sys
 from importlib.util import find_spec
 from types import SimpleNamespace
 
-import pyarrow as pa
 import pytest
 from farshift.benchmarks.benchmark import find_benchmark
 from farshift.core.errors import BadData, MissingExtra, Unavailable
@@ -17,7 +16,6 @@ from farshift.loaders.freezing.verify import verify_each
 from farshift.loaders.generators import reasoning_gym
 from farshift.loaders.listing import has_local_rows
 from farshift.splits.catalogue import find_manifest
-from farshift.splits.rules import grades
 
 SOURCE = find_source("reasoning_gym")
 OPTIONS = SOURCE.definition.distributions[0].options
@@ -58,17 +56,6 @@ def test_another_seed_gives_other_puzzles_of_the_same_kinds(few):
     assert set(others["task"].to_pylist()) == set(TASKS)
     long = {row["question"] for row in few if len(row["question"]) > 800}
     assert not long & set(others["question"].to_pylist())
-
-
-def test_kinds_are_groups_where_the_rule_names_their_field():
-    table = pa.table(
-        {"row_id": pa.array(range(6), pa.uint64()), "level": [1, 1, 2, 3, 4, 5], "task": ["a", "b", "a", "b", "a", "b"]}
-    )
-    requested = {"field": "level", "easy_at_most": 2, "hard_at_least": 4, "id_test": 1, "seed": "t"}
-    result = grades.drawn(table, **requested, group="task")
-    assert result.group.tolist() == ["a", "b", "a", "b", "a", "b"]
-    assert result.part.tolist()[3:] == ["ood_val", "ood_test", "ood_test"]
-    assert grades.drawn(table, **requested).group is None
 
 
 def test_without_the_package_a_line_says_what_to_install(monkeypatch, tmp_path):
