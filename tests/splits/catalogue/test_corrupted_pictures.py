@@ -267,8 +267,3 @@ def test_a_share_of_the_pictures_is_drawn_and_stays_the_same_in_any_order():
 def test_a_share_of_more_than_there_is_is_refused(share):
     with pytest.raises(BadDefinition, match="share"):
         derived("uint8[8,8]", 8, 8, share=share)
-
-
-def test_a_derived_source_may_say_whose_constants_it_wants():
-    tiny = derived("uint8[8,8]", 8, 8, constants="tiny-imagenet")
-    assert pixels(tiny, 8, 8).tolist() != pixels(derived("uint8[8,8]", 8, 8), 8, 8).tolist()
