@@ -46,6 +46,7 @@ SETTINGS: dict[str, Any] = {"answers": 4, "temperature": 1.5, "judge_percent": 2
 """answers: how many are judged. temperature: of the samples on which the judge is trained. judge_percent: the
 percentage of the steps that train the judge."""
 SEARCH: dict[str, Any] = {"temperature": ["uniform", 0.7, 2.0], "answers": ["choice", 2, 4, 8, 16]}
+LIMITS = {"judge_percent": "below 100"}
 
 
 class ReRanker(nn.Module):
@@ -95,10 +96,6 @@ class Algorithm(BaseAlgorithm):
 
     def stages(self, steps: int) -> tuple[int, ...]:
         second = steps * self.hyperparameters["judge_percent"] // 100
-        if second == steps:
-            raise ModelError(
-                f"setting judge_percent = {self.hyperparameters['judge_percent']}: the generator is left without a step"
-            )
         return (steps - second, second) if second else (steps,)
 
     def next_stage(self, stage: int, network: Any, data: Data, answer: Callable[..., Tensor]) -> tuple[Data, bool]:

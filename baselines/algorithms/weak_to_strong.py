@@ -53,6 +53,7 @@ the rows that the teacher learns. teacher_percent: of the steps that train the t
 pretrained weights, `org/name[@revision]` or `./folder`; all else is the student's setting. teacher_width: its `width`;
 0: the student's."""
 SEARCH: dict[str, Any] = {"alpha": ["choice", 0.0, 0.25, 0.5, 0.75]}
+LIMITS = {"batch_size": "above 0"}
 
 
 class Algorithm(TwoStages):
@@ -61,9 +62,6 @@ class Algorithm(TwoStages):
     weak: Tensor
 
     def set_up(self) -> None:
-        """`ModelError` for full batches: of a student's rows, thresholds are those of a batch."""
-        if not self.hyperparameters["batch_size"]:
-            raise ModelError("weak_to_strong sets its thresholds by batches: set batch_size above 0")
         self.teacher = self._teacher()
         self.grows = bool(self.teacher)
         rows, device = len(self.about.data), self.about.data.lengths.device

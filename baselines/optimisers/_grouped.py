@@ -1,16 +1,18 @@
 """torch's own fused optimisers over stacked parameters: neighbours with the same settings are one parameter group."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
+from ..replicas.hyperparameters import Hyperparameters
+
 State = dict[str, Any]
 
 
-def group_replicas(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dict[str, float]]]:
+def group_replicas(each: Sequence[Mapping[str, Any]]) -> list[tuple[slice, dict[str, Any]]]:
     """The replicas in runs of equal settings, in their order."""
     slices, start = [], 0
     for settings, members in groupby(each, key=lambda settings: dict(settings)):
@@ -21,28 +23,34 @@ def group_replicas(each: Sequence[Mapping[str, float]]) -> list[tuple[slice, dic
 
 
 class GroupedOptimiser:
-    """A torch optimiser with elementwise state, so that stacking replicas changes nothing.
+    """A torch optimiser with elementwise state, so that stacking replicas changes nothing."""
 
-    make: from parameter groups to the optimiser. each: the settings of each of the K replicas. kept: the names of
-    torch's state tensors of a parameter."""
+    state_names: ClassVar[tuple[str, ...]] = ("exp_avg", "exp_avg_sq")
+    """torch's state tensors of a parameter."""
 
     def __init__(
-        self,
-        parameters: Sequence[nn.Parameter],
-        each: Sequence[Mapping[str, float]],
-        make: Callable[[list[dict[str, Any]]], torch.optim.Optimizer],
-        state_names: Sequence[str],
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
     ) -> None:
-        self.parameters, self.state_names = list(parameters), tuple(state_names)
-        self.runs = group_replicas(each)
+        self.parameters = list(parameters)
+        own = zip(rates, hyperparameters.exact("weight_decay"), self.list_options(hyperparameters), strict=True)
+        self.runs = group_replicas([{"lr": lr, "weight_decay": decay, **more} for lr, decay, more in own])
         self.is_single = len(self.runs) == 1
         self.sizes = [some.stop - some.start for some, _ in self.runs]
         groups = []
         for some, settings in self.runs:
             views = self.parameters if self.is_single else [nn.Parameter(p.detach()[some]) for p in self.parameters]
             groups.append({"params": views, **settings})
-        self.optimiser = make(groups)
+        self.optimiser = self.make(groups, hyperparameters)
         self.rates = [group["lr"] for group in self.optimiser.param_groups]
+
+    def make(self, groups: list[dict[str, Any]], hyperparameters: Hyperparameters) -> torch.optim.Optimizer:
+        """torch's optimiser of parameter groups."""
+        raise NotImplementedError
+
+    def list_options(self, hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
+        """Of each replica, beside its rate and weight decay: Adam's."""
+        named = zip(*(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps")), strict=True)
+        return [{"betas": (beta1, beta2), "eps": eps} for beta1, beta2, eps in named]
 
     def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""

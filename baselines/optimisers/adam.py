@@ -3,14 +3,11 @@
 DomainBed and WILDS train with it. Without weight decay it is equal to `adamw`.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from ..replicas.hyperparameters import Hyperparameters
-from . import adamw
 from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
@@ -19,8 +16,5 @@ SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
 class Optimiser(GroupedOptimiser):
     """torch's own, fused."""
 
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
-    ) -> None:
-        each = adamw.make_parameter_groups(rates, hyperparameters)
-        super().__init__(parameters, each, lambda groups: torch.optim.Adam(groups, fused=True), adamw.STATE)
+    def make(self, groups: list[dict[str, Any]], hyperparameters: Hyperparameters) -> torch.optim.Optimizer:
+        return torch.optim.Adam(groups, fused=True)

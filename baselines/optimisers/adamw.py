@@ -5,38 +5,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..replicas.hyperparameters import Hyperparameters
 from ._grouped import GroupedOptimiser
 
 SETTINGS: dict[str, Any] = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8}
-STATE = "exp_avg", "exp_avg_sq"
-"""torch's state tensors of a parameter."""
-
-
-def make_parameter_groups(rates: Sequence[float], hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
-    """Each replica's options for torch's Adam and AdamW."""
-    named = zip(
-        rates, *(hyperparameters.exact(name) for name in ("beta1", "beta2", "eps", "weight_decay")), strict=True
-    )
-    return [
-        {"lr": lr, "betas": (beta1, beta2), "eps": eps, "weight_decay": decay} for lr, beta1, beta2, eps, decay in named
-    ]
 
 
 class Optimiser(GroupedOptimiser):
     """torch's own, fused."""
 
-    there: list[list[bool]]
+    there: Sequence[Sequence[bool]] = ()
     """Which parameters of each group had a gradient in the step before; empty before there was one."""
 
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
-    ) -> None:
-        each = make_parameter_groups(rates, hyperparameters)
-        super().__init__(parameters, each, lambda groups: torch.optim.AdamW(groups, fused=True), STATE)
-        self.loaded()
+    def make(self, groups: list[dict[str, Any]], hyperparameters: Hyperparameters) -> torch.optim.Optimizer:
+        return torch.optim.AdamW(groups, fused=True)
 
     def move(self) -> None:
         """Call torch's kernel with lists that are reused from step to step: gathering them anew, as torch's `step`
@@ -64,8 +48,8 @@ class Optimiser(GroupedOptimiser):
     def _gathered(self, group: dict[str, Any]) -> tuple[list[Tensor], ...]:
         """A group's parameters that have a gradient, and the state of each."""
         views = [view for view in group["params"] if view.grad is not None]
-        buffers = ([self.optimiser.state[view][name] for view in views] for name in (*STATE, "step"))
+        buffers = ([self.optimiser.state[view][name] for view in views] for name in (*self.state_names, "step"))
         return (views, *buffers)
 
     def loaded(self) -> None:
-        self.there = []
+        self.there = ()

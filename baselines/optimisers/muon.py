@@ -15,7 +15,7 @@ replica's result is the same alone and among many in float64 too.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -64,11 +64,17 @@ class _Matrices(AveragingOptimiser):
         return (orthogonalise_matrices(ahead) * size).reshape(gradient.shape)
 
 
-class _Parts:
-    """Several optimisers, each of some of the parameters, as one."""
+class Optimiser:
+    """`_Matrices` and AdamW, each of its own part of the parameters."""
 
-    def __init__(self, parts: Mapping[str, Any]) -> None:
-        self.parts = dict(parts)
+    def __init__(
+        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
+    ) -> None:
+        self.parts: dict[str, Any] = {}
+        if matrices := [p for p in parameters if is_hidden(p)]:
+            self.parts["matrices"] = _Matrices(matrices, rates, hyperparameters)
+        if others := [p for p in parameters if not is_hidden(p)]:
+            self.parts["others"] = adamw.Optimiser(others, rates, hyperparameters)
 
     def step(self, factor: float) -> None:
         """One step along the parameters' `.grad`, at `factor` of each replica's learning rate."""
@@ -82,23 +88,5 @@ class _Parts:
     def load(self, state: dict[str, Any]) -> None:
         """Restore a state that `state` returned."""
         for name, part in self.parts.items():
-            part.load(_select_own_state(state, name))
-
-
-class Optimiser(_Parts):
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
-    ) -> None:
-        matrices = [p for p in parameters if is_hidden(p)]
-        others = [p for p in parameters if not is_hidden(p)]
-        parts: dict[str, Any] = {}
-        if matrices:
-            parts["matrices"] = _Matrices(matrices, rates, hyperparameters)
-        if others:
-            parts["others"] = adamw.Optimiser(others, rates, hyperparameters)
-        super().__init__(parts)
-
-
-def _select_own_state(state: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The entries of a state that belong to one part."""
-    return {key.removeprefix(f"{name}/"): value for key, value in state.items() if key.startswith(f"{name}/")}
+            start = f"{name}/"
+            part.load({key.removeprefix(start): value for key, value in state.items() if key.startswith(start)})

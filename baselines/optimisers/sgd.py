@@ -1,10 +1,8 @@
 """Stochastic gradient descent with momentum. Sutskever et al., ICML 2013; weight decay is added to the gradient."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from ..replicas.hyperparameters import Hyperparameters
 from ._grouped import GroupedOptimiser
@@ -15,18 +13,13 @@ SETTINGS: dict[str, Any] = {"momentum": 0.9, "nesterov": False}
 class Optimiser(GroupedOptimiser):
     """torch's own."""
 
-    def __init__(
-        self, parameters: Sequence[nn.Parameter], rates: Sequence[float], hyperparameters: Hyperparameters
-    ) -> None:
-        named = zip(rates, hyperparameters.exact("momentum"), hyperparameters.exact("weight_decay"), strict=True)
-        each = [{"lr": lr, "momentum": momentum, "weight_decay": decay} for lr, momentum, decay in named]
-        nesterov = hyperparameters["nesterov"]
-        super().__init__(
-            parameters,
-            each,
-            lambda groups: torch.optim.SGD(groups, lr=0.0, nesterov=nesterov, fused=True),
-            ("momentum_buffer",),
-        )
+    state_names = ("momentum_buffer",)
+
+    def make(self, groups: list[dict[str, Any]], hyperparameters: Hyperparameters) -> torch.optim.Optimizer:
+        return torch.optim.SGD(groups, lr=0.0, nesterov=hyperparameters["nesterov"], fused=True)
+
+    def list_options(self, hyperparameters: Hyperparameters) -> list[dict[str, Any]]:
+        return [{"momentum": momentum} for momentum in hyperparameters.exact("momentum")]
 
     def move(self) -> None:
         """Take the step. torch's fused kernel needs the momenta of all parameters or of none, and the gradients of some

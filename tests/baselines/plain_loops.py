@@ -1,7 +1,5 @@
 """Small replica stacks of any network under any optimiser, and the plain loops that they must equal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Replicas trained stacked, and the same replicas trained alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

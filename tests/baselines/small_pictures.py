@@ -1,7 +1,5 @@
 """Small pictures, drawn by a formula, and Pillow's change of each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small sequence tasks and replica stacks of them, in float64 and by plain optimiser step, whose steps can be computed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

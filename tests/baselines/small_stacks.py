@@ -1,8 +1,6 @@
 """Small replica stacks in float64, also with inputs of shifted rows and labelled validation rows, and a plain perceptron of
 one replica to compare them with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Adaptive sampling: rows of groups by learning curves, against brute force, the closed form and known curves."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 from typing import Any

@@ -4,8 +4,6 @@ That it computes its paper's formula is in `test_parity.py`, for one replica; he
 replica, with settings of its own. What is special to an algorithm is in the file of its family.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import replace

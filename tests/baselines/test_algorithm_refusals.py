@@ -1,7 +1,5 @@
 """What an algorithm cannot do, it refuses in words that say what to change, before anything is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,6 +38,8 @@ OUT_OF_RANGE: list[tuple[str, Own, str]] = [
     ("swad", {"tolerance": 2}, "setting tolerance = 2: use 3 or more"),
     ("divdis", {"head": 2}, "divdis: setting head = 2 of 2 heads: use 2 or more, the first is 0"),
     ("d_bat", {"members": 11}, "d_bat: setting members = 11: use 1 to 10, the steps"),
+    ("lottery_ticket", {"mask": "largest"}, "setting mask"),
+    ("lottery_ticket", {"pruned": 1.0}, "setting pruned"),
     ("lame", {"affinity": "cosine"}, "affinity = 'cosine' of lame: use rbf, knn or linear"),
     ("lame", {"neighbours": 0}, "neighbours = 0 of lame"),
     ("batch_norm_adaptation", {"prior": -1.0}, "prior = -1 of batch_norm_adaptation"),
@@ -50,7 +50,7 @@ OUT_OF_RANGE: list[tuple[str, Own, str]] = [
     ("adaptive_sampling", {"collect": "all"}, "use adaptive, equal or proportional"),
     ("adaptive_sampling", {"rounds": 2}, "use 3 or more, at most the 10 steps"),
     ("adaptive_sampling", {"budget": 1.5}, "use at most 1, enough for a row of each group a round"),
-    ("weak_to_strong", {"batch_size": 0}, "set batch_size above 0"),
+    ("weak_to_strong", {"batch_size": 0}, "batch_size = 0 of weak_to_strong: use a number above 0"),
     ("weak_to_strong", {"teacher_weights": "./somewhere"}, "add --fine-tune"),
     ("weak_to_strong", {"teacher_rows_percent": 0}, "both need at least one"),
     ("weak_to_strong", {"teacher_rows_percent": 100}, "both need at least one"),
@@ -80,7 +80,7 @@ ON_TEXTS: list[tuple[str, str, Own, str]] = [
     ("curriculum", "transformer", {"difficulty": "colour"}, "use length or self-taught"),
     ("progressive", "transformer", {}, "use the network deep_thinking"),
     ("re_ranking", "deep_thinking", {}, "such as lstm or transformer"),
-    ("re_ranking", "lstm", {"judge_percent": 100}, "judge_percent = 100: the generator is left without a step"),
+    ("re_ranking", "lstm", {"judge_percent": 100}, "judge_percent = 100 of re_ranking: use a number below 100"),
 ]
 ON_SHIFTED_ROWS = (
     "afn",

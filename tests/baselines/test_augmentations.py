@@ -1,7 +1,5 @@
 """Augmented rows: those made from texts, with their weights and groups; and training on them, alone or among many."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

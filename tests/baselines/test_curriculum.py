@@ -1,7 +1,5 @@
 """Which rows of texts a step takes: a curriculum's easiest ones first, and meta-learning's that share their parts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

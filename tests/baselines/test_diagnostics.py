@@ -1,7 +1,5 @@
 """What is measured of trained replicas, against plain loops and closed forms, and what a run's card has of it."""
 
-from __future__ import annotations
-
 import math
 
 import farshift as fs

@@ -1,7 +1,5 @@
 """Anchor points against closed forms: points and segments in orthogonal planes, and a cone's projection by SciPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

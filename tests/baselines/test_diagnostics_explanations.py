@@ -1,7 +1,5 @@
 """Fidelity of local linear explanations: against closed forms, and against a plain weighted regression."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is measured of trained replicas' features and weights, against closed forms, SciPy and scikit-learn."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Measures by layer and PAC-Bayes measures, against closed forms, brute force and SciPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

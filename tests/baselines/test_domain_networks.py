@@ -1,7 +1,5 @@
 """Algorithms for several environments that add parts, look a step ahead or read rows beside others: by plain formulas."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

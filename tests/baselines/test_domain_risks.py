@@ -1,7 +1,5 @@
 """Algorithms that weight, penalise or align the risks of environments: plain loops, for every replica with its own settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

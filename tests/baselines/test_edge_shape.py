@@ -1,7 +1,5 @@
 """Canny's edge maps, and the shape bias that is learned from them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Convolution, batch normalisation and pooling with a replica axis are those of torch.nn; image networks learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -249,22 +247,6 @@ def test_the_resnets_first_filters_pass_their_inputs_on_and_blocks_add() -> None
     assert count_parameters(network) == parts
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_convolutional_network_says_that_it_reads_images(name: str) -> None:
-    for other in (Sizes(2, categories=(3, 4)), Sizes(2, numbers=9), Sizes(2, (3,), 64, shape=())):
-        with pytest.raises(ModelError, match="reads images"):
-            NETWORKS[name](other, SMALL[name])
-
-
-def test_settings_of_the_resnet_that_make_no_network_are_refused() -> None:
-    for settings, message in (
-        ({"activation": "tanh"}, "use gelu or relu"),
-        ({"widths": []}, "one convolution or more"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            resnet.Network(sizes((8, 8)), resnet.SETTINGS | settings)
-
-
 @pytest.mark.parametrize("shape", [(2, 14, 14), (9, 7, 3)])
 def test_a_network_that_cannot_see_colour_is_a_perceptron_on_the_sum_of_the_channels(shape):
     created = built(lambda: grey_mlp.Network(sizes(shape), grey_mlp.SETTINGS), 2)
@@ -277,8 +259,3 @@ def test_a_network_that_cannot_see_colour_is_a_perceptron_on_the_sum_of_the_chan
     plain = built(lambda: mlp.Network(Sizes(4, numbers=grey.shape[2]), mlp.SETTINGS), 2)
     plain.load_state_dict(created.state_dict())
     assert close(created(categories, pixels), plain(categories, grey))
-
-
-def test_a_network_that_cannot_see_colour_wants_an_image():
-    with pytest.raises(ModelError, match="reads images"):
-        grey_mlp.Network(Sizes(4, numbers=12), grey_mlp.SETTINGS)

@@ -1,7 +1,5 @@
 """Layers with a replica axis are those of torch.nn: affine maps, ghost batches, recurrent layers and memories."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,6 @@ from farshift.baselines.networks import resnet
 from farshift.baselines.networks.syntactic_attention import SETTINGS, Network
 from farshift.baselines.replicas.rng import Rng, make_keys
 from farshift.baselines.replicas.stacked import attach_rng, stack_networks
-from farshift.core.errors import ModelError
 from farshift.core.plugins import load_module
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -118,8 +115,6 @@ def test_a_resnet_passes_the_rows_of_a_ghost_batch_to_all_its_layers() -> None:
     sizes = Sizes(2, numbers=64, shape=(8, 8))
     created = resnet.Network(sizes, {"widths": [4, 8], "activation": "gelu", "ghost": 16})
     assert {item.ghost for item in created.modules() if isinstance(item, BatchNorm)} == {16}
-    with pytest.raises(ModelError, match="ghost = 1: use 2 rows or more"):
-        resnet.Network(sizes, {"widths": [4], "activation": "gelu", "ghost": 1})
 
 
 KINDS: dict[str, tuple[type[Recurrent], type[nn.RNNBase]]] = {

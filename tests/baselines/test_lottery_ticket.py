@@ -1,12 +1,9 @@
 """Lottery tickets: what is pruned, what is rewound, and that a pruned weight stays 0."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from farshift.baselines.algorithms.lottery_ticket import choose_largest, list_matrices
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 
 from .small_stacks import ADAM, begun, finished
 
@@ -65,9 +62,3 @@ def test_one_threshold_holds_for_all_matrices_of_a_replica():
     first, second = choose_largest(scores, torch.tensor([0.5, 0.25]))
     assert first.tolist() == [[[1, 1]], [[0, 1]]]
     assert second.tolist() == [[[0, 0]], [[1, 1]]]
-
-
-@pytest.mark.parametrize("wrong", [{"mask": "largest"}, {"pruned": 1.0}])
-def test_an_unknown_mask_and_a_share_of_1_are_refused(wrong):
-    with pytest.raises(ModelError, match=f"setting {next(iter(wrong))}"):
-        begun("lottery_ticket", wrong if "pruned" in wrong else {}, common=TICKET | wrong)

@@ -1,7 +1,5 @@
 """Networks that read and write sequences: they learn tiny tasks, decode as they were taught, and stand side by side."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 from typing import Any
@@ -241,12 +239,6 @@ def test_a_word_unseen_in_training_does_not_stop_a_prediction() -> None:
     assert len(model.predict({"command": words(["fly left", "walk", ""])})) == 3
 
 
-@pytest.mark.parametrize(("name", "setting"), [("lstm", "width"), ("syntactic_attention", "syntax")])
-def test_an_odd_width_of_an_encoder_in_two_directions_is_refused(name: str, setting: str) -> None:
-    with pytest.raises(ModelError, match=f"setting {setting} = 7: use an even number"):
-        make(name, **{setting: 7})
-
-
 def test_a_network_for_another_task_says_so() -> None:
     with pytest.raises(ModelError, match="lstm_aligned is for aligned tasks"):
         trained(recipe("lstm_aligned", 1), TURN, commands())
@@ -407,13 +399,6 @@ def test_queries_begin_like_keys(name: str) -> None:
     blocks = [module for module in fresh(name).modules() if type(module).__name__ == "Attention"]
     assert len(blocks) == {"transformer": 6, "decoder_transformer": 2}[name]
     assert all(torch.equal(block.query.weight, block.pair.weight[:, :16]) for block in blocks)
-
-
-def test_settings_that_cannot_be_are_refused_in_one_line() -> None:
-    with pytest.raises(ModelError, match="width = 15, heads = 2: width must be a multiple of heads"):
-        fresh("transformer", width=15)
-    with pytest.raises(ModelError, match="rope turns pairs of features"):
-        fresh("transformer", width=6, position="rope")
 
 
 @pytest.mark.parametrize("name", NETWORKS)

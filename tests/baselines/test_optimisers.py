@@ -1,7 +1,5 @@
 """How stacked parameters move: torch's own optimisers and the papers', clipping, sharp steps and schedules."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

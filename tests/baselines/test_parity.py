@@ -1,7 +1,5 @@
 """Algorithms compute what their authors' released code computes: `parity/numbers/` has what that code made."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

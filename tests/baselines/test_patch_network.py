@@ -1,13 +1,9 @@
 """The network over patches, against its formula."""
 
-from __future__ import annotations
-
-import pytest
 import torch
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks.patch_network import Network
 from farshift.baselines.training.losses import squared_error
-from farshift.core.errors import ModelError
 
 
 def test_its_squared_loss_is_that_of_squared_relu_filters_added_up_over_patches():
@@ -28,8 +24,3 @@ def test_its_squared_loss_is_that_of_squared_relu_filters_added_up_over_patches(
     )
     assert torch.allclose(outputs[0, :, 1] - outputs[0, :, 0], f, atol=1e-5)
     assert torch.allclose(squared_error(outputs, label)[0], (f - (2.0 * label[0] - 1)) ** 2 / 4, atol=1e-4)
-
-
-def test_inputs_that_are_not_patches_are_refused():
-    with pytest.raises(ModelError, match="patch_network"):
-        Network(Sizes(2, numbers=10, shape=(10,)), {"width": 3, "deviation": 1.0})

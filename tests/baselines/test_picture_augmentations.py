@@ -1,7 +1,5 @@
 """Augmentations of a batch of pictures: operations are Pillow's, each row is augmented as it is alone, by what it draws."""
 
-from __future__ import annotations
-
 import colorsys
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Positional encodings against the numbers of their papers."""
 
-from __future__ import annotations
-
 import cmath
 import math
 from pathlib import Path

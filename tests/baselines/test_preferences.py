@@ -1,15 +1,11 @@
 """Reward models of pairs: swapping the replies swaps the scores, and votes flip the pairs that were labelled wrongly."""
 
-from __future__ import annotations
-
-import pytest
 import torch
 from farshift.baselines.algorithms.preference_strength import compute_strength
 from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.networks.reward import Network
 from farshift.baselines.training.sampler import Data
 from farshift.baselines.training.trainer import Training
-from farshift.core.errors import ModelError
 
 from .twelve_rows import stack
 
@@ -46,12 +42,6 @@ def test_cross_entropy_of_the_scores_is_the_loss_of_bradley_and_terry() -> None:
     torch.testing.assert_close(apart, (chosen - rejected)[..., 0])
     expected = torch.nn.functional.cross_entropy(scores[0], target[0], reduction="none")
     torch.testing.assert_close(-torch.nn.functional.logsigmoid(apart)[0], expected)
-
-
-@pytest.mark.parametrize("sizes", [Sizes(2, numbers=8), Sizes(3, numbers=9), Sizes(2, (4,), 9), Sizes(2)])
-def test_other_inputs_than_a_prompt_and_two_replies_are_refused(sizes: Sizes) -> None:
-    with pytest.raises(ModelError, match="a prompt and two replies"):
-        Network(sizes, {"width": 5, "depth": 1, "dropout": 0.0})
 
 
 def test_votes_flip_the_pairs_that_were_labelled_wrongly_and_their_strength_is_the_margin() -> None:

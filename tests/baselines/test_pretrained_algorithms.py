@@ -1,7 +1,5 @@
 """Methods on pretrained networks, as their papers have them: PEGO, DFR, weak teachers, and CLIP's zero-shot head."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Networks whose answers are numbers: what they are trained on, by which loss, and what is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Algorithms that read inputs of shifted rows, in training or when they are asked: what they learn, and what a reset forgets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """step_by_step: chaining local conditionals is exact on a chain, where the direct answer is not, and each place of a
 window's text is equally often trained."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

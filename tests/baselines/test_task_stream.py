@@ -1,7 +1,5 @@
 """A stream of tasks: which rows are rehearsed, what is evaluated, and the measures of it against plain loops."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Easy-to-hard and compositional methods: networks that think longer, weak teachers, judges of candidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Methods in weight space: averages of weights, weights held to or between early and last ones, heads fitted again."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

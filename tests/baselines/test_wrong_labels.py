@@ -1,10 +1,8 @@
 """Algorithms for wrong and uneven labels, by their definitions row by row, for replicas with settings of their own."""
 
-from __future__ import annotations
-
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,9 +28,31 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 from torch import Tensor
 
-from .twelve_rows import CLASSES, ROWS, Weights, answered, check_steps, descend, rows, settings, stack, weights
+from .twelve_rows import CLASSES, ROWS, answered, descend, rows, stack, weights
 
 Own = Mapping[str, Any]
+
+
+class Followed:
+    """A training of two replicas, and the weights that a plain optimiser step of each has."""
+
+    def __init__(self, algorithm: str, each: Sequence[Own], steps: int = 4) -> None:
+        self.data = rows()
+        self.training = Training(stack(algorithm, each, self.data, steps), self.data, steps)
+        self.plain = [weights(self.training.stack.network, position) for position in range(len(each))]
+        self.x, self.label = self.data.inputs[1], self.data.target[0]
+        self.hot = F.one_hot(self.label, CLASSES).double()
+
+    def logits(self, place: int) -> Tensor:
+        return answered(self.plain[place], self.x)
+
+    def follow(self, losses: list[Tensor]) -> None:
+        """Descend each replica's loss, and compare what came of it."""
+        for position, loss in enumerate(losses):
+            descend(self.plain[position], loss)
+            torch.testing.assert_close(self.training.losses[position], loss.detach(), rtol=0, atol=1e-10)
+            for ours, theirs in zip(weights(self.training.stack.network, position), self.plain[position], strict=True):
+                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
 def test_label_smoothing_begins_after_its_share_of_the_steps() -> None:
@@ -69,7 +89,9 @@ def test_the_tempered_softmax_sums_to_one_and_equals_a_bracketed_search(t: float
 
 
 def test_the_bi_tempered_loss_at_temperature_one_is_cross_entropy_and_predicts_its_tempered_softmax() -> None:
-    check_steps("bi_tempered", [{"t1": 1.0, "t2": 1.0}] * 2, lambda logits, label, _: F.cross_entropy(logits, label))
+    case = Followed("bi_tempered", [{"t1": 1.0, "t2": 1.0}])
+    case.training.step()
+    case.follow([F.cross_entropy(case.logits(0), case.label)])
     data = rows()
     built = stack("bi_tempered", [{"t1": 0.5, "t2": 2.0}], data)
     built.ready()
@@ -87,8 +109,11 @@ def test_bootstrapping_mixes_the_label_with_the_class_believed_in() -> None:
         )
         return -(target * p.log()).sum(-1).mean()
 
-    check_steps("bootstrapping", [{"beta": 0.8, "belief": "hard"}, {"beta": 0.6, "belief": "hard"}], hard)
-    assert settings("bootstrapping")["belief"] == "soft"
+    each: list[Own] = [{"beta": 0.8, "belief": "hard"}, {"beta": 0.6, "belief": "hard"}]
+    case = Followed("bootstrapping", each)
+    for _ in range(3):
+        case.training.step()
+        case.follow([hard(case.logits(position), case.label, own) for position, own in enumerate(each)])
 
 
 TRANSITION = torch.tensor([[0.7, 0.2, 0.1], [0.0, 0.9, 0.1], [0.3, 0.0, 0.7]], dtype=torch.float64)
@@ -170,32 +195,6 @@ def test_cvar_is_the_largest_mean_under_its_weights(errors: list[float], alpha: 
 
 
 NAMES = "elr", "sop", "ps_kd"
-
-
-class Followed:
-    """A training of two replicas, and the weights that a plain optimiser step of each has."""
-
-    def __init__(self, algorithm: str, each: list[dict[str, float]], steps: int = 4) -> None:
-        self.data = rows()
-        self.training = Training(stack(algorithm, each, self.data, steps), self.data, steps)
-        self.plain = [weights(self.training.stack.network, position) for position in range(len(each))]
-        self.x, self.label = self.data.inputs[1], self.data.target[0]
-        self.hot = F.one_hot(self.label, CLASSES).double()
-
-    def logits(self, place: int) -> Tensor:
-        return answered(self.plain[place], self.x)
-
-    def follow(self, losses: list[Tensor]) -> None:
-        """Descend each replica's loss, and compare what came of it."""
-        for position, loss in enumerate(losses):
-            descend(self.plain[position], loss)
-            torch.testing.assert_close(self.training.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            self.compare(position)
-
-    def compare(self, place: int) -> None:
-        result: Weights = weights(self.training.stack.network, place)
-        for ours, theirs in zip(result, self.plain[place], strict=True):
-            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
 def plain_sop(logits: Tensor, hot: Tensor, u: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,7 +1,5 @@
 """A tiny problem of three environments, trained by a replica stack and by plain loops in torch.nn, one for each replica."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trained replicas of small networks in float64 to be diagnosed, and the same by plain PyTorch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,8 +1,6 @@
 """Small replica stacks whose every step can be computed by hand: a perceptron on twelve rows, in float64, by plain optimiser step."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,7 +8,6 @@ from farshift.baselines.encoding.encoding import Sizes
 from farshift.baselines.recipe import collect_defaults
 from farshift.baselines.training.replica_stack import ReplicaStack
 from farshift.baselines.training.sampler import Data
-from farshift.baselines.training.trainer import Training
 from torch import Tensor
 
 from .toys import recipe
@@ -72,25 +69,6 @@ def weights(network: Any, place: int) -> Weights:
 def answered(some: Weights, x: Tensor) -> Tensor:
     """What a plain perceptron of these weights says."""
     return torch.relu(x @ some[0].T + some[1]) @ some[2].T + some[3]
-
-
-Objective = Callable[[Tensor, Tensor, Mapping[str, Any]], Tensor]
-"""The mean loss of logits (n, C) and labels (n,) under settings, for one replica."""
-
-
-def check_steps(algorithm: str, each: Sequence[Mapping[str, Any]], objective: Objective, steps: int = 3) -> None:
-    """Losses and weights of a replica stack are, step after step, those of separate plain optimiser steps of `objective`."""
-    data = rows()
-    training = Training(stack(algorithm, each, data, steps), data, steps)
-    plain = [weights(training.stack.network, position) for position in range(len(each))]
-    for _ in range(steps):
-        training.step()
-        for position, own in enumerate(each):
-            loss = objective(answered(plain[position], data.inputs[1]), data.target[0], own)
-            descend(plain[position], loss)
-            torch.testing.assert_close(training.losses[position], loss.detach(), rtol=0, atol=1e-10)
-            for ours, theirs in zip(weights(training.stack.network, position), plain[position], strict=True):
-                torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
 
 
 def descend(some: Weights, loss: Tensor, lr: float = 0.5) -> None:

@@ -1,7 +1,5 @@
 """What our algorithms draw on the toy, for drivers to give released code the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

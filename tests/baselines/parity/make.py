@@ -8,8 +8,6 @@ imported (by default all of it), and has a function for each algorithm that call
 no test needs it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 python -m tests.baselines.parity.measure    then `make pages`, which lists the differences in docs/baselines/parity.md
 """
 
-from __future__ import annotations
-
 from .problems import of
 from .reference import references
 

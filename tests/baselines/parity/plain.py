@@ -1,7 +1,5 @@
 """The toy in torch.nn, for drivers of code that is a loss or a step and no training of its own."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Nothing is drawn, so that the code of others gets the same numbers without importing anything of ours but this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import torch

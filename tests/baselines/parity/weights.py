@@ -1,7 +1,5 @@
 """Weights along the toy's training by plain risk, for drivers of code that puts them together. No repository's own."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

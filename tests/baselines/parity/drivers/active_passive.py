@@ -1,7 +1,5 @@
 """Normalised losses (Ma et al., ICML 2020): the losses of `loss.py`."""
 
-from __future__ import annotations
-
 import math
 
 from .. import toy

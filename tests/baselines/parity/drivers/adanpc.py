@@ -1,8 +1,6 @@
 """AdaNPC (Zhang et al., ICML 2023), which is also where domain-specific risks (Zhang et al., KDD 2023) are: a fork of
 DomainBed."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Adaptive risk minimisation (Zhang et al., NeurIPS 2021): three steps of `ARM_CML` on pictures of one pixel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

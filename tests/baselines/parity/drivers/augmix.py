@@ -1,7 +1,5 @@
 """AugMix (Hendrycks et al., ICLR 2020): epochs of one batch through its `train`, with two views by formulas."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

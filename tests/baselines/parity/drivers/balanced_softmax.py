@@ -1,7 +1,5 @@
 """Balanced softmax (Ren et al., NeurIPS 2020): `balanced_softmax_loss`."""
 
-from __future__ import annotations
-
 import torch
 
 from .. import toy

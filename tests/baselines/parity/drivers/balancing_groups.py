@@ -1,7 +1,5 @@
 """Simple data balancing (Idrissi et al., CLeaR 2022), whose repository also has JTT."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The bi-tempered logistic loss (Amid et al., NeurIPS 2019): its JAX code, whose normalisation is given more rounds than
 its default of five."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import torch

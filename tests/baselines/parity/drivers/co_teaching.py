@@ -1,7 +1,5 @@
 """Co-teaching (Han et al., NeurIPS 2018): `loss_coteaching`."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Co-teaching+ (Yu et al., ICML 2019): `loss_coteaching_plus`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

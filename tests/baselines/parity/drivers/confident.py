@@ -1,7 +1,5 @@
 """Confident learning (Northcutt et al., JAIR 2021): the authors' package."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..make import Made

@@ -1,7 +1,5 @@
 """CORES (Cheng et al., ICLR 2021): `loss_cores`, of the epochs 0, 31 and 60, its weight at each replaced by ours."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

@@ -1,8 +1,6 @@
 """CoTTA (Wang et al., CVPR 2022): the toy's pictures through the `CoTTA` of cifar/. Its views and its draws are replaced
 by ours of the same batch."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Agree to disagree (Pagliardini et al., ICLR 2023): the loop of `main.py`."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory

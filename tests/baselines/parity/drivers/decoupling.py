@@ -1,7 +1,5 @@
 """Decoupled training (Kang et al., ICLR 2020): rows are drawn for the second stage of cRT by its class-aware sampler."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import SimpleNamespace
 

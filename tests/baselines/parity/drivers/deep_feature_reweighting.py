@@ -1,7 +1,5 @@
 """Deep feature reweighting (Kirichenko et al., ICLR 2023): `dfr_on_validation_eval` on the toy's features."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import SimpleNamespace
 from typing import Any

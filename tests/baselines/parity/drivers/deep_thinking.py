@@ -1,7 +1,5 @@
 """Deep thinking networks (Bansal et al., NeurIPS 2022): one batch through `train_progressive`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Diversify and disambiguate (Lee et al., ICLR 2023): its loss on unlabelled rows. Needs einops."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor, nn
 

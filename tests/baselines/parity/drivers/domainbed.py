@@ -4,8 +4,6 @@ Its Adam is replaced by gradient descent with momentum, as in the toy, its featu
 of pictures that it imports and these methods do not use are left out.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Classes of DomainBed whose steps draw at random or whose weights are laid out otherwise: what they draw is ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any

@@ -1,8 +1,6 @@
 """EATA (Niu et al., ICML 2022): the toy's pictures through its `EATA`; the squared gradients of its main.py are taken as
 that file does, of the training rows in their order as one batch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """EIIL's released code: the environments that it infers from the scores of a network."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from unittest.mock import patch
 

@@ -1,7 +1,5 @@
 """Early-learning regularisation (Liu et al., NeurIPS 2020): `elr_loss`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from .. import toy

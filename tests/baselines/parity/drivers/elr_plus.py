@@ -1,7 +1,5 @@
 """ELR+ (Liu et al., NeurIPS 2020): epochs of one batch through its trainer, for one network and then for the other."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 from typing import Any

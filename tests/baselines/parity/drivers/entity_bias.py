@@ -1,7 +1,5 @@
 """Entity debiasing (Zhu et al., SIGIR 2022): the training of its recurrent model, whose parts are replaced by the toy's."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any

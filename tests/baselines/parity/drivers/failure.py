@@ -1,8 +1,6 @@
 """Learning from failure (Nam et al., NeurIPS 2020): its averages of losses and its biased loss, put together as `train.py`
 does."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

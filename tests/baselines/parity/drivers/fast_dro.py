@@ -1,7 +1,5 @@
 """Distributionally robust losses (Levy et al., NeurIPS 2020): `RobustLoss` of a batch."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 
 from ..make import Made

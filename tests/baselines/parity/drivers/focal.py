@@ -1,7 +1,5 @@
 """The focal loss (of Lin et al., ICCV 2017) that LDAM's authors compare with (Cao et al., NeurIPS 2019): `FocalLoss`."""
 
-from __future__ import annotations
-
 from ..make import Made
 from ..plain import on_cpu, with_loss
 from ..reference import Numbers

@@ -1,7 +1,5 @@
 """Modular arithmetic with corrupted labels (Doshi et al., ICLR 2024): `calculate_ipr` of Fourier components."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..make import Made

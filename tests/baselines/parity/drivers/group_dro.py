@@ -1,7 +1,5 @@
 """Group distributionally robust optimisation (Sagawa et al., ICLR 2020): the authors' `LossComputer`."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hessian alignment (Hemati et al., ICCV 2023), in a fork of DomainBed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Importance weighting by a classifier of source and target (Bickel, Brückner and Scheffer, ICML 2007) in a package of
 methods for domain adaptation, with scikit-learn's logistic regression of standardised inputs."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

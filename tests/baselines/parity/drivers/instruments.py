@@ -1,8 +1,6 @@
 """Anchor regression (Rothenhäusler et al., JRSS B 2021) of a package of estimators with instruments, whose least squares
 are those of scikit-learn: the anchors are environments, but for the first, since the package centres them."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Invariant risk minimisation (Arjovsky et al., 2019): the functions of the authors' ColoredMNIST script, put together as
 it does, for a network of two logits of which it has their difference."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, autograd, nn
 

@@ -1,7 +1,5 @@
 """JoCoR (Wei et al., CVPR 2020): `loss_jocor`."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """BBSE's released code: the ratios of classes' frequencies from predictions."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from types import ModuleType

@@ -1,8 +1,6 @@
 """LAME (Boudiaf et al., CVPR 2022): its affinities and its optimisation, of the features and probabilities of the toy's
 pictures."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

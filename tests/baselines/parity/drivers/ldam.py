@@ -1,8 +1,6 @@
 """LDAM-DRW (Cao et al., NeurIPS 2019): the toy through its `LDAMLoss` and `NormedLinear`; the weights of classes are those
 that its cifar_train.py computes for the rule DRW, from the third step on."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from unittest.mock import patch
 

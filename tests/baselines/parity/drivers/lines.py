@@ -1,7 +1,5 @@
 """Layer-increasing scaling (Wang et al., ICLR 2025): `LiNeS_scaling`."""
 
-from __future__ import annotations
-
 import copy
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """LISA's released code: its `mix_up` of given pairs, and descent on the cross-entropy of what that gives."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import SimpleNamespace
 from unittest.mock import patch

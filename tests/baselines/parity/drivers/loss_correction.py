@@ -1,8 +1,6 @@
 """Loss correction (Patrini et al., CVPR 2017), whose code has soft bootstrapping too. It is written for Keras: the
 functions that it calls there are torch's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

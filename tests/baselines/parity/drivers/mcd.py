@@ -1,7 +1,5 @@
 """MCD's released code: three steps of its solver, with the toy's layers and descent in place of its own."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from contextlib import ExitStack

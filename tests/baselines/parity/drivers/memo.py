@@ -2,8 +2,6 @@
 cifar-10-exps/test_calls/test_adapt.py, a script that runs when it is imported; of it they alone are compiled. Its views
 are replaced by ours."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from argparse import Namespace

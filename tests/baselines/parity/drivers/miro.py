@@ -1,7 +1,5 @@
 """MIRO's released code: three updates of its class, on a network whose one compared state is the toy's hidden layer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,7 +1,5 @@
 """mixup (Zhang et al., ICLR 2018): the functions of `train.py`."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """PEGO (Hu et al., ECCV 2024): the orthogonal regulariser of its `update`, on one block of a Transformer."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Progressive self-knowledge distillation (Kim et al., ICCV 2021): its loss, of targets that are mixed as `main.py`
 does."""
 
-from __future__ import annotations
-
 import torch.nn.functional as F
 from torch import Tensor
 

@@ -1,8 +1,6 @@
 """Robustness by covariate shift adaptation (Schneider et al., NeurIPS 2020): the toy's pictures through its batch
 normalisation."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

@@ -1,8 +1,6 @@
 """SAR (Niu et al., ICLR 2023): the toy's pictures through its `SAR` and `SAM`. The layers that it leaves out are named
 as ours are: those of the last block."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Sharpness-aware minimisation in wide use (of Foret et al., ICLR 2021): the optimiser `SAM`."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor

@@ -1,8 +1,6 @@
 """SHOT (Liang, Hu and Feng, ICML 2020): the toy's shifted rows through `train_target`, its networks replaced by the toy's
 hidden layer, no bottleneck, and the toy's head, its rates by constant ones; packages of pictures are left out."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from importlib import import_module

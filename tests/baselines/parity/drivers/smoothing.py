@@ -1,7 +1,5 @@
 """Label smoothing at any rate (Wei et al., ICML 2022): `loss_gls`."""
 
-from __future__ import annotations
-
 from ..make import Made
 from ..plain import on_cpu, with_loss
 from ..reference import Numbers

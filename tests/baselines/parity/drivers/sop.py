@@ -1,7 +1,5 @@
 """Sparse over-parameterisation (Liu et al., ICML 2022): `overparametrization_loss`."""
 
-from __future__ import annotations
-
 from collections import UserDict
 from types import SimpleNamespace
 

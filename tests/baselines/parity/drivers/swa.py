@@ -1,7 +1,5 @@
 """Stochastic weight averaging (Izmailov et al., UAI 2018): `moving_average`, called as `train.py` does."""
 
-from __future__ import annotations
-
 from .. import toy
 from ..make import Made
 from ..plain import network, taken

@@ -1,7 +1,5 @@
 """SWAD's released code: its `LossValley` over made-up validation losses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch

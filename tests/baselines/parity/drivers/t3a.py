@@ -1,7 +1,5 @@
 """T3A (Iwasawa and Matsuo, NeurIPS 2021), in a fork of DomainBed: what it answers with."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import torch

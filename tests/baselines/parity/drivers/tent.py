@@ -1,7 +1,5 @@
 """Tent (Wang et al., ICLR 2021): the toy's pictures through its `Tent`."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import torch

@@ -1,8 +1,6 @@
 """The truncated loss in wide use (of Zhang and Sabuncu, NeurIPS 2018): `TruncatedLoss`, whose choice of rows is made anew
 before every step."""
 
-from __future__ import annotations
-
 from torch import Tensor
 
 from .. import toy

@@ -1,7 +1,5 @@
 """Weak-to-strong learning (Burns et al., ICML 2024): the auxiliary confidence loss."""
 
-from __future__ import annotations
-
 from .. import toy
 from ..make import Made
 from ..plain import network, on_cpu

@@ -1,7 +1,5 @@
 """WILDS' examples (Sagawa et al., ICLR 2022): their objectives over labelled and shifted rows, on the toy's layers."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial

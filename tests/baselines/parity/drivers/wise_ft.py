@@ -1,7 +1,5 @@
 """Weight-space interpolation (Wortsman et al., CVPR 2022): `_merge`."""
 
-from __future__ import annotations
-
 from .. import toy
 from ..make import Made
 from ..plain import taken

@@ -1,8 +1,6 @@
 """How our algorithms are run on the toy: a function `run_<problem>(algorithm, settings)` for each way, which gives numbers
 by the names that the reference has."""
 
-from __future__ import annotations
-
 from ..reference import Numbers, Reference
 from . import predictions, steps, values
 

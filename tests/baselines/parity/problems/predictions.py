@@ -1,7 +1,5 @@
 """What is answered to other rows or pictures, by algorithms that adapt, fit a head again or read changed rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,8 +1,6 @@
 """Three steps of training on the whole toy, or what comes of them: of an algorithm, and of those that need other rows,
 values in their state that are made up, or a part of the weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

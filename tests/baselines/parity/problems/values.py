@@ -1,7 +1,5 @@
 """What parts of algorithms compute of made-up values, without a training."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
