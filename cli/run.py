@@ -299,14 +299,13 @@ def _print_rows(runs: list[Path], count: int, view: str, selection: str | None, 
     with show_progress():
         rows = show_rows(runs[0], count, view, selection)
     if json:
-        return emit_json([row.to_dict() for row in rows])
+        return emit_json(rows)
     for row in rows:
-        print_line(f"row {row.row_id}, seed {row.seed}, candidate {row.candidate}, {row.state}")
-        texts = {"input": row.input, "output": row.output, "answer": row.answer, "truth": row.truth}
-        for name, text in texts.items():
-            if text is not None:
+        print_line("row {row_id}, seed {seed}, candidate {candidate}, {state}".format(**row))
+        for name in ("input", "output", "answer", "truth"):
+            if (text := row[name]) is not None:
                 print_block(f"{name:>8}  " + text.replace("\n", "\n" + " " * 10))
-        print_block("" if row.score is None else f"{'score':>8}  {row.score:g}\n")
+        print_block("" if row["score"] is None else f"{'score':>8}  {row['score']:g}\n")
 
 
 @command(app)
